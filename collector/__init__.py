@@ -1,0 +1,1 @@
+"""The service around the processors: sockets, time, disk and processes."""

@@ -1,0 +1,1 @@
+"""Traces that are not finished yet, and when they are."""

@@ -1,0 +1,1 @@
+"""Where graded traces go: one destination a file."""

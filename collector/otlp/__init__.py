@@ -1,0 +1,1 @@
+"""OTLP itself: splitting and joining requests, JSON, compression, status codes."""

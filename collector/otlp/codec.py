@@ -1,0 +1,167 @@
+"""Export requests as bytes: split into spans by trace, and joined again, without decoding a span.
+
+A span is kept as the bytes of its Span message; its resource and scope, schema URLs and unknown fields
+included, as the bytes of the messages around it. A request is validated as a whole by the protobuf
+runtime first, so the walk may trust every length.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from weakref import WeakValueDictionary
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.errors import MalformedRequest
+from processors.envelope import Envelope
+from processors.protobuf_wire import LENGTH_DELIMITED, encode_varint, fields, read_varint, skip_field
+from processors.span import RawSpan
+
+_NO_TRACE_ID = bytes(16)
+_NO_SPAN_ID = bytes(8)
+
+# ExportTraceServiceRequest.resource_spans, ResourceSpans.scope_spans, ScopeSpans.spans
+_RESOURCE_SPANS, _SCOPE_SPANS, _SPANS = 0x0A, 0x12, 0x12
+
+_envelopes: WeakValueDictionary[tuple[bytes, bytes], Envelope] = WeakValueDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRequest:
+    """The spans of one request by trace id, each trace's in the order of the request.
+
+    `rejected` counts spans left out because of an invalid id: a trace id that is not 16 bytes or all
+    zero, a span id that is not 8 bytes or all zero, a parent span id that is neither empty nor 8 bytes.
+    """
+
+    traces: dict[bytes, list[RawSpan]]
+    accepted: int
+    rejected: int
+
+
+def split_request(body: bytes) -> SplitRequest:
+    """Split a serialised ExportTraceServiceRequest.
+
+    Raises:
+        MalformedRequest: `body` is not such a message.
+    """
+    try:
+        ExportTraceServiceRequest.FromString(body)
+    except DecodeError as error:
+        raise MalformedRequest(f"The request is not a valid ExportTraceServiceRequest: {error}.") from error
+    traces: dict[bytes, list[RawSpan]] = {}
+    accepted = rejected = 0
+    for tag, _, start, stop in fields(body, 0, len(body)):
+        if tag != _RESOURCE_SPANS:
+            continue
+        resource, scope_spans = _separate(body, start, stop, _SCOPE_SPANS)
+        for scope_start, scope_stop in scope_spans:
+            scope, spans = _separate(body, scope_start, scope_stop, _SPANS)
+            envelope = _intern(resource, scope)
+            for span_start, span_stop in spans:
+                payload = body[span_start:span_stop]
+                # The ids stand first in what every known sender writes; anything else is walked.
+                if payload[:2] == b"\n\x10" and payload[18:20] == b"\x12\x08" and payload[28:30] == b'"\x08':
+                    trace_id = payload[2:18]
+                    span_id = payload[20:28]
+                else:
+                    trace_id, span_id, parent_is_valid = _ids(payload)
+                    if len(trace_id) != 16 or len(span_id) != 8 or not parent_is_valid:
+                        rejected += 1
+                        continue
+                if trace_id == _NO_TRACE_ID or span_id == _NO_SPAN_ID:
+                    rejected += 1
+                    continue
+                accepted += 1
+                known = traces.get(trace_id)
+                if known is None:
+                    traces[trace_id] = [(span_id, payload, envelope)]
+                else:
+                    known.append((span_id, payload, envelope))
+    return SplitRequest(traces, accepted, rejected)
+
+
+def join_spans(spans: Iterable[RawSpan]) -> bytes:
+    """One ExportTraceServiceRequest with `spans`, regrouped by resource and scope.
+
+    Groups stand in order of their first span, spans in their order within a group. Resources and scopes
+    are merged only where their bytes are equal.
+    """
+    resources: dict[bytes, dict[Envelope, list[bytes]]] = {}
+    last: Envelope | None = None
+    payloads: list[bytes] = []
+    for _, payload, envelope in spans:
+        if envelope is not last:
+            last = envelope
+            payloads = resources.setdefault(envelope.resource, {}).setdefault(envelope, [])
+        payloads.append(payload)
+    parts: list[bytes] = []
+    for resource, scopes in resources.items():
+        inner: list[bytes] = [resource]
+        inner_length = len(resource)
+        for envelope, group in scopes.items():
+            framed: list[bytes] = [envelope.scope]
+            framed_length = len(envelope.scope)
+            for payload in group:
+                header = b"\x12" + encode_varint(len(payload))
+                framed.append(header)
+                framed.append(payload)
+                framed_length += len(header) + len(payload)
+            header = b"\x12" + encode_varint(framed_length)
+            inner.append(header)
+            inner.extend(framed)
+            inner_length += len(header) + framed_length
+        parts.append(b"\x0a" + encode_varint(inner_length))
+        parts.extend(inner)
+    return b"".join(parts)
+
+
+def _intern(resource: bytes, scope: bytes) -> Envelope:
+    key = (resource, scope)
+    envelope = _envelopes.get(key)
+    if envelope is None:
+        envelope = Envelope(resource, scope)
+        _envelopes[key] = envelope
+    return envelope
+
+
+def _separate(body: bytes, position: int, end: int, repeated_tag: int) -> tuple[bytes, list[tuple[int, int]]]:
+    """The bytes of a message without its fields of `repeated_tag`, and where the values of those lie."""
+    repeated: list[tuple[int, int]] = []
+    others: list[bytes] = []
+    while position < end:
+        start = position
+        tag = body[position]
+        position += 1
+        if tag == repeated_tag:
+            length = body[position]
+            position += 1
+            if length >= 0x80:
+                length, position = read_varint(body, position - 1)
+            repeated.append((position, position + length))
+            position += length
+            continue
+        if tag >= 0x80:
+            tag, position = read_varint(body, start)
+        if tag & 7 == LENGTH_DELIMITED:
+            length, position = read_varint(body, position)
+            position += length
+            if tag == repeated_tag:  # a tag written longer than it needs to be
+                repeated.append((position - length, position))
+                continue
+        else:
+            position = skip_field(body, position, tag & 7)
+        others.append(body[start:position])
+    return b"".join(others), repeated
+
+
+def _ids(payload: bytes) -> tuple[bytes, bytes, bool]:
+    trace_id = span_id = parent = b""
+    for tag, _, start, stop in fields(payload, 0, len(payload)):
+        if tag == 0x0A:
+            trace_id = payload[start:stop]
+        elif tag == 0x12:
+            span_id = payload[start:stop]
+        elif tag == 0x22:
+            parent = payload[start:stop]
+    return trace_id, span_id, len(parent) in (0, 8)

@@ -1,0 +1,1 @@
+"""Where export requests come in: one listener a file."""

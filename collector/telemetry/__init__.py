@@ -1,0 +1,1 @@
+"""The service's own metrics, health and logs."""

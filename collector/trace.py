@@ -1,0 +1,66 @@
+"""Traces on their way through the service."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from processors.agent_run import AgentRun
+from processors.evaluation_result import EvaluationResult
+from processors.finish_reason import FinishReason
+from processors.span import RawSpan
+
+SPAN_OVERHEAD_BYTES = 256
+"""Counted for every held span beside its own bytes: tuple, span id, entry in the trace's index."""
+
+
+def held_bytes(spans: Sequence[RawSpan]) -> int:
+    """What holding `spans` counts against the memory limit."""
+    return sum(len(span[1]) for span in spans) + SPAN_OVERHEAD_BYTES * len(spans)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanBatch:
+    """The spans of one trace out of one request, in the order of the request."""
+
+    trace_id: bytes
+    spans: Sequence[RawSpan]
+    tenant: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedTrace:
+    """A trace taken out of the buffer, its spans in order of arrival.
+
+    `interrupted`: spans of it may have been lost while the service refused or could not receive; its
+    runs then count as incomplete whatever the reason. `backfill`: it came much later than it happened.
+    `held_seconds` is the time since its first span came.
+    """
+
+    trace_id: bytes
+    spans: Sequence[RawSpan]
+    reason: FinishReason
+    interrupted: bool = False
+    backfill: bool = False
+    held_seconds: float = 0.0
+    tenant: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedRun:
+    """An agent run and the results of every evaluation that applied to it."""
+
+    run: AgentRun
+    results: Sequence[EvaluationResult]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedTrace:
+    """What exporters get: spans as they are to leave, and the graded runs (none: nothing to grade).
+
+    Late spans travel as a trace of their own without runs.
+    """
+
+    trace_id: bytes
+    spans: Sequence[RawSpan]
+    runs: Sequence[GradedRun] = ()
+    backfill: bool = False
+    tenant: str = ""

@@ -1,0 +1,1 @@
+"""Telemetry conventions: one file each, found without registration."""

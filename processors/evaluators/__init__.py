@@ -1,0 +1,1 @@
+"""Evaluators: one file each, found without registration."""
