@@ -5,9 +5,21 @@ Counting is adding to a plain number; everything that costs is left to the scrap
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
+
+from processors.evaluation_result import NotEvaluatedReason, Outcome
+from processors.finish_reason import FinishReason
 
 Labels = tuple[str, ...]
+
+
+class Exemplar(NamedTuple):
+    """The span behind one observation; `span_id` is empty where only the trace is known."""
+
+    value: float
+    trace_id: bytes
+    span_id: bytes
+    unix_nano: int
 
 
 class Instrument:
@@ -66,6 +78,11 @@ class Gauge(Instrument):
         """Let every scrape ask `function` for the value of a series."""
         self.functions[labels] = function
 
+    def remove(self, *labels: str) -> None:
+        """Let a series disappear, if it is there."""
+        self.values.pop(labels, None)
+        self.functions.pop(labels, None)
+
     def value(self, *labels: str) -> float:
         """The value as a scrape would see it, 0 for a series never touched."""
         function = self.functions.get(labels)
@@ -73,9 +90,12 @@ class Gauge(Instrument):
 
 
 class Histogram(Instrument):
-    """Observations in buckets; `values` holds [count per bucket and above the last..., sum]."""
+    """Observations in buckets; `values` holds [count per bucket and above the last..., sum].
 
-    __slots__ = ("buckets", "values")
+    `exemplars` holds the last exemplar for each of the same buckets.
+    """
+
+    __slots__ = ("buckets", "exemplars", "values")
 
     def __init__(
         self, name: str, help_text: str, buckets: Sequence[float], labels: Labels = (), unit: str = ""
@@ -83,11 +103,26 @@ class Histogram(Instrument):
         super().__init__("histogram", name, help_text, labels, unit)
         self.buckets = tuple(buckets)
         self.values: dict[Labels, list[float]] = {}
+        self.exemplars: dict[Labels, dict[int, Exemplar]] = {}
+        if not labels:
+            self.row()
 
     def observe(self, value: float, *labels: str) -> None:
         """Count one observation."""
-        self.row(*labels)[bisect_left(self.buckets, value)] += 1
-        self.values[labels][-1] += value
+        row = self.row(*labels)
+        row[bisect_left(self.buckets, value)] += 1
+        row[-1] += value
+
+    def attach_exemplar(self, exemplar: Exemplar, *labels: str) -> None:
+        """Name the span behind the last observation in a bucket.
+
+        An exemplar whose ids are not 16 and 8 bytes (or no span id) is left out: a scrape must never fail.
+        """
+        if len(exemplar.trace_id) == 16 and len(exemplar.span_id) in (0, 8):
+            last = self.exemplars.get(labels)
+            if last is None:
+                last = self.exemplars[labels] = {}
+            last[bisect_left(self.buckets, exemplar.value)] = exemplar
 
     def row(self, *labels: str) -> list[float]:
         """The counts of a series (made at 0 if need be)."""
@@ -147,7 +182,7 @@ class Metrics:
         self.held_bytes = Gauge(
             "tracegrade_held_bytes", "Bytes of held spans, queues included.", unit="bytes"
         )
-        self.held_bytes_limit = Gauge("tracegrade_held_bytes_limit", "The memory limit.", unit="bytes")
+        self.held_bytes_limit = Gauge("tracegrade_held_limit_bytes", "The memory limit.", unit="bytes")
         self.hold_seconds = Histogram(
             "tracegrade_hold_seconds",
             "Time from a trace's first span to its finish.",
@@ -164,6 +199,9 @@ class Metrics:
             "Time to rebuild and grade one trace.",
             _EVALUATION_SECONDS,
             unit="seconds",
+        )
+        self.traces_failed = Counter(
+            "tracegrade_traces_failed", "Traces that could not be evaluated and left unchanged."
         )
         self.evaluations_skipped = Counter(
             "tracegrade_evaluations_skipped", "Evaluations that did not apply to a run.", ("reason",)
@@ -189,6 +227,11 @@ class Metrics:
         )
         self.export_attempts = Counter(
             "tracegrade_export_attempts", "Requests sent to backends, by outcome.", ("exporter", "outcome")
+        )
+        self.results_dropped = Counter(
+            "tracegrade_results_dropped",
+            "Graded runs that an exporter of results could not write.",
+            ("reason", "exporter"),
         )
         self.criteria_reloads = Counter(
             "tracegrade_criteria_reloads", "Reloads of criteria files, by outcome.", ("outcome",)
@@ -217,6 +260,12 @@ class Metrics:
             "Results of evaluations, by outcome.",
             ("gen_ai_agent_name", "gen_ai_evaluation_name", "gen_ai_evaluation_score_label"),
         )
+        for reason in FinishReason:
+            self.traces_finished.add(0, reason.value)
+        for not_evaluated in NotEvaluatedReason:
+            self.not_evaluated.add(0, not_evaluated.value)
+        for outcome in Outcome:
+            self.backfill_results.add(0, outcome.value)
 
     def instruments(self) -> list[Counter | Gauge | Histogram]:
         """All instruments in the order of the table."""

@@ -1,0 +1,234 @@
+"""Runs one ASGI application on uvicorn's HTTP/1.1 protocol inside the loop that is already running.
+
+No process manager, no signal handlers, no polling: the listening socket is opened here, so that a port in
+use is a `StartupError`, and shutting down waits for requests in flight until a deadline.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from ssl import SSLContext
+from typing import TypedDict
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from collector.clock import Clock, SystemClock
+from collector.errors import StartupError
+
+
+class HttpScope(TypedDict):
+    """What an application needs of the connection scope; header names are lower-case."""
+
+    type: str
+    method: str
+    path: str
+    query_string: bytes
+    headers: list[tuple[bytes, bytes]]
+    client: tuple[str, int] | None
+
+
+class ReceivedMessage(TypedDict, total=False):
+    """`http.request` with a piece of the body, or `http.disconnect`."""
+
+    type: str
+    body: bytes
+    more_body: bool
+
+
+class SentMessage(TypedDict, total=False):
+    """`http.response.start` with status and headers, or `http.response.body`."""
+
+    type: str
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+    more_body: bool
+
+
+Receive = Callable[[], Awaitable[ReceivedMessage]]
+Send = Callable[[SentMessage], Awaitable[None]]
+Application = Callable[[HttpScope, Receive, Send], Awaitable[None]]
+
+
+class AsgiServer:
+    """Serves `app` on `host`:`port` between `start` and `shutdown`.
+
+    Args:
+        app: A raw ASGI application (no lifespan or websocket scope ever reaches it).
+        host: Name or address to listen on.
+        port: Port to listen on; 0 takes a free one.
+        ssl: Makes the server speak HTTPS.
+        limit_concurrency: From this many open connections or running requests on, requests are
+            answered 503 without asking the application.
+        keep_alive_seconds: How long an idle connection stays open.
+        request_timeout_seconds: A connection that has not delivered a whole request this long after it
+            opened, or after the request began, is cut.
+        backlog: Connections the kernel may queue.
+        clock: What the deadline of `shutdown` is measured on.
+    """
+
+    def __init__(
+        self,
+        app: Application,
+        host: str,
+        port: int,
+        *,
+        ssl: SSLContext | None = None,
+        limit_concurrency: int | None = None,
+        keep_alive_seconds: int = 75,
+        request_timeout_seconds: float = 60.0,
+        backlog: int = 2048,
+        clock: Clock | None = None,
+    ) -> None:
+        self._host = host
+        self._port = port
+        self._ssl = ssl
+        self._backlog = backlog
+        self._request_timeout_seconds = request_timeout_seconds
+        self._clock = clock or SystemClock()
+        self._config = uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            limit_concurrency=limit_concurrency,
+            timeout_keep_alive=keep_alive_seconds,
+        )
+        self._connections = _Connections()
+        self._server: asyncio.Server | None = None
+        self._bound_port = port
+
+    @property
+    def port(self) -> int:
+        """The port listened on; as configured before `start`."""
+        return self._bound_port
+
+    @property
+    def endpoint(self) -> str:
+        """`host:port` with the real port; an IPv6 address stands in brackets."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{host}:{self._bound_port}"
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            StartupError: The address cannot be listened on.
+        """
+        if not self._config.loaded:
+            self._config.load()
+        loop = asyncio.get_running_loop()
+
+        def connection() -> asyncio.Protocol:
+            return _Connection(self._config, self._connections, loop, self._request_timeout_seconds)
+
+        try:
+            self._server = await loop.create_server(
+                connection, self._host, self._port, ssl=self._ssl, backlog=self._backlog
+            )
+        except OSError as error:
+            raise StartupError(f"{self.endpoint}: cannot listen: {error.strerror or error}") from error
+        self._bound_port = self._server.sockets[0].getsockname()[1]
+
+    async def shutdown(self, deadline: float) -> None:
+        """Stop listening, close idle connections, let running requests finish.
+
+        What is not done at `deadline` (on the clock's monotonic time) is cut off. Safe before `start`
+        and twice.
+        """
+        server, self._server = self._server, None
+        if server is None:
+            return
+        server.close()
+        for connection in list(self._connections.connections):
+            connection.shutdown()
+        await self._drained_by(deadline)
+        for task in list(self._connections.tasks):
+            task.cancel()
+        for connection in list(self._connections.connections):
+            connection.transport.abort()
+        if self._connections.tasks:
+            await asyncio.wait(self._connections.tasks, timeout=_CANCEL_SECONDS)
+
+    async def _drained_by(self, deadline: float) -> None:
+        remaining = deadline - self._clock.monotonic()
+        if not self._connections.connections or remaining <= 0:
+            return
+        drained = asyncio.ensure_future(self._connections.drained())
+        timer = asyncio.ensure_future(self._clock.sleep(remaining))
+        try:
+            await asyncio.wait((drained, timer), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            drained.cancel()
+            timer.cancel()
+
+
+_CANCEL_SECONDS = 1.0
+"""How long a cancelled request may take to notice."""
+
+
+class _Connections(ServerState):
+    """uvicorn's record of connections and requests, which can also be waited on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last_gone = asyncio.Event()
+
+    def connection_gone(self) -> None:
+        if not self.connections:
+            self._last_gone.set()
+
+    async def drained(self) -> None:
+        """Return when no connection is left."""
+        while self.connections:
+            self._last_gone.clear()
+            await self._last_gone.wait()
+
+
+class _Connection(HttpToolsProtocol):
+    """uvicorn's connection, with a limit on the time that a request may take to arrive."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: _Connections,
+        loop: asyncio.AbstractEventLoop,
+        request_timeout_seconds: float,
+    ) -> None:
+        super().__init__(config=config, server_state=server_state, app_state={}, _loop=loop)
+        self._registry = server_state
+        self._request_timeout_seconds = request_timeout_seconds
+        self._request_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it
+        super().connection_made(transport)
+        self._start_request_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_request_timer()
+        super().connection_lost(exc)
+        self._registry.connection_gone()
+
+    def on_message_begin(self) -> None:
+        if self._request_timer is None:
+            self._start_request_timer()
+        super().on_message_begin()
+
+    def on_message_complete(self) -> None:
+        self._stop_request_timer()
+        super().on_message_complete()
+
+    def _start_request_timer(self) -> None:
+        self._request_timer = self.loop.call_later(self._request_timeout_seconds, self.transport.abort)
+
+    def _stop_request_timer(self) -> None:
+        if self._request_timer is not None:
+            self._request_timer.cancel()
+            self._request_timer = None

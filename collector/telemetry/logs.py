@@ -1,0 +1,201 @@
+"""Logging of the service: one line for each record, readable on a terminal, JSON lines elsewhere.
+
+Components log through the standard `logging` with key/value fields in `extra`. What may happen once per
+request goes through a `RateLimitedLogger`. No line ever holds content of spans.
+"""
+
+import json
+import logging
+import traceback
+from datetime import UTC, datetime
+from typing import TextIO
+
+from collector.clock import Clock, SystemClock
+from collector.telemetry.telemetry_config import LogEncoding, LogLevel
+
+LogValue = str | int | float | bool | None
+
+INTERVAL_SECONDS = 10.0
+"""A reason is logged at most once in this time."""
+
+_STANDARD_FIELDS = frozenset(
+    vars(logging.LogRecord("", 0, "", 0, "", (), None)).keys() | {"message", "asctime", "taskName"}
+)
+OWN_LOGGERS = ("collector", "processors")
+"""Top-level packages of the project; everything else that logs is a library."""
+
+_MAX_FOREIGN_REASONS = 1000
+
+
+class RateLimitedLogger:
+    """Logs at most once in ten seconds for each reason; a line says how many like it were left out.
+
+    The reasons are words from a closed list. Use one for each logger: the limit is kept here.
+    """
+
+    def __init__(self, logger: logging.Logger, clock: Clock) -> None:
+        self._logger = logger
+        self._limit = _RateLimit(clock)
+
+    def info(self, reason: str, message: str, **fields: LogValue) -> None:
+        """Log at INFO."""
+        self._log(logging.INFO, reason, message, fields)
+
+    def warning(self, reason: str, message: str, **fields: LogValue) -> None:
+        """Log at WARNING."""
+        self._log(logging.WARNING, reason, message, fields)
+
+    def error(self, reason: str, message: str, **fields: LogValue) -> None:
+        """Log at ERROR."""
+        self._log(logging.ERROR, reason, message, fields)
+
+    def exception(self, reason: str, message: str, **fields: LogValue) -> None:
+        """Log at ERROR, with the exception being handled."""
+        self._log(logging.ERROR, reason, message, fields, with_exception=True)
+
+    def _log(
+        self,
+        level: int,
+        reason: str,
+        message: str,
+        fields: dict[str, LogValue],
+        with_exception: bool = False,
+    ) -> None:
+        if not self._logger.isEnabledFor(level):
+            return
+        suppressed = self._limit.admit((self._logger.name, reason))
+        if suppressed is None:
+            return
+        extra: dict[str, LogValue] = {_field_name(name): value for name, value in fields.items()}
+        extra["reason"] = reason
+        if suppressed:
+            extra["suppressed"] = suppressed
+        # The caller's line, not this one, is the origin: _log and the public method are two frames.
+        self._logger.log(level, message, extra=extra, exc_info=with_exception, stacklevel=3)
+
+
+class _RateLimit:
+    """Remembers when each key was last let through and how often it was not since."""
+
+    def __init__(self, clock: Clock, max_keys: int | None = None) -> None:
+        self._clock = clock
+        self._max_keys = max_keys
+        self._seen: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def admit(self, key: tuple[str, str]) -> int | None:
+        """The number left out since the last time, or None to leave this one out too."""
+        now = self._clock.monotonic()
+        last, suppressed = self._seen.get(key, (-INTERVAL_SECONDS, 0))
+        if key in self._seen and now - last < INTERVAL_SECONDS:
+            self._seen[key] = (last, suppressed + 1)
+            return None
+        if self._max_keys is not None and len(self._seen) >= self._max_keys:
+            self._seen.clear()
+        self._seen[key] = (now, 0)
+        return suppressed
+
+
+class ForeignRateLimit(logging.Filter):
+    """Holds libraries to the same rate, by logger and message template, from WARNING on.
+
+    A library logs a line for each broken request; whoever sends those must not fill the disk.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._limit = _RateLimit(clock, _MAX_FOREIGN_REASONS)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record may be written."""
+        if record.levelno < logging.WARNING or record.name.partition(".")[0] in OWN_LOGGERS:
+            return True
+        suppressed = self._limit.admit((record.name, str(record.msg)))
+        if suppressed:
+            record.suppressed = suppressed
+        return suppressed is not None
+
+
+class JsonLines(logging.Formatter):
+    """A record as one JSON object: time, level, logger, message, then its fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        return json.dumps(self._entry(record), default=str)
+
+    def _entry(self, record: logging.LogRecord) -> dict[str, object]:
+        return {
+            "time": _timestamp(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **record_fields(record),
+        }
+
+
+class KeyValueLines(logging.Formatter):
+    """A record as `time level=... logger=... message="..." key=value ...`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        pairs = [
+            _timestamp(record),
+            f"level={record.levelname.lower()}",
+            f"logger={record.name}",
+            f"message={_quoted(record.getMessage())}",
+        ]
+        for name, value in record_fields(record).items():
+            pairs.append(f"{name}={_quoted(value)}")
+        return " ".join(pairs)
+
+
+def configure_logging(
+    stream: TextIO,
+    *,
+    level: LogLevel = "info",
+    encoding: LogEncoding = "auto",
+    clock: Clock | None = None,
+) -> logging.Handler:
+    """Send every record of the process to `stream`, and nowhere else; gives the handler that does it.
+
+    `auto` writes for people if `stream` is a terminal and JSON lines otherwise. Libraries are heard from
+    WARNING on. A later call replaces what an earlier one set.
+    """
+    for_people = encoding == "console" or (encoding == "auto" and stream.isatty())
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(KeyValueLines() if for_people else JsonLines())
+    handler.addFilter(ForeignRateLimit(clock or SystemClock()))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    for name in OWN_LOGGERS:
+        logging.getLogger(name).setLevel(level.upper())
+    logging.captureWarnings(True)
+    return handler
+
+
+def _timestamp(record: logging.LogRecord) -> str:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def record_fields(record: logging.LogRecord) -> dict[str, object]:
+    """What a record says beside its message: the fields given as `extra`, and its exception."""
+    fields = {name: value for name, value in vars(record).items() if name not in _STANDARD_FIELDS}
+    if record.exc_info and record.exc_info[1] is not None:
+        error = record.exc_info[1]
+        fields["error"] = f"{type(error).__name__}: {error}"
+        fields["traceback"] = "".join(traceback.format_exception(error))
+    return fields
+
+
+def _field_name(name: str) -> str:
+    """`logging` refuses fields that carry the name of a record's own attribute."""
+    return f"{name}_" if name in _STANDARD_FIELDS else name
+
+
+def _quoted(value: object) -> str:
+    """Bare where no reader could take it for something else, else as a JSON text."""
+    text = str(value).lower() if isinstance(value, bool) or value is None else str(value)
+    if text and text.isprintable() and not any(character in text for character in ' "=\\'):
+        return text
+    return json.dumps(text, ensure_ascii=not text.isprintable())

@@ -1,0 +1,216 @@
+"""Splitting and joining requests loses and changes nothing."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+
+from collector.errors import MalformedRequest
+from collector.otlp.codec import join_spans, split_request
+from processors.protobuf_wire import encode_field
+from tests.support.corpus import recorded_requests
+
+_ids8 = st.binary(min_size=8, max_size=8).filter(any)
+_ids16 = st.integers(1, 3).map(lambda number: bytes(15) + bytes([number]))
+_texts = st.text(max_size=8)
+_key_values = st.builds(
+    KeyValue,
+    key=_texts,
+    value=st.one_of(
+        st.builds(AnyValue, string_value=_texts), st.builds(AnyValue, int_value=st.integers(-5, 5))
+    ),
+)
+_spans = st.builds(
+    Span,
+    trace_id=_ids16,
+    span_id=_ids8,
+    parent_span_id=st.one_of(st.just(b""), _ids8),
+    trace_state=st.sampled_from(["", "a=1"]),
+    name=_texts,
+    flags=st.sampled_from([0, 0x100, 0x300]),
+    start_time_unix_nano=st.integers(0, 2**63),
+    attributes=st.lists(_key_values, max_size=3),
+)
+_resource_spans = st.builds(
+    ResourceSpans,
+    resource=st.builds(Resource, attributes=st.lists(_key_values, max_size=2)),
+    scope_spans=st.lists(
+        st.builds(
+            ScopeSpans,
+            scope=st.builds(InstrumentationScope, name=_texts, version=_texts),
+            spans=st.lists(_spans, max_size=4),
+            schema_url=_texts,
+        ),
+        max_size=3,
+    ),
+    schema_url=_texts,
+)
+_requests = st.builds(ExportTraceServiceRequest, resource_spans=st.lists(_resource_spans, max_size=3))
+
+
+def _facts(request: ExportTraceServiceRequest) -> list[tuple[bytes, ...]]:
+    """Every span with all that surrounds it, without regard to grouping."""
+    return sorted(
+        (
+            resource_spans.resource.SerializeToString(),
+            resource_spans.schema_url.encode(),
+            scope_spans.scope.SerializeToString(),
+            scope_spans.schema_url.encode(),
+            span.SerializeToString(),
+        )
+        for resource_spans in request.resource_spans
+        for scope_spans in resource_spans.scope_spans
+        for span in scope_spans.spans
+    )
+
+
+def _rejoined(body: bytes) -> bytes:
+    split = split_request(body)
+    return join_spans(span for spans in split.traces.values() for span in spans)
+
+
+@given(_requests)
+def test_every_span_keeps_its_bytes_its_resource_and_its_scope(request: ExportTraceServiceRequest) -> None:
+    joined = ExportTraceServiceRequest.FromString(_rejoined(request.SerializeToString()))
+
+    assert _facts(request) == _facts(joined)
+
+
+@given(_requests)
+def test_spans_are_grouped_by_trace_in_the_order_of_the_request(request: ExportTraceServiceRequest) -> None:
+    expected: dict[bytes, list[bytes]] = {}
+    for resource_spans in request.resource_spans:
+        for scope_spans in resource_spans.scope_spans:
+            for span in scope_spans.spans:
+                expected.setdefault(span.trace_id, []).append(span.SerializeToString())
+
+    split = split_request(request.SerializeToString())
+
+    assert expected == {trace_id: [span[1] for span in spans] for trace_id, spans in split.traces.items()}
+    assert sum(map(len, expected.values())) == split.accepted
+    assert split.rejected == 0
+
+
+def test_recorded_requests_come_out_as_they_went_in() -> None:
+    bodies = recorded_requests()
+
+    assert len(bodies) > 100
+    for body in bodies:
+        assert _facts(ExportTraceServiceRequest.FromString(body)) == _facts(
+            ExportTraceServiceRequest.FromString(_rejoined(body))
+        )
+
+
+def test_unknown_fields_survive_at_every_level() -> None:
+    unknown = encode_field(0x7A, b"from the future")  # field 15: unknown to requests, resources and scopes
+    span = Span(trace_id=b"t" * 16, span_id=b"s" * 8, name="n").SerializeToString() + b"\xa2\x06\x01x"
+    scope_spans = encode_field(0x12, span) + unknown
+    resource_spans = encode_field(0x12, scope_spans) + unknown
+
+    joined = _rejoined(encode_field(0x0A, resource_spans))
+
+    assert joined.count(b"from the future") == 2
+    assert span in joined
+    assert _facts(ExportTraceServiceRequest.FromString(joined))[0][-1] == span
+
+
+def test_groups_are_merged_only_when_their_bytes_are_equal() -> None:
+    def request(value: str, span_id: bytes) -> bytes:
+        resource = Resource(attributes=[KeyValue(key="k", value=AnyValue(string_value=value))])
+        span = Span(trace_id=b"t" * 16, span_id=span_id)
+        return ExportTraceServiceRequest(
+            resource_spans=[ResourceSpans(resource=resource, scope_spans=[ScopeSpans(spans=[span])])]
+        ).SerializeToString()
+
+    spans = [
+        span
+        for body in (request("a", b"1" * 8), request("b", b"2" * 8), request("a", b"3" * 8))
+        for spans in split_request(body).traces.values()
+        for span in spans
+    ]
+    joined = ExportTraceServiceRequest.FromString(join_spans(spans))
+
+    assert [[b"1" * 8, b"3" * 8], [b"2" * 8]] == [
+        [span.span_id for span in resource_spans.scope_spans[0].spans]
+        for resource_spans in joined.resource_spans
+    ]
+
+
+@pytest.mark.parametrize(
+    ("trace_id", "span_id", "parent_span_id"),
+    [
+        (b"", b"s" * 8, b""),
+        (bytes(16), b"s" * 8, b""),
+        (b"t" * 15, b"s" * 8, b""),
+        (b"t" * 24, b"s" * 8, b""),
+        (b"t" * 16, b"", b""),
+        (b"t" * 16, bytes(8), b""),
+        (b"t" * 16, b"s" * 12, b""),
+        (b"t" * 16, b"s" * 8, b"p" * 7),
+    ],
+)
+def test_a_span_with_an_invalid_id_is_rejected_and_the_others_are_kept(
+    trace_id: bytes, span_id: bytes, parent_span_id: bytes
+) -> None:
+    good = Span(trace_id=b"t" * 16, span_id=b"g" * 8)
+    bad = Span(trace_id=trace_id, span_id=span_id, parent_span_id=parent_span_id)
+    request = ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=[bad, good])])]
+    )
+
+    split = split_request(request.SerializeToString())
+
+    assert (1, 1) == (split.accepted, split.rejected)
+    assert {b"t" * 16: [b"g" * 8]} == {
+        key: [span[0] for span in spans] for key, spans in split.traces.items()
+    }
+
+
+@pytest.mark.parametrize("body", [b"\xff", b"\x0a\x7f\x01", b"not protobuf", b"\x0a\x04\x12\x02\x12\x7f"])
+def test_what_is_no_request_is_malformed(body: bytes) -> None:
+    with pytest.raises(MalformedRequest, match="not a valid ExportTraceServiceRequest"):
+        split_request(body)
+
+
+def test_broken_content_deep_inside_a_span_is_malformed() -> None:
+    attribute = encode_field(0x0A, b"key") + encode_field(0x12, encode_field(0x0A, b"\xff not UTF-8"))
+    span = encode_field(0x0A, b"t" * 16) + encode_field(0x12, b"s" * 8) + encode_field(0x4A, attribute)
+
+    with pytest.raises(MalformedRequest):
+        split_request(encode_field(0x0A, encode_field(0x12, encode_field(0x12, span))))
+
+
+def test_values_nested_beyond_the_limit_are_malformed() -> None:
+    value = encode_field(0x0A, b"x")
+    for _ in range(200):
+        value = encode_field(0x2A, encode_field(0x0A, value))
+    attribute = encode_field(0x0A, b"key") + encode_field(0x12, value)
+    span = encode_field(0x0A, b"t" * 16) + encode_field(0x12, b"s" * 8) + encode_field(0x4A, attribute)
+
+    with pytest.raises(MalformedRequest):
+        split_request(encode_field(0x0A, encode_field(0x12, encode_field(0x12, span))))
+
+
+def test_an_empty_request_holds_nothing() -> None:
+    assert {} == split_request(b"").traces
+
+
+def test_tags_written_longer_than_needed_are_understood() -> None:
+    span = Span(trace_id=b"t" * 16, span_id=b"s" * 8).SerializeToString()
+    scope_spans = b"\x92\x00" + bytes([len(span)]) + span  # tag 0x12 in two bytes
+
+    split = split_request(encode_field(0x0A, encode_field(0x12, scope_spans)))
+
+    assert 1 == split.accepted
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_either_split_or_are_malformed(body: bytes) -> None:
+    try:
+        split_request(body)
+    except MalformedRequest:
+        with pytest.raises(Exception, match="pars"):
+            ExportTraceServiceRequest.FromString(body)

@@ -1,0 +1,41 @@
+"""What came in equals what went out, was dropped or is held."""
+
+from collector.telemetry.accounting import accounting_errors, publish_accounting_errors
+from collector.telemetry.metrics import Metrics
+from collector.telemetry.registry import MetricsRegistry
+
+
+def balanced() -> Metrics:
+    metrics = Metrics()
+    metrics.spans_received.add(100)
+    metrics.spans_dropped.add(7, "duplicate", "")
+    metrics.spans_dropped.add(3, "conflict", "")
+    metrics.spans_held.read_from(lambda: 20, "")
+    metrics.spans_forwarded.add(50, "otlp")
+    metrics.spans_dropped.add(5, "queue_full", "otlp")
+    metrics.spans_held.read_from(lambda: 15, "otlp")
+    metrics.spans_forwarded.add(70, "file")
+    return metrics
+
+
+def test_spans_that_are_all_accounted_for_leave_no_error() -> None:
+    assert {"otlp": 0, "file": 0} == accounting_errors(balanced(), ["otlp", "file"])
+
+
+def test_a_lost_span_and_a_span_counted_twice_show_for_their_exporter_alone() -> None:
+    metrics = balanced()
+    metrics.spans_forwarded.add(1, "otlp")
+    metrics.spans_forwarded.add(-1, "file")
+
+    assert {"otlp": -1, "file": 1} == accounting_errors(metrics, ["otlp", "file"])
+
+
+def test_every_scrape_shows_the_error_of_each_exporter() -> None:
+    metrics = balanced()
+    publish_accounting_errors(metrics, ["otlp", "file"])
+    metrics.spans_received.add(2)
+
+    text, _ = MetricsRegistry(metrics).snapshot().render()
+
+    assert b'tracegrade_accounting_error_spans{exporter="otlp"} 2.0\n' in text
+    assert b'tracegrade_accounting_error_spans{exporter="file"} 2.0\n' in text

@@ -1,0 +1,322 @@
+"""From graded traces to series: bounds, the first increment, and that nothing is lost."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.clock import ManualClock
+from collector.telemetry.label_values import OVERFLOW
+from collector.telemetry.metrics import Metrics
+from collector.telemetry.registry import MetricsRegistry
+from collector.telemetry.score_series import MAX_AGENTS, MAX_TOOLS, MAX_TOOLS_PER_AGENT, ScoreSeries
+from collector.trace import GradedRun, GradedTrace
+from processors.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError
+from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
+
+TRACE_ID = bytes(range(16))
+SPAN_ID = bytes(range(8))
+
+
+def result(
+    outcome: Outcome = Outcome.PASS, score: float | None = None, name: str = "order"
+) -> EvaluationResult:
+    if score is None and outcome in (Outcome.PASS, Outcome.FAIL):
+        score = 1.0 if outcome is Outcome.PASS else 0.0
+    reason = NotEvaluatedReason.INCOMPLETE_TRACE if outcome is Outcome.NOT_EVALUATED else None
+    return EvaluationResult(
+        name=name,
+        evaluator="tool-call-order",
+        evaluator_version="1",
+        outcome=outcome,
+        score=score,
+        reason=reason,
+    )
+
+
+def graded(
+    *results: EvaluationResult,
+    agent: str = "weather_agent",
+    tool_calls: tuple[ToolCall, ...] = (),
+    backfill: bool = False,
+) -> GradedTrace:
+    run = AgentRun(trace_id=TRACE_ID, span_id=SPAN_ID, agent=AgentIdentity(name=agent), tool_calls=tool_calls)
+    return GradedTrace(
+        trace_id=TRACE_ID, spans=(), runs=(GradedRun(run=run, results=results),), backfill=backfill
+    )
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(unix_nano=1_700_000_000_000_000_000)
+
+
+@pytest.fixture
+def series(metrics: Metrics, clock: ManualClock) -> ScoreSeries:
+    return ScoreSeries(metrics, clock)
+
+
+def test_series_of_exact_agents_exist_at_zero_from_the_start(metrics: Metrics, series: ScoreSeries) -> None:
+    series.set_criteria({"weather_agent": ["order", "args"]})
+
+    assert {
+        ("weather_agent", evaluation, outcome.value): 0
+        for evaluation in ("order", "args")
+        for outcome in Outcome
+    } == metrics.results.values
+    assert {("weather_agent", "order"), ("weather_agent", "args")} == set(metrics.score.values)
+
+
+def test_a_series_that_was_there_from_the_start_counts_at_once(metrics: Metrics, series: ScoreSeries) -> None:
+    series.set_criteria({"weather_agent": ["order"]})
+
+    series.record(graded(result(Outcome.FAIL, 0.25)))
+
+    assert 1 == metrics.results.value("weather_agent", "order", "fail")
+    assert 0.25 == metrics.score.values["weather_agent", "order"][-1]
+
+
+def test_a_new_series_is_shown_at_zero_and_counts_after_the_scrape(
+    metrics: Metrics, series: ScoreSeries
+) -> None:
+    series.record(graded(result(Outcome.PASS), result(Outcome.FAIL, 0.5)))
+    series.before_scrape()
+    scraped = {outcome.value: metrics.results.value("weather_agent", "order", outcome) for outcome in Outcome}
+    scraped_scores = list(metrics.score.values["weather_agent", "order"])
+    series.after_scrape()
+
+    assert {"pass": 0, "fail": 0, "error": 0, "not_evaluated": 0} == scraped
+    assert [0.0] * 14 == scraped_scores
+    assert 1 == metrics.results.value("weather_agent", "order", "pass")
+    assert 1 == metrics.results.value("weather_agent", "order", "fail")
+    assert 1.5 == metrics.score.values["weather_agent", "order"][-1]
+
+
+def test_without_a_scrape_a_new_series_counts_after_fifteen_seconds(
+    metrics: Metrics, series: ScoreSeries, clock: ManualClock
+) -> None:
+    series.record(graded(result()))
+    clock.advance(14.9)
+    series.record(graded(result()))
+    series.before_scrape()
+    before = metrics.results.value("weather_agent", "order", "pass")
+    clock.advance(0.1)
+    series.before_scrape()
+
+    assert 0 == before
+    assert 2 == metrics.results.value("weather_agent", "order", "pass")
+
+
+def test_a_series_waits_only_once(metrics: Metrics, series: ScoreSeries) -> None:
+    series.record(graded(result()))
+    series.after_scrape()
+
+    series.record(graded(result()))
+
+    assert 2 == metrics.results.value("weather_agent", "order", "pass")
+
+
+def test_series_that_a_reload_adds_wait_like_any_new_one(metrics: Metrics, series: ScoreSeries) -> None:
+    series.set_criteria({"weather_agent": ["order"]})
+    series.set_criteria({"weather_agent": ["order"], "travel_agent": ["order"]})
+
+    series.record(graded(result(), agent="travel_agent"))
+    waiting = metrics.results.value("travel_agent", "order", "pass")
+    series.after_scrape()
+
+    assert 0 == waiting
+    assert 1 == metrics.results.value("travel_agent", "order", "pass")
+
+
+def test_flush_applies_everything(metrics: Metrics, series: ScoreSeries) -> None:
+    series.record(graded(result(), tool_calls=(ToolCall(name="get_forecast"),)))
+
+    series.flush()
+
+    assert 1 == metrics.results.value("weather_agent", "order", "pass")
+    assert 1 == metrics.tool_calls.value("weather_agent", "get_forecast", "ok")
+
+
+def test_only_pass_and_fail_enter_the_scores(metrics: Metrics, series: ScoreSeries) -> None:
+    series.record(graded(*(result(outcome) for outcome in Outcome)))
+    series.flush()
+
+    assert 2 == sum(metrics.score.values["weather_agent", "order"][:-1])
+    assert {1} == {metrics.results.value("weather_agent", "order", outcome.value) for outcome in Outcome}
+    assert 1 == metrics.not_evaluated.value("incomplete_trace")
+
+
+def test_a_result_for_want_of_criteria_is_no_result(metrics: Metrics, series: ScoreSeries) -> None:
+    no_criteria = EvaluationResult(
+        name="order",
+        evaluator="tool-call-order",
+        evaluator_version="1",
+        outcome=Outcome.NOT_EVALUATED,
+        reason=NotEvaluatedReason.NO_CRITERIA,
+    )
+
+    series.record(graded(no_criteria))
+    series.record(graded(no_criteria, backfill=True))
+    series.flush()
+
+    assert {} == metrics.results.values
+    assert 0 == metrics.backfill_results.value("not_evaluated")
+
+
+def test_backfill_never_enters_live_series(metrics: Metrics, series: ScoreSeries) -> None:
+    series.record(
+        graded(
+            result(Outcome.FAIL),
+            result(Outcome.NOT_EVALUATED),
+            tool_calls=(ToolCall(name="get_forecast"),),
+            backfill=True,
+        )
+    )
+    series.flush()
+
+    assert 1 == metrics.backfill_results.value("fail")
+    assert 1 == metrics.backfill_results.value("not_evaluated")
+    assert {} == metrics.results.values
+    assert {} == metrics.score.values
+    assert {} == metrics.tool_calls.values
+    assert 0 == metrics.not_evaluated.value("incomplete_trace")
+
+
+def test_tool_calls_are_counted_by_status_and_without_handoffs(metrics: Metrics, series: ScoreSeries) -> None:
+    calls = (
+        ToolCall(name="search"),
+        ToolCall(name="search", error=ToolError(type="Timeout", message="")),
+        ToolCall(name="search", executed=False),
+        ToolCall(name="to_billing", category=CallCategory.HANDOFF),
+    )
+
+    series.record(graded(tool_calls=calls))
+    series.flush()
+
+    assert {
+        ("weather_agent", "search", "ok"): 1,
+        ("weather_agent", "search", "error"): 1,
+        ("weather_agent", "search", "not_executed"): 1,
+    } == metrics.tool_calls.values
+
+
+def test_ten_thousand_hostile_agent_names_make_a_bounded_number_of_series(
+    metrics: Metrics, series: ScoreSeries
+) -> None:
+    series.set_criteria({"weather_agent": ["order"]})
+    for number in range(10_000):
+        series.record(graded(result(), agent=f'agent "{number}"\n\\'))
+    series.record(graded(result(), agent="weather_agent"))
+    series.flush()
+
+    agents = {agent for agent, _, _ in metrics.results.values}
+    assert MAX_AGENTS + 2 == len(agents)
+    assert 10_000 - MAX_AGENTS == metrics.results.value(OVERFLOW, "order", "pass")
+    assert 1 == metrics.results.value("weather_agent", "order", "pass")
+    assert 10_001 == sum(metrics.results.values.values())
+
+
+def test_an_agent_named_exactly_after_all_slots_are_taken_still_gets_its_series(
+    metrics: Metrics, series: ScoreSeries
+) -> None:
+    for number in range(MAX_AGENTS + 1):
+        series.record(graded(result(), agent=f"agent{number}"))
+    late = f"agent{MAX_AGENTS}"
+
+    series.set_criteria({late: ["order"]})
+    series.record(graded(result(), agent=late))
+    series.flush()
+
+    assert 1 == metrics.results.value(late, "order", "pass")
+    assert 1 == metrics.results.value(OVERFLOW, "order", "pass")
+
+
+def test_hostile_tool_names_are_bounded_for_an_agent_and_over_all(
+    metrics: Metrics, series: ScoreSeries
+) -> None:
+    series.set_criteria({"weather_agent": ["order"]})
+    for agent in range(60):
+        calls = tuple(ToolCall(name=f"tool{number}") for number in range(150))
+        series.record(graded(agent=f"agent{agent}", tool_calls=calls))
+    series.record(graded(tool_calls=(ToolCall(name="get_forecast"),)))
+    series.flush()
+
+    by_agent = Counter(agent for agent, tool, _ in metrics.tool_calls.values if tool != OVERFLOW)
+    assert {MAX_TOOLS_PER_AGENT, 1} == set(by_agent.values())
+    assert MAX_TOOLS + 1 == by_agent.total()
+    assert 60 * 150 + 1 == sum(metrics.tool_calls.values.values())
+    assert 1 == metrics.tool_calls.value("weather_agent", "get_forecast", "ok")
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\udfff", "x" * 1_000_000, "", "\x00", "\r\n", "__overflow__"])
+def test_no_name_can_make_a_scrape_fail(metrics: Metrics, series: ScoreSeries, name: str) -> None:
+    series.record(graded(result(), agent=name, tool_calls=(ToolCall(name=name),)))
+    series.flush()
+
+    text, _ = MetricsRegistry(metrics).snapshot().render()
+
+    assert len(text) < 50_000
+    assert 1 == sum(metrics.results.values.values())
+
+
+def test_the_last_score_in_a_bucket_names_its_span(
+    metrics: Metrics, series: ScoreSeries, clock: ManualClock
+) -> None:
+    series.record(graded(result(Outcome.FAIL, 0.42)))
+    clock.advance(1)
+    series.record(graded(result(Outcome.FAIL, 0.45)))
+    series.flush()
+
+    exemplars = metrics.score.exemplars["weather_agent", "order"]
+    assert [(0.45, TRACE_ID, SPAN_ID, 1_700_000_001_000_000_000)] == list(exemplars.values())
+
+
+@given(
+    steps=st.lists(
+        st.one_of(
+            st.just("scrape"),
+            st.floats(0, 20).map(lambda seconds: ("advance", seconds)),
+            st.tuples(
+                st.sampled_from(["a", "b", "c"]), st.sampled_from([Outcome.PASS, Outcome.FAIL, Outcome.ERROR])
+            ),
+        ),
+        max_size=40,
+    )
+)
+def test_every_count_arrives_and_no_series_is_first_scraped_above_zero_within_the_hold(
+    steps: list[str | tuple[str, float | Outcome]],
+) -> None:
+    metrics, clock = Metrics(), ManualClock()
+    series = ScoreSeries(metrics, clock)
+    expected: Counter[tuple[str, str]] = Counter()
+    recorded_since_hold: dict[tuple[str, ...], float] = {}
+    seen: set[tuple[str, ...]] = set()
+
+    for step in steps:
+        if step == "scrape":
+            series.before_scrape()
+            for labels, value in metrics.results.values.items():
+                if labels not in seen and clock.monotonic() - recorded_since_hold[labels] < 15:
+                    assert 0 == value
+                seen.add(labels)
+            series.after_scrape()
+        elif isinstance(step[1], Outcome):
+            agent, outcome = step[0], step[1]
+            series.record(graded(result(outcome), agent=agent))
+            expected[agent, outcome.value] += 1
+            for labels in metrics.results.values:
+                recorded_since_hold.setdefault(labels, clock.monotonic())
+        else:
+            clock.advance(float(step[1]))
+    series.flush()
+
+    counted = {
+        (agent, outcome): value for (agent, _, outcome), value in metrics.results.values.items() if value
+    }
+    assert expected == counted

@@ -1,0 +1,48 @@
+"""Rules of every test run: what was skipped is named at the end, and is a failure where all must run."""
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Generator
+
+import pytest
+
+REQUIRE_ALL = "TRACEGRADE_REQUIRE_ALL"
+"""Set to 1 where everything that tests need is installed: a skipped test then fails."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "requires_program(name): skipped, by name, where the program is not installed"
+    )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("requires_program"):
+        program = marker.args[0]
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get(REQUIRE_ALL) == "1":
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid}: {_reason(report)}, and {REQUIRE_ALL}=1 lets no test be skipped"
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    groups = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    if groups:
+        named = "; ".join(f"{reason} ({count})" for reason, count in sorted(groups.items()))
+        terminalreporter.write_line(f"Skipped groups: {named}")
+
+
+def _reason(report: pytest.TestReport) -> str:
+    if isinstance(report.longrepr, tuple):
+        return report.longrepr[2].removeprefix("Skipped: ")
+    return str(report.longrepr)
