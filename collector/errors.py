@@ -13,6 +13,10 @@ class StartupError(TracegradeError):
     """The service cannot start; the message is one readable line for each problem."""
 
 
+class BackgroundTaskDied(TracegradeError):
+    """A task of the service ended with an error; its cause is chained."""
+
+
 class Refusal(TracegradeError):
     """A request that was not accepted; nothing of it was kept. The message is told to the sender.
 
@@ -72,3 +76,7 @@ class RetryableExportError(ExportError):
 
 class PermanentExportError(ExportError):
     """The backend will never take it."""
+
+
+class ContentRefusedError(PermanentExportError):
+    """The backend will never take the request as it is (invalid or too large), but maybe parts of it."""

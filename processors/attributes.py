@@ -81,6 +81,16 @@ def decode_key_values(data: bytes, tag: int, start: int = 0, end: int | None = N
 
 
 def _value_of_key_value(data: bytes, start: int, end: int) -> AttributeValue:
+    # Most values are texts, and stand as a string AnyValue right behind the key.
+    if end - start > 3 and data[start] == 0x12:
+        position = start + 2 if data[start + 1] < 0x80 else read_varint(data, start + 1)[1]
+        if data[position] == _STRING:
+            length = data[position + 1]
+            position += 2
+            if length >= 0x80:
+                length, position = read_varint(data, position - 1)
+            if position + length == end:
+                return data[position:end].decode()
     value: AttributeValue = None
     for tag, _, value_start, stop in fields(data, start, end):
         if tag == 0x12:

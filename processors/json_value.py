@@ -5,4 +5,4 @@ from typing import TypeAlias
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 """What a JSON document can hold; integers stay exact, objects keep the order of their keys."""
 
-JsonObject: TypeAlias = "dict[str, JsonValue]"
+JsonObject: TypeAlias = dict[str, JsonValue]

@@ -119,6 +119,11 @@ class Span:
         self._event_slices = events
 
     @property
+    def has_events(self) -> bool:
+        """True if the span carries any event."""
+        return bool(self._event_slices)
+
+    @property
     def events(self) -> list[SpanEvent]:
         """The events in the order they were recorded."""
         if self._events is None:

@@ -1,0 +1,150 @@
+"""The steps of the data path one by one, in this process, without any network."""
+
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+from time import process_time, time_ns
+
+from benchmarks.agent_criteria import CRITERIA_TEXT
+from benchmarks.agent_trace import SPANS_PER_TRACE
+from benchmarks.workload import SHAPES, Shape, process_requests
+from collector.buffer.finish_policy import GroupByTraceConfig
+from collector.buffer.trace_buffer import TraceBuffer
+from collector.clock import ManualClock
+from collector.evaluation import EvaluationStage
+from collector.memory_limiter import MemoryLimiter
+from collector.otlp.codec import join_spans, split_request
+from collector.telemetry.metrics import Metrics
+from collector.trace import FinishedTrace, SpanBatch
+from processors.annotation import append_results
+from processors.criteria import CriteriaSet
+from processors.criteria_file import read_criteria
+from processors.evaluate import evaluate_run
+from processors.finish_reason import FinishReason
+from processors.reconstruction import reconstruct
+from processors.span import RawSpan, Span
+
+_REPEATS = 7
+_SECONDS_PER_REPEAT = 0.15
+_HELD_BYTES = 1 << 40
+
+
+def micro_lines() -> Iterator[str]:
+    """Measure step after step, one line each: median [range] of seven repeats."""
+    for shape in SHAPES:
+        yield from _per_span_lines(shape)
+    traces = _traces(SHAPES[0])
+    yield _line("Span view", "span", _spans(traces), lambda: [Span(raw, of) for _, raw, of in _flat(traces)])
+    yield from _per_trace_lines(traces)
+
+
+def _per_span_lines(shape: Shape) -> Iterator[str]:
+    bodies = _bodies(shape)
+    # Each request is split once in each timing, as the service does; trace ids do not matter here.
+    yield _line(
+        f"split_request {shape.name}", "span", shape.spans, lambda: [split_request(body) for body in bodies]
+    )
+    split = [split_request(body) for body in bodies]
+    requests = [[span for spans in request.traces.values() for span in spans] for request in split]
+    yield _line(
+        f"join_spans {shape.name}", "span", shape.spans, lambda: [join_spans(spans) for spans in requests]
+    )
+    batches = [
+        [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()] for request in split
+    ]
+    yield _line(f"buffer in and out {shape.name}", "span", shape.spans, lambda: _through_buffer(batches))
+
+
+def _per_trace_lines(traces: dict[bytes, list[RawSpan]]) -> Iterator[str]:
+    count = len(traces)
+    criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}))
+    finished = [
+        FinishedTrace(trace_id=trace_id, spans=spans, reason=FinishReason.ROOT)
+        for trace_id, spans in traces.items()
+    ]
+    runs = [
+        run
+        for trace in finished
+        for run in reconstruct(trace.spans, trace_id=trace.trace_id, reason=trace.reason)
+    ]
+    if len(runs) != count:
+        raise ValueError(f"{count} traces gave {len(runs)} agent runs")
+    yield _line(
+        "reconstruct",
+        "trace",
+        count,
+        lambda: [
+            reconstruct(trace.spans, trace_id=trace.trace_id, reason=trace.reason) for trace in finished
+        ],
+    )
+    evaluations = criteria.evaluations_for(runs[0].agent.name)
+    yield _line(
+        f"evaluate_run, {len(evaluations)} evaluations",
+        "trace",
+        count,
+        lambda: [evaluate_run(run, evaluations) for run in runs],
+    )
+    results = [evaluate_run(run, evaluations) for run in runs]
+    yield _line(
+        "append_results",
+        "trace",
+        count,
+        lambda: [
+            append_results(trace.spans, [(run, graded)], time_unix_nano=1, instance="micro")
+            for trace, run, graded in zip(finished, runs, results, strict=True)
+        ],
+    )
+    stage = EvaluationStage(
+        criteria=lambda: criteria, metrics=Metrics(), clock=ManualClock(), instance="micro"
+    )
+    yield _line("evaluation stage, whole", "trace", count, lambda: [stage.grade(trace) for trace in finished])
+
+
+def _through_buffer(requests: Sequence[Sequence[SpanBatch]]) -> None:
+    clock = ManualClock(unix_nano=time_ns())
+    limiter = MemoryLimiter(_HELD_BYTES)
+    buffer = TraceBuffer(config=GroupByTraceConfig(), limiter=limiter, metrics=Metrics(), clock=clock)
+    for batches in requests:
+        buffer.admit(batches)
+    clock.advance(0.5)
+    while buffer.spans_held:
+        buffer.poll()
+        clock.advance(0.5)
+
+
+def _bodies(shape: Shape) -> list[bytes]:
+    return [request.for_pass(1) for request in process_requests(0, shape, time_ns())]
+
+
+def _traces(shape: Shape) -> dict[bytes, list[RawSpan]]:
+    traces: dict[bytes, list[RawSpan]] = {}
+    for body in _bodies(shape):
+        for trace_id, spans in split_request(body).traces.items():
+            traces.setdefault(trace_id, []).extend(spans)
+    return traces
+
+
+def _flat(traces: dict[bytes, list[RawSpan]]) -> Iterator[RawSpan]:
+    for spans in traces.values():
+        yield from spans
+
+
+def _spans(traces: dict[bytes, list[RawSpan]]) -> int:
+    return len(traces) * SPANS_PER_TRACE
+
+
+def _line(name: str, unit: str, units: int, step: Callable[[], object]) -> str:
+    step()
+    micros = sorted(_micros(step) / units for _ in range(_REPEATS))
+    return f"micro       {name:<32}{median(micros):8.2f} us/{unit} [{micros[0]:.2f}-{micros[-1]:.2f}]"
+
+
+def _micros(step: Callable[[], object]) -> float:
+    """CPU-µs of one step, over as many as fill the time."""
+    loops = 0
+    started = process_time()
+    while True:
+        step()
+        loops += 1
+        used = process_time() - started
+        if used >= _SECONDS_PER_REPEAT:
+            return used / loops * 1e6

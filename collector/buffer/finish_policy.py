@@ -1,0 +1,165 @@
+"""When is a trace finished, and why.
+
+The policy decides from a small view of a trace and knows nothing of how spans are held. Times are those of
+the finish clock. A trace is never judged on sight of its root, only after quiet: a root is not the last
+span of its trace even within one request.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Literal, NamedTuple, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from collector.duration import Duration, PositiveDuration
+from processors.finish_reason import FinishReason
+
+
+class ServiceFinishConfig(BaseModel):
+    """Waiting times of one service; what is left out is as for every service."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    root_grace: Duration | None = None
+    multi_service_grace: Duration | None = None
+    incomplete_grace: Duration | None = None
+    idle_timeout: Duration | None = None
+    max_trace_age: PositiveDuration | None = None
+
+
+class GroupByTraceConfig(BaseModel):
+    """`processors.group_by_trace`: how long spans are held, and how many."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    root_grace: Duration = 2.0
+    """Quiet time after which a trace with its root, and no span whose parent is missing, is finished."""
+    multi_service_grace: Duration = 6.0
+    """Instead of `root_grace` where several processes report: more than one `service.name`, or a SERVER,
+    CONSUMER or MCP client span. The SDKs send every 5 s."""
+    incomplete_grace: Duration = 10.0
+    """Quiet time for a trace whose root is there while some span's parent is not, and for one that has
+    only roots with a remote parent, which may report here too. Never shorter than the grace above."""
+    idle_timeout: Duration = 300.0
+    """Quiet time for a trace without any root. It should be longer than the longest tool call."""
+    max_trace_age: PositiveDuration = 3600.0
+    """Time from the first span after which a trace is finished whatever comes."""
+    max_lateness: Duration = 900.0
+    """A trace whose last end lies longer than this before its last span came is backfill."""
+    max_spans_per_trace: int = Field(default=50_000, ge=1)
+    max_bytes_per_trace: int = Field(default=64 * 1024 * 1024, ge=1)
+    """Bytes of held spans, with 256 for each span beside its own."""
+    missing_parents: Literal["grade", "not_evaluated"] = "grade"
+    """What becomes of runs of a trace that finished as `root_incomplete`."""
+    services: Mapping[str, ServiceFinishConfig] = {}
+    """Other waiting times by `service.name`. Where a trace shows several services the longest counts."""
+
+
+class TraceView(Protocol):
+    """What the policy sees of a trace."""
+
+    @property
+    def first_arrival(self) -> float:
+        """When its first span came."""
+        ...
+
+    @property
+    def last_arrival(self) -> float:
+        """When its last span came."""
+        ...
+
+    @property
+    def has_root(self) -> bool:
+        """Whether a span without a parent is there."""
+        ...
+
+    @property
+    def has_remote_root(self) -> bool:
+        """Whether a span is there whose parent is remote and absent."""
+        ...
+
+    @property
+    def is_missing_parents(self) -> bool:
+        """Whether a span is there whose parent is absent and not known to be remote."""
+        ...
+
+    @property
+    def is_missing_refused_spans(self) -> bool:
+        """Whether spans of it were refused and have not come back."""
+        ...
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether several services, or a SERVER, CONSUMER or MCP client span, were seen."""
+        ...
+
+    @property
+    def services(self) -> Collection[str]:
+        """The service names seen."""
+        ...
+
+
+class _Waits(NamedTuple):
+    root_grace: float
+    multi_service_grace: float
+    incomplete_grace: float
+    idle_timeout: float
+    max_trace_age: float
+
+
+class FinishPolicy:
+    """Finishes a trace by quiet time, by what it shows of its root and parents, and by age.
+
+    Attributes:
+        shortest_quiet: no trace finishes by quiet before this many seconds after its last span.
+        shortest_age: no trace finishes by age before this many seconds after its first span.
+    """
+
+    __slots__ = ("_by_service", "_default", "shortest_age", "shortest_quiet")
+
+    def __init__(self, config: GroupByTraceConfig) -> None:
+        self._default = _Waits(*(getattr(config, name) for name in _Waits._fields))
+        self._by_service: dict[str, _Waits] = {}
+        for service, overrides in config.services.items():
+            values = {
+                name: value for name in _Waits._fields if (value := getattr(overrides, name)) is not None
+            }
+            self._by_service[service] = self._default._replace(**values)
+        every = [self._default, *self._by_service.values()]
+        self.shortest_quiet = min(
+            min(waits.root_grace, waits.multi_service_grace, waits.idle_timeout) for waits in every
+        )
+        self.shortest_age = min(waits.max_trace_age for waits in every)
+
+    def deadline(self, trace: TraceView) -> tuple[float, FinishReason]:
+        """When `trace` is finished if no further span comes, and for what reason."""
+        waits = self._waits(trace.services)
+        reason = self.settled_reason(trace)
+        if reason is FinishReason.IDLE:
+            quiet = waits.idle_timeout
+        else:
+            quiet = waits.multi_service_grace if trace.is_distributed else waits.root_grace
+            if reason is FinishReason.ROOT_INCOMPLETE or not trace.has_root or trace.is_missing_refused_spans:
+                quiet = max(quiet, waits.incomplete_grace)
+        due = trace.last_arrival + quiet
+        oldest = trace.first_arrival + waits.max_trace_age
+        return (due, reason) if due <= oldest else (oldest, FinishReason.MAX_AGE)
+
+    def settled_reason(self, trace: TraceView) -> FinishReason:
+        """The reason that unlimited quiet would give.
+
+        A span whose parent is remote and absent stands for the root (`root`): the parent may report
+        elsewhere. Beside a root of the trace itself it shows a hole in the trace (`root_incomplete`).
+        """
+        if trace.has_root:
+            if trace.is_missing_parents or trace.has_remote_root:
+                return FinishReason.ROOT_INCOMPLETE
+            return FinishReason.ROOT
+        if trace.has_remote_root:
+            return FinishReason.ROOT_INCOMPLETE if trace.is_missing_parents else FinishReason.ROOT
+        return FinishReason.IDLE
+
+    def _waits(self, services: Collection[str]) -> _Waits:
+        if not self._by_service or self._by_service.keys().isdisjoint(services):
+            return self._default
+        shown = [self._by_service.get(service, self._default) for service in services]
+        return _Waits(*map(max, zip(*shown, strict=True)))

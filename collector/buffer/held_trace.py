@@ -1,0 +1,164 @@
+"""One trace while it is held: its spans by id, and what they show of its shape.
+
+Heads of spans are read when the trace is looked at, each once, not when a span comes: most traces are
+looked at only once, after they fell quiet.
+"""
+
+from collections.abc import Set
+from functools import lru_cache
+from itertools import islice
+from math import inf
+
+from processors.envelope import Envelope
+from processors.span import KIND_CLIENT, KIND_CONSUMER, KIND_SERVER, RawSpan
+from processors.span_head import parent_is_remote, read_span_head
+
+TRACE_OVERHEAD_BYTES = 1280
+"""Counted for every held trace beside its spans: the trace itself, its entries in indexes and deadlines."""
+
+_MCP_METHOD = b"\x0a\x0fmcp.method.name"
+"""The key of an attribute on its way (tag, length, text). Quoted in a message it would only add patience."""
+
+_KINDS_BETWEEN_SERVICES = frozenset({KIND_SERVER, KIND_CLIENT, KIND_CONSUMER})
+_NONE: frozenset[bytes] = frozenset()
+_NEVER = 1 << 64
+
+
+class HeldTrace:
+    """The spans of one trace that is not finished; satisfies `collector.buffer.finish_policy.TraceView`.
+
+    Times of arrival are those of the finish clock but for `first_monotonic`. The shape is that of the
+    spans at the last `read_shape`.
+    """
+
+    __slots__ = (
+        "_missing_parents",
+        "_read_count",
+        "_remote_parents",
+        "checked_at",
+        "earliest_start",
+        "first_arrival",
+        "first_monotonic",
+        "has_root",
+        "held_bytes",
+        "is_distributed",
+        "is_missing_refused_spans",
+        "key",
+        "last_arrival",
+        "last_unix_nano",
+        "latest_end",
+        "ordinal",
+        "services",
+        "spans",
+        "tenant",
+        "trace_id",
+    )
+
+    _missing_parents: Set[bytes]
+    _remote_parents: Set[bytes]
+    _read_count: int
+    services: frozenset[str]
+    has_root: bool
+    is_distributed: bool
+    earliest_start: int
+    latest_end: int
+
+    def __init__(
+        self, key: bytes, trace_id: bytes, tenant: str, ordinal: int, arrival: float, monotonic: float
+    ) -> None:
+        self.key = key
+        self.trace_id = trace_id
+        self.tenant = tenant
+        self.ordinal = ordinal
+        self.spans: dict[bytes, RawSpan] = {}
+        self.held_bytes = 0
+        self.first_arrival = self.last_arrival = arrival
+        self.first_monotonic = monotonic
+        self.last_unix_nano = 0
+        self.checked_at = inf
+        self.is_missing_refused_spans = False
+        self._forget_shape()
+
+    @property
+    def has_remote_root(self) -> bool:
+        """Whether a span is there whose parent is remote and absent."""
+        return bool(self._remote_parents)
+
+    @property
+    def is_missing_parents(self) -> bool:
+        """Whether a span is there whose parent is absent and not known to be remote."""
+        return bool(self._missing_parents)
+
+    def settle_repeat(self, held: RawSpan, arrived: RawSpan) -> tuple[RawSpan, str]:
+        """Decide between two spans with one id: the one that is dropped, and why.
+
+        `duplicate` where the bytes of the spans are equal, else `conflict`. The span with the later end
+        is kept, then the longer, then the one whose bytes compare greater, then its resource and scope
+        likewise; so the one kept does not depend on which came first.
+        """
+        if held[1] == arrived[1]:
+            reason = "duplicate"
+            if held[2] is arrived[2]:
+                return arrived, reason
+        else:
+            reason = "conflict"
+        if _rank(arrived) <= _rank(held):
+            return arrived, reason
+        self.spans[arrived[0]] = arrived
+        self._forget_shape()
+        return held, reason
+
+    def read_shape(self) -> None:
+        """Read the heads of the spans that came since the last time."""
+        spans = self.spans
+        if self._read_count == len(spans):
+            return
+        missing = {parent for parent in self._missing_parents if parent not in spans}
+        remote = {parent for parent in self._remote_parents if parent not in spans}
+        shown: set[frozenset[str]] = set()
+        earliest_start, latest_end = self.earliest_start, self.latest_end
+        envelope = resource = None
+        for _, payload, envelope_of_span in islice(spans.values(), self._read_count, None):
+            parent, kind, start, end = read_span_head(payload)
+            if start < earliest_start:
+                earliest_start = start
+            if end > latest_end:
+                latest_end = end
+            if not parent:
+                self.has_root = True
+            elif parent not in spans:
+                (remote if parent_is_remote(payload) else missing).add(parent)
+            if kind in _KINDS_BETWEEN_SERVICES and (kind != KIND_CLIENT or _MCP_METHOD in payload):
+                self.is_distributed = True
+            if envelope_of_span is not envelope:
+                envelope = envelope_of_span
+                if envelope.resource != resource:
+                    resource = envelope.resource
+                    shown.add(_services(resource))
+        self._read_count = len(spans)
+        self._missing_parents = missing or _NONE
+        self._remote_parents = remote or _NONE
+        self.earliest_start, self.latest_end = earliest_start, latest_end
+        if self.services or len(shown) > 1:
+            self.services = self.services.union(*shown)
+            self.is_distributed = self.is_distributed or len(self.services) > 1
+        else:
+            self.services = shown.pop()
+
+    def _forget_shape(self) -> None:
+        self._read_count = 0
+        self._missing_parents = self._remote_parents = _NONE
+        self.services = frozenset()
+        self.has_root = self.is_distributed = False
+        self.earliest_start = _NEVER
+        self.latest_end = 0
+
+
+@lru_cache(maxsize=1024)
+def _services(resource: bytes) -> frozenset[str]:
+    return frozenset({Envelope(resource, b"").service_name})
+
+
+def _rank(span: RawSpan) -> tuple[int, int, bytes, bytes, bytes]:
+    _, payload, envelope = span
+    return read_span_head(payload)[3], len(payload), payload, envelope.resource, envelope.scope

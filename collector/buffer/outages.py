@@ -1,0 +1,82 @@
+"""Outages: spans of time in which the service may have missed spans, and which traces that touches."""
+
+from dataclasses import dataclass
+
+SENDER_SECONDS = 15.0
+"""How long before an outage a span may have ended and still have been on its way when it began: the batch
+delay of the SDKs (5 s) and the deadline of their exporters (10 s)."""
+SETTLE_SECONDS = 10.0
+"""How long after an outage senders may still be catching up."""
+
+_MAX_OUTAGES = 16
+_NANOSECONDS = 1_000_000_000
+_SENDER_NANO = int(SENDER_SECONDS * _NANOSECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A time in which senders may have given up on spans; start and end may be one moment."""
+
+    start_unix_nano: int
+    end_unix_nano: int
+    end_monotonic: float
+
+
+class Outages:
+    """The outages since the process started.
+
+    Those closer than the time in which senders catch up are one outage, and beyond 16 the oldest two are
+    united: that can only touch more traces, never fewer.
+    """
+
+    __slots__ = ("_outages",)
+
+    def __init__(self) -> None:
+        self._outages: list[Outage] = []
+
+    def record(self, outage: Outage) -> None:
+        """Add an outage; it may lie in the past."""
+        near = int(SETTLE_SECONDS * _NANOSECONDS)
+        apart = []
+        for other in self._outages:
+            if (
+                other.start_unix_nano - near <= outage.end_unix_nano
+                and outage.start_unix_nano - near <= other.end_unix_nano
+            ):
+                outage = _union(other, outage)
+            else:
+                apart.append(other)
+        apart.append(outage)
+        apart.sort(key=lambda each: each.end_monotonic)
+        if len(apart) > _MAX_OUTAGES:
+            apart[:2] = [_union(apart[0], apart[1])]
+        self._outages = apart
+
+    def touch(self, first_arrival: float, earliest_start: int, latest_end: int) -> bool:
+        """Whether spans may be missing from a trace that is finishing now.
+
+        So it is when the trace was open during an outage, and when it began before the end of an outage
+        and either came within 10 s after it or was still going on shortly before it.
+
+        Args:
+            first_arrival: when its first span came, on the monotonic clock.
+            earliest_start: the earliest start of its spans, Unix nanoseconds.
+            latest_end: the latest end of its spans, Unix nanoseconds.
+        """
+        for outage in self._outages:
+            if first_arrival <= outage.end_monotonic:
+                return True
+            if earliest_start < outage.end_unix_nano and (
+                first_arrival <= outage.end_monotonic + SETTLE_SECONDS
+                or latest_end >= outage.start_unix_nano - _SENDER_NANO
+            ):
+                return True
+        return False
+
+
+def _union(one: Outage, other: Outage) -> Outage:
+    return Outage(
+        min(one.start_unix_nano, other.start_unix_nano),
+        max(one.end_unix_nano, other.end_unix_nano),
+        max(one.end_monotonic, other.end_monotonic),
+    )

@@ -1,0 +1,347 @@
+"""The trace buffer: spans in by request, finished traces out.
+
+It groups spans by trace, drops repeats, bounds what it holds, and asks the finish policy when a trace is
+done. All calls happen on the event loop's thread.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Protocol
+
+from collector.buffer.finish_clock import FinishClock
+from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
+from collector.buffer.finished_traces import FinishedTraces
+from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES, HeldTrace
+from collector.buffer.outages import Outage
+from collector.buffer.refused_spans import RefusedSpans
+from collector.clock import Clock
+from collector.errors import Overloaded, RequestTooLarge
+from collector.telemetry.metrics import Metrics
+from collector.trace import SPAN_OVERHEAD_BYTES, FinishedTrace, SpanBatch
+from processors.finish_reason import FinishReason
+from processors.span import RawSpan
+
+SOFT_LIMIT = 0.8
+"""Part of the memory limit that the buffer may fill by itself before it finishes traces early."""
+
+
+class MemoryLimiter(Protocol):
+    """The budget of bytes for held spans."""
+
+    @property
+    def limit(self) -> int:
+        """Bytes that may be held."""
+        ...
+
+    def try_acquire(self, count: int) -> bool:
+        """Take `count` bytes if they fit."""
+        ...
+
+    def release(self, count: int) -> None:
+        """Give back `count` bytes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What became of an admitted request.
+
+    `late` holds the spans of traces that are finished already, to be forwarded at once. Their bytes are
+    acquired like those of a finished trace, and released by whoever is done with them.
+    """
+
+    late: Sequence[SpanBatch] = ()
+
+
+_NOTHING_LATE = Admission()
+
+
+class TraceBuffer:
+    """Holds spans by trace until each trace is finished.
+
+    Every admitted span comes out once, in a `FinishedTrace` or as late, or is dropped and counted as
+    `duplicate` or `conflict`. Admission acquires `held_bytes` of the spans from the limiter, and
+    `TRACE_OVERHEAD_BYTES` for each trace while it is held here; what has left the buffer is released by
+    the receiver of it.
+
+    Attributes:
+        finish_clock: the clock of quiet time. `poll` reads it; tell it to stand still while a journal is
+            replayed, and record outages that the process cannot see (its own downtime) in its `outages`.
+        held_bytes: bytes acquired for what the buffer holds.
+        spans_held: spans in the buffer.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: GroupByTraceConfig,
+        limiter: MemoryLimiter,
+        metrics: Metrics,
+        clock: Clock,
+        policy: FinishPolicy | None = None,
+        finished_traces: FinishedTraces | None = None,
+        finish_clock: FinishClock | None = None,
+    ) -> None:
+        self._policy = policy or FinishPolicy(config)
+        self._max_spans = config.max_spans_per_trace
+        self._max_bytes = config.max_bytes_per_trace
+        self._max_lateness_nano = int(config.max_lateness * 1e9)
+        self._limiter = limiter
+        self._metrics = metrics
+        self.finish_clock = finish_clock or FinishClock(clock)
+        self._refused = RefusedSpans(self.finish_clock.outages)
+        self._finished = FinishedTraces() if finished_traces is None else finished_traces
+        self._traces: OrderedDict[bytes, HeldTrace] = OrderedDict()  # the longest quiet first
+        self._ordinals = count()
+        self._deadlines: list[tuple[float, bytes]] = []  # when to look at a trace again
+        self._over_limit: list[HeldTrace] = []  # taken out, to leave with the next poll
+        self._counted_standstill = 0.0
+        self._soft_limit = int(limiter.limit * SOFT_LIMIT)
+        self._wanted_limit = self._soft_limit
+        self.held_bytes = 0
+        self.spans_held = 0
+        for reason in ("duplicate", "conflict"):
+            metrics.spans_dropped.add(0, reason, "")
+        metrics.spans_held.read_from(lambda: self.spans_held, "")
+        metrics.traces_held.read_from(lambda: len(self._traces) + len(self._over_limit))
+
+    def admit(self, batches: Sequence[SpanBatch]) -> Admission:
+        """Take all spans of one request, or none.
+
+        Raises:
+            Overloaded: there is no room now. The caller passes the batches to `note_refused`.
+            RequestTooLarge: the request could not even be held alone.
+        """
+        total = needed = unopened = 0
+        steps: list[tuple[SpanBatch, bytes, int]] = []
+        for batch in batches:
+            spans = batch.spans
+            if not spans:
+                continue
+            size = SPAN_OVERHEAD_BYTES * len(spans)
+            for span in spans:
+                size += len(span[1])
+            key = _key(batch)
+            if key not in self._traces and key not in self._finished:
+                unopened += 1
+            needed += size
+            total += len(spans)
+            steps.append((batch, key, size))
+        self._acquire(needed + unopened * TRACE_OVERHEAD_BYTES, batches)
+
+        arrival = self.finish_clock.now()
+        self._metrics.spans_received.add(total)
+        late: list[SpanBatch] = []
+        for batch, key, size in steps:
+            if self._refused:
+                self._refused.remove(key, [span[0] for span in batch.spans])
+            trace = self._traces.get(key)
+            if trace is None:
+                if key in self._finished:
+                    new_spans = self._admit_late(key, batch.spans)
+                    if new_spans:
+                        late.append(SpanBatch(batch.trace_id, new_spans, batch.tenant))
+                    continue
+                trace = self._open(key, batch, arrival)
+                unopened -= 1
+            self._add(trace, batch.spans, size, arrival)
+        if unopened:  # a trace that stood in the request twice was counted twice
+            self._limiter.release(unopened * TRACE_OVERHEAD_BYTES)
+        return Admission(late) if late else _NOTHING_LATE
+
+    def note_refused(self, batches: Sequence[SpanBatch] | None) -> None:
+        """Remember that these spans were refused and should come back; None: a request refused unread.
+
+        The finish clock stands still for 10 s from now. A trace that finishes while refused spans of it
+        are missing is `interrupted`; after a request that was not read, so is every trace that may have
+        been in it.
+        """
+        self.finish_clock.stand_still()
+        if batches is None:
+            clock = self.finish_clock
+            clock.outages.record(Outage(clock.unix_nano, clock.unix_nano, clock.monotonic))
+        else:
+            self._remember_refused(batches)
+
+    def poll(self, max_traces: int | None = None) -> list[FinishedTrace]:
+        """The traces that are finished by now, at most `max_traces`; to be called ten times a second.
+
+        While the buffer by itself fills more than its part of the memory limit, or leaves no room for a
+        request that was refused, the traces that have been quiet longest finish as `pressure`. Bytes that
+        wait in queues do not count there: finishing traces would not free them.
+        """
+        most = len(self._traces) + len(self._over_limit) if max_traces is None else max_traces
+        now = self.finish_clock.now()
+        self._count_standstill()
+        finished = self._finish_over_limit(most)
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][0] <= now and len(finished) < most:
+            checked_at, key = heappop(deadlines)
+            trace = self._traces.get(key)
+            if trace is None or trace.checked_at != checked_at:
+                continue  # an entry left behind by a finished trace or by an earlier deadline
+            due, reason = self._deadline(trace, now)
+            if due <= now:
+                finished.append(self._finish(trace, reason))
+            else:
+                trace.checked_at = due
+                heappush(deadlines, (due, key))
+        while self.held_bytes > self._wanted_limit and self._traces and len(finished) < most:
+            finished.append(self._finish(next(iter(self._traces.values())), FinishReason.PRESSURE))
+        if self.held_bytes <= self._wanted_limit:
+            self._wanted_limit = self._soft_limit
+        return finished
+
+    def finish_all(self, reason: FinishReason) -> list[FinishedTrace]:
+        """Every trace still held, in order of first arrival, finished for `reason`."""
+        return [*self._finish_over_limit(), *(self._finish(trace, reason) for trace in self._by_arrival())]
+
+    def settle(self) -> list[FinishedTrace]:
+        """Every trace still held, in order of first arrival, finished as unlimited quiet would."""
+        finished = self._finish_over_limit()
+        for trace in self._by_arrival():
+            trace.read_shape()
+            finished.append(self._finish(trace, self._policy.settled_reason(trace)))
+        return finished
+
+    def _acquire(self, needed: int, batches: Sequence[SpanBatch]) -> None:
+        if self._limiter.try_acquire(needed):
+            return
+        limit = self._limiter.limit
+        if needed > limit:
+            self._remember_refused(batches)
+            raise RequestTooLarge(
+                f"The request takes {needed} bytes to hold, more than the limit of {limit} for all spans."
+            )
+        self._wanted_limit = min(self._wanted_limit, limit - needed)
+        raise Overloaded("The memory limit for held spans is reached; send the request again.")
+
+    def _open(self, key: bytes, batch: SpanBatch, arrival: float) -> HeldTrace:
+        trace = HeldTrace(
+            key, batch.trace_id, batch.tenant, next(self._ordinals), arrival, self.finish_clock.monotonic
+        )
+        self._traces[key] = trace
+        self.held_bytes += TRACE_OVERHEAD_BYTES
+        return trace
+
+    def _add(self, trace: HeldTrace, arrived: Sequence[RawSpan], size: int, arrival: float) -> None:
+        spans = trace.spans
+        held_before = len(spans)
+        for span in arrived:
+            span_id = span[0]
+            if span_id in spans:
+                dropped, reason = trace.settle_repeat(spans[span_id], span)
+                size -= self._drop(dropped, reason)
+            else:
+                spans[span_id] = span
+        trace.last_arrival = arrival
+        trace.last_unix_nano = self.finish_clock.unix_nano
+        trace.held_bytes += size
+        self.held_bytes += size
+        self.spans_held += len(spans) - held_before
+        self._traces.move_to_end(trace.key)
+        if len(spans) > self._max_spans or trace.held_bytes > self._max_bytes:
+            self._take_out(trace)
+            self._over_limit.append(trace)
+            return
+        check = min(arrival + self._policy.shortest_quiet, trace.first_arrival + self._policy.shortest_age)
+        if check < trace.checked_at:
+            trace.checked_at = check
+            self._push_deadline(check, trace.key)
+
+    def _admit_late(self, key: bytes, arrived: Sequence[RawSpan]) -> list[RawSpan]:
+        new_spans = []
+        for span in arrived:
+            if self._finished.add_late_span(key, span[0]):
+                new_spans.append(span)
+            else:
+                self._drop(span, "duplicate")
+        self._metrics.late_spans.add(len(new_spans))
+        return new_spans
+
+    def _drop(self, span: RawSpan, reason: str) -> int:
+        size = len(span[1]) + SPAN_OVERHEAD_BYTES
+        self._limiter.release(size)
+        self._metrics.spans_dropped.add(1, reason, "")
+        return size
+
+    def _push_deadline(self, deadline: float, key: bytes) -> None:
+        deadlines = self._deadlines
+        if len(deadlines) > 4 * len(self._traces) + 1024:
+            deadlines[:] = [(trace.checked_at, trace.key) for trace in self._traces.values()]
+            heapify(deadlines)
+        else:
+            heappush(deadlines, (deadline, key))
+
+    def _deadline(self, trace: HeldTrace, now: float) -> tuple[float, FinishReason]:
+        """When `trace` is finished, or when it must be looked at again because it was not quiet."""
+        earliest = min(
+            trace.last_arrival + self._policy.shortest_quiet,
+            trace.first_arrival + self._policy.shortest_age,
+        )
+        if now < earliest:
+            return earliest, FinishReason.IDLE
+        trace.read_shape()
+        trace.is_missing_refused_spans = trace.key in self._refused
+        return self._policy.deadline(trace)
+
+    def _take_out(self, trace: HeldTrace) -> None:
+        del self._traces[trace.key]
+        self._finished.add(trace.key, trace.spans)
+
+    def _finish(self, trace: HeldTrace, reason: FinishReason) -> FinishedTrace:
+        self._take_out(trace)
+        return self._hand_over(trace, reason)
+
+    def _finish_over_limit(self, most: int | None = None) -> list[FinishedTrace]:
+        taken = self._over_limit[:most]
+        del self._over_limit[:most]
+        return [self._hand_over(trace, FinishReason.OVER_LIMIT) for trace in taken]
+
+    def _hand_over(self, trace: HeldTrace, reason: FinishReason) -> FinishedTrace:
+        trace.read_shape()
+        self.held_bytes -= trace.held_bytes + TRACE_OVERHEAD_BYTES
+        self.spans_held -= len(trace.spans)
+        self._limiter.release(TRACE_OVERHEAD_BYTES)
+        interrupted = trace.key in self._refused or self.finish_clock.outages.touch(
+            trace.first_monotonic, trace.earliest_start, trace.latest_end
+        )
+        self._refused.forget(trace.key)
+        held_seconds = self.finish_clock.monotonic - trace.first_monotonic
+        self._metrics.traces_finished.add(1, reason.value)
+        self._metrics.hold_seconds.observe(held_seconds)
+        return FinishedTrace(
+            trace_id=trace.trace_id,
+            spans=list(trace.spans.values()),
+            reason=reason,
+            interrupted=interrupted,
+            backfill=0 < trace.latest_end < trace.last_unix_nano - self._max_lateness_nano,
+            held_seconds=held_seconds,
+            tenant=trace.tenant,
+        )
+
+    def _remember_refused(self, batches: Sequence[SpanBatch]) -> None:
+        clock = self.finish_clock
+        for batch in batches:
+            key = _key(batch)
+            if key in self._finished:
+                continue  # its verdict is out
+            trace = self._traces.get(key)
+            held = trace.spans if trace is not None else ()
+            missing = [span[0] for span in batch.spans if span[0] not in held]
+            self._refused.add(key, missing, clock.unix_nano, clock.monotonic)
+
+    def _by_arrival(self) -> list[HeldTrace]:
+        return sorted(self._traces.values(), key=lambda trace: trace.ordinal)
+
+    def _count_standstill(self) -> None:
+        total = self.finish_clock.standstill_seconds
+        self._metrics.finish_clock_standstill_seconds.add(total - self._counted_standstill)
+        self._counted_standstill = total
+
+
+def _key(batch: SpanBatch) -> bytes:
+    return batch.trace_id + batch.tenant.encode() if batch.tenant else batch.trace_id

@@ -1,0 +1,250 @@
+"""Loads and prints the service file.
+
+Every problem of a file is found in one pass and told in the words of its writer; a secret is neither in a
+message nor in what is printed.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TypeVar, cast
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from collector.exporters.discovery import exporter_types
+from collector.json_schemas import schema_documents
+from collector.service_config import SECTIONS, PrometheusConfig, ServiceConfig
+from processors.environment import expand
+from processors.json_value import JsonObject, JsonValue
+from processors.located_yaml import LocatedYaml, Place, read_yaml
+from processors.model_problems import model_problems
+from processors.problem import Problem, ProblemsFound, did_you_mean
+
+__all__ = ["ServiceConfig", "load_configuration", "print_configuration", "schema_documents"]
+
+PROMETHEUS = "prometheus"
+
+_MASK = "**********"
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_REFERENCE = re.compile(r"\$\{env:\w+\}\Z")
+_COMPONENT_ID = re.compile(r"[a-z0-9_]+(?:/[A-Za-z0-9_.-]+)?\Z")
+_PLANNED: Mapping[tuple[str, ...], str] = {
+    ("journal",): '"journal" is not supported by this version: held spans live in memory',
+    ("processors", "evaluation", "workers"): '"workers" is not supported by this version: there are no '
+    "third-party evaluators yet",
+    ("processors", "evaluation", "timeout"): '"timeout" is not supported by this version: there are no '
+    "third-party evaluators yet",
+    ("service", "pipelines"): "there are no pipelines: every component written is active",
+}
+_PLANNED_MODES = ("stream", "verdicts_only")
+_PLANNED_EMITS = ("log", "span")
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def load_configuration(path: Path | None, environment: Mapping[str, str]) -> ServiceConfig:
+    """The configuration in the file `path`; without one, the defaults.
+
+    References to `environment` are replaced, and relative paths are made relative to the folder of the
+    file. Whatever a component would open (certificates, criteria) is not looked at here.
+
+    Raises:
+        ProblemsFound: the file cannot be read or holds mistakes: all of them.
+    """
+    text = "{}"
+    file = "built-in configuration"
+    if path is not None:
+        file = str(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:
+            raise ProblemsFound([Problem(file, 0, "", "not valid UTF-8")]) from None
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise ProblemsFound([Problem(file, 0, "", f"cannot be read: {reason}")]) from None
+    config = parse_configuration(text, file, environment)
+    return config if path is None else _with_paths_relative_to(config, path.parent)
+
+
+def parse_configuration(text: str, file: str, environment: Mapping[str, str]) -> ServiceConfig:
+    """The configuration in `text`, with paths as they are written; raises as `load_configuration` does.
+
+    `file` is the name that messages use.
+    """
+    document = read_yaml(text, file, partial(expand, environment=environment, dollars="service"))
+    problems: list[Problem] = []
+    content = document.value if document.value is not None else {}
+    exporters: dict[str, BaseModel] = {}
+    if isinstance(content, dict):
+        content = _with_empty_sections(_without_planned(content, document, problems))
+        exporters = _exporters(content.get("exporters"), document, problems)
+        content = {**content, "exporters": {}}
+    try:
+        config = ServiceConfig.model_validate(content)
+    except ValidationError as error:
+        problems += model_problems(error, ServiceConfig, document)
+    problems = document.all_problems(problems)
+    if problems:
+        raise ProblemsFound(problems)
+    config = _with_exporters(config, exporters)
+    config._references = dict(_references(document.place))
+    return config
+
+
+def print_configuration(config: ServiceConfig) -> str:
+    """`config` as YAML, with every default and without secrets.
+
+    What came from the environment is printed as the reference that it was.
+    """
+    content = config.model_dump(mode="json")
+    for path, reference in config.references.items():
+        _replace(content, path, reference)
+    return yaml.safe_dump(_masked(content), sort_keys=False, allow_unicode=True, width=110)
+
+
+def _without_planned(content: JsonObject, document: LocatedYaml, problems: list[Problem]) -> JsonObject:
+    """`content` without settings of features that are not built yet, each of them reported."""
+    for path, message in _PLANNED.items():
+        if document.place_of(path) is not None:
+            problems.append(document.problem(path, message))
+            content = _without(content, path)
+    results = content.get("results")
+    if isinstance(results, dict):
+        mode, emits = results.get("mode"), results.get("emit")
+        if mode in _PLANNED_MODES:
+            problems.append(
+                document.problem(("results", "mode"), f'"{mode}" is not supported by this version')
+            )
+            content = _without(content, ("results", "mode"))
+        planned = [emit for emit in emits if emit in _PLANNED_EMITS] if isinstance(emits, list) else []
+        for emit in planned:
+            problems.append(
+                document.problem(("results", "emit"), f'"{emit}" is not supported by this version')
+            )
+        if planned:
+            content = _without(content, ("results", "emit"))
+    return content
+
+
+def _without(content: JsonObject, path: tuple[str, ...]) -> JsonObject:
+    inner = content.get(path[0])
+    if len(path) == 1:
+        return {key: value for key, value in content.items() if key != path[0]}
+    return {**content, path[0]: _without(inner, path[1:])} if isinstance(inner, dict) else content
+
+
+def _with_empty_sections(content: JsonObject) -> JsonObject:
+    """`content` with `{}` where a section is written without anything in it, as in the Collector."""
+    for path in SECTIONS:
+        content = _fill(content, path)
+    return content
+
+
+def _fill(content: JsonObject, path: tuple[str, ...]) -> JsonObject:
+    if path[0] not in content:
+        return content
+    inner = content[path[0]]
+    if len(path) == 1:
+        return {**content, path[0]: {}} if inner is None else content
+    return {**content, path[0]: _fill(inner, path[1:])} if isinstance(inner, dict) else content
+
+
+def _exporters(value: JsonValue, document: LocatedYaml, problems: list[Problem]) -> dict[str, BaseModel]:
+    """The configuration of each exporter; without any, the one that prints to the console."""
+    types: dict[str, type[BaseModel]] = {
+        name: component.config_model for name, component in exporter_types().items()
+    }
+    types[PROMETHEUS] = PrometheusConfig
+    if value is None or value == {}:
+        return {"debug": types["debug"].model_validate({})}
+    if not isinstance(value, dict):
+        problems.append(
+            document.problem(("exporters",), "expected a mapping of exporter ids to their settings")
+        )
+        return {}
+    found: dict[str, BaseModel] = {}
+    for exporter, settings in value.items():
+        path = ("exporters", exporter)
+        kind = exporter.partition("/")[0]
+        if kind not in types:
+            message = f'unknown exporter type "{kind[:100]}"{did_you_mean(kind, list(types))}'
+            problems.append(document.problem(path, message))
+        elif not _COMPONENT_ID.match(exporter) or (kind == PROMETHEUS and exporter != kind):
+            expected = f'expected "{kind}"' + ("" if kind == PROMETHEUS else f' or "{kind}/name"')
+            problems.append(document.problem(path, f"not an exporter id: {expected}"))
+        else:
+            try:
+                found[exporter] = types[kind].model_validate({} if settings is None else settings)
+            except ValidationError as error:
+                problems += model_problems(error, types[kind], document, path)
+    return found
+
+
+def _with_exporters(config: ServiceConfig, exporters: Mapping[str, BaseModel]) -> ServiceConfig:
+    """`config` with `exporters`; the endpoint of `prometheus` becomes that of the telemetry."""
+    service = config.service
+    prometheus = exporters.get(PROMETHEUS)
+    if isinstance(prometheus, PrometheusConfig) and prometheus.endpoint is not None:
+        telemetry = service.telemetry.model_copy(update={"endpoint": prometheus.endpoint})
+        service = service.model_copy(update={"telemetry": telemetry})
+    others = {name: exporter for name, exporter in exporters.items() if name != PROMETHEUS}
+    return config.model_copy(update={"exporters": others, "service": service})
+
+
+def _with_paths_relative_to(model: ModelT, folder: Path) -> ModelT:
+    """`model` with every relative path in it, at any depth, below `folder`."""
+    update = {}
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        moved = _moved(value, folder)
+        if moved is not value:
+            update[name] = moved
+    return model.model_copy(update=update) if update else model
+
+
+def _moved(value: object, folder: Path) -> object:
+    if isinstance(value, Path):
+        return folder / value
+    if isinstance(value, BaseModel):
+        return _with_paths_relative_to(value, folder)
+    if isinstance(value, Mapping):
+        return {key: _moved(inner, folder) for key, inner in value.items()}
+    if isinstance(value, tuple | list):
+        return tuple(_moved(inner, folder) for inner in value)
+    return value
+
+
+def _references(
+    place: Place, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if place.reference is not None:
+        yield path, place.reference
+    for step, inner in place.children.items():
+        yield from _references(inner, (*path, step))
+
+
+def _replace(content: object, path: tuple[str | int, ...], reference: str) -> None:
+    """Put `reference` where the value at `path` is, if there is one."""
+    for step in path[:-1]:
+        if isinstance(content, dict):
+            content = content.get(step)
+        elif isinstance(content, list) and isinstance(step, int) and step < len(content):
+            content = content[step]
+        else:
+            return
+    last = path[-1]
+    if (isinstance(content, dict) and last in content) or (
+        isinstance(content, list) and isinstance(last, int) and last < len(content)
+    ):
+        holder = cast("dict[str | int, object]", content)
+        if holder[last] != _MASK or _REFERENCE.match(reference):  # the text around one may be secret as well
+            holder[last] = reference
+
+
+def _masked(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _masked(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_masked(inner) for inner in value]
+    return _USER_INFO.sub(_MASK, value) if isinstance(value, str) else value

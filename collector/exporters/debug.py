@@ -1,0 +1,141 @@
+"""Graded runs on the console (`debug`), for the person who is trying things out.
+
+Printing happens in a thread of its own and at a bounded rate: a console that does not keep up, or that
+nobody reads, holds up no trace.
+"""
+
+import asyncio
+import logging
+import threading
+from contextlib import suppress
+from queue import Full, Queue
+from typing import Literal, TextIO
+
+from pydantic import BaseModel, ConfigDict, Field
+from rich.console import Console
+from rich.text import Text
+
+from collector.clock import Clock
+from collector.exporters.exporter import ExporterContext, ResultExporterType
+from collector.exporters.run_printout import RunPrintout
+from collector.trace import GradedRun, GradedTrace
+
+_MAX_PENDING = 100
+
+_logger = logging.getLogger(__name__)
+
+
+class DebugConfig(BaseModel):
+    """`exporters.debug`: graded runs on the console."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_runs_per_second: int = Field(default=20, ge=1)
+    """Runs beyond this are only counted in a line of their own."""
+    show_content: bool = True
+    """Whether arguments, results and explanations are shown."""
+    color: Literal["auto", "always", "never"] = "auto"
+    """`auto`: on a terminal, unless the environment has `NO_COLOR`."""
+
+
+class DebugExporter:
+    """Prints a block for each graded run to a text stream."""
+
+    def __init__(self, name: str, config: DebugConfig, stream: TextIO, clock: Clock) -> None:
+        self.name = name
+        self._config = config
+        self._stream = stream
+        self._clock = clock
+        self._window = -1
+        self._printed_in_window = 0
+        self._left_out = 0
+        self._queue: Queue[tuple[int, GradedRun | None] | None] = Queue(_MAX_PENDING)
+        self._thread: threading.Thread | None = None
+        self._finished = asyncio.Event()
+
+    async def start(self) -> None:
+        """Start the printing thread."""
+        loop = asyncio.get_running_loop()
+        self._finished.clear()
+        # Daemonic, since a console that blocks for ever must not keep the process from ending.
+        self._thread = threading.Thread(
+            target=self._print_pending, args=(loop,), name=f"export-{self.name}", daemon=True
+        )
+        self._thread.start()
+
+    def export_results(self, trace: GradedTrace) -> None:
+        """Queue the runs for printing, or only count them beyond the rate."""
+        window = int(self._clock.monotonic())
+        if window != self._window:
+            self._window = window
+            self._printed_in_window = 0
+        for graded in trace.runs:
+            if self._printed_in_window >= self._config.max_runs_per_second:
+                self._left_out += 1
+                continue
+            try:
+                self._queue.put_nowait((self._left_out, graded))
+            except Full:
+                self._left_out += 1
+            else:
+                self._printed_in_window += 1
+                self._left_out = 0
+
+    async def shutdown(self, deadline: float) -> None:
+        """Print what is queued until `deadline`."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        timer = asyncio.ensure_future(self._clock.sleep(deadline - self._clock.monotonic()))
+        finished = asyncio.ensure_future(self._finished.wait())
+        with suppress(Full):
+            if self._left_out:
+                self._queue.put_nowait((self._left_out, None))
+            self._queue.put_nowait(None)
+            await asyncio.wait((timer, finished), return_when=asyncio.FIRST_COMPLETED)
+        timer.cancel()
+        finished.cancel()
+
+    def _print_pending(self, loop: asyncio.AbstractEventLoop) -> None:
+        console = self._console()
+        encoding = (getattr(self._stream, "encoding", None) or "utf-8").lower()
+        try:
+            while (item := self._queue.get()) is not None:
+                left_out, graded = item
+                printout = RunPrintout(
+                    width=console.width if console.is_terminal else None,
+                    show_content=self._config.show_content,
+                    unicode=encoding.startswith("utf"),
+                )
+                if left_out:
+                    console.print(printout.left_out(left_out), soft_wrap=True)
+                if graded is not None:
+                    block = Text("\n").join(printout.lines(graded))
+                    console.print(block.append("\n"), soft_wrap=True)
+        except (OSError, ValueError) as error:  # the console went away
+            _logger.warning(
+                "The console cannot be written; nothing more is printed.",
+                extra={"exporter": self.name, "error": str(error)},
+            )
+        with suppress(RuntimeError):  # the loop is closed already
+            loop.call_soon_threadsafe(self._finished.set)
+
+    def _console(self) -> Console:
+        is_terminal = self._stream.isatty()
+        color = self._config.color
+        return Console(
+            file=self._stream,
+            force_terminal=is_terminal,
+            color_system="auto" if is_terminal else "standard" if color == "always" else None,
+            no_color=None if color == "auto" else color == "never",
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+
+
+def _create(name: str, config: DebugConfig, context: ExporterContext) -> DebugExporter:
+    return DebugExporter(name, config, context.console, context.clock)
+
+
+COMPONENT = ResultExporterType(type_name="debug", config_model=DebugConfig, create=_create)

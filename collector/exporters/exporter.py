@@ -1,0 +1,124 @@
+"""The contracts of exporters: what they promise, and what a module in this folder has to expose.
+
+An exporter is one file here with a `COMPONENT`; it is found by the folder and registered nowhere.
+Exporters of spans stand behind a `SendingQueue` of their own; exporters of results are called directly.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Generic, Literal, Protocol, TextIO, TypeVar
+
+from pydantic import BaseModel
+
+from collector.clock import Clock
+from collector.telemetry.metrics import Metrics
+from collector.trace import GradedTrace
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResponse:
+    """What a backend answered to a request that it took.
+
+    `rejected_spans` were in the request and will not be stored (OTLP "Partial Success"); they must not be
+    sent again. `message` is the backend's own text and may come without any rejected span.
+    """
+
+    rejected_spans: int = 0
+    message: str = ""
+
+
+ACCEPTED = ExportResponse()
+
+
+class SpanExporter(Protocol):
+    """Sends export requests to one place. Retrying, batching and counting are the queue's."""
+
+    @property
+    def name(self) -> str:
+        """The id in the configuration: `type` or `type/name`."""
+        ...
+
+    @property
+    def endpoint(self) -> str:
+        """Where the spans go, for logs; without credentials."""
+        ...
+
+    async def start(self) -> None:
+        """Open what is needed; raises `StartupError`. A backend that is down is no reason to."""
+        ...
+
+    async def export(self, request: bytes, span_count: int) -> ExportResponse:
+        """Send one serialised ExportTraceServiceRequest with `span_count` spans; may run concurrently.
+
+        Raises:
+            RetryableExportError: it may be taken later.
+            ContentRefusedError: it will not be taken as it is, but a part of it might be.
+            PermanentExportError: neither it nor a part of it will ever be taken.
+        """
+        ...
+
+    async def shutdown(self, deadline: float) -> None:
+        """Close by `deadline` (on the clock's monotonic time); safe before start and twice."""
+        ...
+
+
+class ResultExporter(Protocol):
+    """Takes graded runs: for people, files, dashboards. It can neither delay nor stop a trace."""
+
+    @property
+    def name(self) -> str:
+        """The id in the configuration: `type` or `type/name`."""
+        ...
+
+    async def start(self) -> None:
+        """Open what is needed; raises `StartupError`."""
+        ...
+
+    def export_results(self, trace: GradedTrace) -> None:
+        """Take the runs of a trace; returns at once and never raises."""
+        ...
+
+    async def shutdown(self, deadline: float) -> None:
+        """Write what is pending by `deadline`; safe before start and twice."""
+        ...
+
+
+class TaskOwner(Protocol):
+    """Who runs background tasks and notices when one dies."""
+
+    def create_task(self, coroutine: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
+        """Run `coroutine` as a task."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExporterContext:
+    """What the service lends to its exporters. `console` is where `debug` prints."""
+
+    clock: Clock
+    metrics: Metrics
+    console: TextIO
+
+
+ConfigT = TypeVar("ConfigT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanExporterType(Generic[ConfigT]):
+    """An exporter of spans, as configuration sees it; `config_model` derives from `SpanExporterConfig`."""
+
+    type_name: str
+    config_model: type[ConfigT]
+    create: Callable[[str, ConfigT, ExporterContext], SpanExporter]
+    kind: Literal["spans"] = "spans"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultExporterType(Generic[ConfigT]):
+    """An exporter of results, as configuration sees it."""
+
+    type_name: str
+    config_model: type[ConfigT]
+    create: Callable[[str, ConfigT, ExporterContext], ResultExporter]
+    kind: Literal["results"] = "results"

@@ -1,0 +1,99 @@
+"""A file that grows by whole lines: a write that fails leaves no half line behind. Blocking."""
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+import orjson
+
+_BLOCK_BYTES = 64 * 1024
+
+
+class JsonLinesFile:
+    """Appends JSON lines to one file. One writer at a time; every method may block on the disk.
+
+    When the file was renamed or removed (log rotation), the next lines go to a new file of the same name.
+    Pipes and terminals are written to as they are.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = -1
+        self._is_regular = True
+        self._torn_at: int | None = None
+
+    def open(self) -> None:
+        """Open or make the file and mend its end; raises OSError.
+
+        A last line that a crash cut off in the middle of an object is removed; any other last line
+        without an end gets one.
+        """
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._is_regular = stat.S_ISREG(os.fstat(self._file).st_mode)
+            if self._is_regular:
+                self._mend_end()
+        except OSError:
+            self.close()
+            raise
+
+    def append(self, lines: bytes) -> None:
+        """Write `lines`, each with its end, wholly or not at all; raises OSError."""
+        if self._is_regular:
+            self._reopen_if_moved()
+            if self._torn_at is not None:
+                os.ftruncate(self._file, self._torn_at)
+                self._torn_at = None
+        start = os.fstat(self._file).st_size
+        view = memoryview(lines)
+        try:
+            while view:
+                view = view[os.write(self._file, view) :]
+        except OSError:
+            if self._is_regular:
+                self._torn_at = start
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._file, start)
+                    self._torn_at = None
+            raise
+
+    def close(self) -> None:
+        """Close the file; safe before `open` and twice."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _reopen_if_moved(self) -> None:
+        if self._file >= 0:
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.stat(self.path), os.fstat(self._file)):
+                    return
+            self.close()
+            self._torn_at = None
+        self.open()
+
+    def _mend_end(self) -> None:
+        size = start = os.fstat(self._file).st_size
+        tail = b""
+        with open(self.path, "rb") as reader:
+            while start and b"\n" not in tail:
+                block = min(start, _BLOCK_BYTES)
+                start -= block
+                reader.seek(start)
+                tail = reader.read(block) + tail
+        line = tail[tail.rfind(b"\n") + 1 :]
+        if not line:
+            return
+        if line.startswith(b"{") and not _is_json(line):
+            os.ftruncate(self._file, size - len(line))
+        else:
+            os.write(self._file, b"\n")
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return False
+    return True

@@ -1,0 +1,143 @@
+"""Graded runs as JSON lines in a file (`results_file`), in the form that `replay` prints and reads."""
+
+import asyncio
+import logging
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from collector.clock import Clock
+from collector.errors import StartupError
+from collector.exporters.exporter import ExporterContext, ResultExporterType
+from collector.exporters.json_lines_file import JsonLinesFile
+from collector.exporters.retry import BackOff, RetryConfig
+from collector.runs_file import format_run
+from collector.telemetry.logs import RateLimitedLogger
+from collector.telemetry.metrics import Metrics
+from collector.trace import GradedRun, GradedTrace
+
+_RUNS_PER_WRITE = 500
+
+_logger = logging.getLogger(__name__)
+
+
+class ResultsFileConfig(BaseModel):
+    """`exporters.results_file`: one graded run a line."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: Path
+    """The file; lines are appended. The ending `.runs.jsonl` lets `replay` find it in a folder."""
+    max_pending_runs: int = Field(default=10_000, ge=1)
+    """Runs kept while the disk does not take them; beyond, the oldest are dropped and counted."""
+
+
+class ResultsFileExporter:
+    """Appends graded runs to a file, in order, off the event loop's thread."""
+
+    def __init__(self, name: str, config: ResultsFileConfig, metrics: Metrics, clock: Clock) -> None:
+        self.name = name
+        self._path = config.path
+        self._max_pending = config.max_pending_runs
+        self._metrics = metrics
+        self._clock = clock
+        self._log = RateLimitedLogger(_logger, clock)
+        self._file = JsonLinesFile(config.path)
+        self._pending: deque[GradedRun] = deque()
+        self._writing: list[GradedRun] = []
+        self._arrived = asyncio.Event()
+        self._is_closing = False
+        self._thread: ThreadPoolExecutor | None = None
+        self._writer: asyncio.Task[None] | None = None
+        for reason in ("queue_full", "shutdown"):
+            metrics.results_dropped.add(0, reason, name)
+
+    async def start(self) -> None:
+        """Open the file and start the writer."""
+        try:
+            self._file.open()
+        except OSError as error:
+            raise StartupError(
+                f"exporters.{self.name}.path: {self._path} cannot be written: {error.strerror or error}"
+            ) from error
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"export-{self.name}")
+        self._writer = asyncio.create_task(self._write_pending(self._thread))
+
+    def export_results(self, trace: GradedTrace) -> None:
+        """Queue the runs of a trace for writing."""
+        self._pending.extend(trace.runs)
+        excess = len(self._pending) - self._max_pending
+        if excess > 0:
+            for _ in range(excess):
+                self._pending.popleft()
+            self._drop(excess, "queue_full")
+        self._arrived.set()
+
+    async def shutdown(self, deadline: float) -> None:
+        """Write what is pending until `deadline`, then close the file."""
+        self._is_closing = True
+        self._arrived.set()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            timer = asyncio.ensure_future(self._clock.sleep(deadline - self._clock.monotonic()))
+            await asyncio.wait((writer, timer), return_when=asyncio.FIRST_COMPLETED)
+            timer.cancel()
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.submit(self._file.close)
+            thread.shutdown(wait=False)
+        lost = len(self._pending) + len(self._writing)
+        if lost:
+            self._pending.clear()
+            self._writing = []
+            self._drop(lost, "shutdown")
+
+    async def _write_pending(self, thread: ThreadPoolExecutor) -> None:
+        loop = asyncio.get_running_loop()
+        back_off = BackOff(RetryConfig(), Random())
+        while True:
+            while not self._pending:
+                if self._is_closing:
+                    return
+                self._arrived.clear()
+                await self._arrived.wait()
+            count = min(len(self._pending), _RUNS_PER_WRITE)
+            self._writing = [self._pending.popleft() for _ in range(count)]
+            try:
+                await loop.run_in_executor(thread, self._append, self._writing)
+            except OSError as error:
+                self._pending.extendleft(reversed(self._writing))
+                self._writing = []
+                self._log.warning(
+                    "failing",
+                    "Results cannot be written; they are kept and written later.",
+                    exporter=self.name,
+                    path=str(self._path),
+                    error=error.strerror or str(error),
+                    pending_runs=len(self._pending),
+                )
+                await self._clock.sleep(back_off.next_wait())
+            else:
+                self._writing = []
+                back_off = BackOff(RetryConfig(), Random())
+
+    def _append(self, runs: list[GradedRun]) -> None:
+        self._file.append(b"".join(format_run(run) + b"\n" for run in runs))
+
+    def _drop(self, count: int, reason: str) -> None:
+        self._metrics.results_dropped.add(count, reason, self.name)
+        self._log.warning(
+            reason, "Results were dropped.", exporter=self.name, path=str(self._path), runs=count
+        )
+
+
+def _create(name: str, config: ResultsFileConfig, context: ExporterContext) -> ResultsFileExporter:
+    return ResultsFileExporter(name, config, context.metrics, context.clock)
+
+
+COMPONENT = ResultExporterType(type_name="results_file", config_model=ResultsFileConfig, create=_create)

@@ -1,0 +1,187 @@
+"""A graded run as a person reads it on a console: what the agent called, and what was found.
+
+Every line can be found with grep: verdicts stand as words at its start, and without a terminal a verdict
+is one line however long. Nothing from a trace reaches the terminal but printable characters.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from collector.trace import GradedRun
+from processors.agent_run import ToolCall, ValueState
+from processors.evaluation_result import EvaluationResult, Outcome
+from processors.json_value import JsonValue
+from processors.values import json_text
+
+_STYLES = {
+    Outcome.PASS: "green",
+    Outcome.FAIL: "bold red",
+    Outcome.ERROR: "bold magenta",
+    Outcome.NOT_EVALUATED: "dim",
+}
+_MAX_CALLS = 20
+_MAX_VALUE_LENGTH = 2000
+_MIN_TEXT_WIDTH = 24
+
+
+class RunPrintout:
+    """Lays out runs for a console `width` columns wide; None: no terminal, lines are never broken.
+
+    `show_content`: whether arguments, results, error messages and explanations are shown. `unicode`:
+    whether the console can show more than ASCII.
+    """
+
+    def __init__(self, *, width: int | None, show_content: bool, unicode: bool) -> None:
+        self._width = width
+        self._show_content = show_content
+        self._unicode = unicode
+        self._arrow, self._ellipsis, self._cross = ("→", "…", "✗") if unicode else ("->", "...", "!")
+
+    def left_out(self, count: int) -> Text:
+        """The line that stands for `count` runs that are not shown."""
+        return Text(f"{self._ellipsis} {count} more run{'' if count == 1 else 's'}", style="dim")
+
+    def lines(self, graded: GradedRun) -> Iterator[Text]:
+        """The block of one run, without an empty line around it."""
+        yield self._fit(self._head(graded))
+        calls = graded.run.tool_calls
+        for number, call in enumerate(calls[:_MAX_CALLS], 1):
+            yield self._fit(self._call(number, call))
+        if len(calls) > _MAX_CALLS:
+            yield Text(f"  {self._ellipsis} {len(calls) - _MAX_CALLS} more calls", style="dim")
+        word_width = max((len(result.outcome.value) for result in graded.results), default=0)
+        name_width = max((cell_len(self._clean(result.name)) for result in graded.results), default=0)
+        for result in graded.results:
+            yield from self._verdict(result, word_width, name_width)
+
+    def _head(self, graded: GradedRun) -> Text:
+        run = graded.run
+        outcome = _worst(graded)
+        calls = f"{len(run.tool_calls)} call" + ("" if len(run.tool_calls) == 1 else "s")
+        line = Text()
+        line.append(f"{outcome.value.upper()} ", style=f"{_STYLES[outcome]} reverse")
+        line.append(f" {self._clean(run.agent.name)}", style="bold")
+        if run.agent.version:
+            line.append(f" {self._clean(run.agent.version)}")
+        notes = [calls, run.finish_reason.value] + ([] if graded.results else ["no criteria"])
+        line.append(f"  trace_id={run.trace_id.hex()}  {', '.join(notes)}", style="dim")
+        return line
+
+    def _call(self, number: int, call: ToolCall) -> Text:
+        line = Text()
+        line.append(f"  {number:>2}. ", style="dim")
+        line.append(self._clean(call.name), style="cyan")
+        ending = self._ending(call)
+        if self._show_content:
+            arguments = Text(" " + self._value(call.arguments, call.arguments_text, call.arguments_state))
+            if self._width is not None:
+                # Long arguments leave half of the line to what came of the call.
+                room = self._width - line.cell_len
+                arguments.truncate(max(room - ending.cell_len, room // 2), overflow=self._overflow)
+            line.append_text(arguments)
+        return line.append_text(ending)
+
+    def _ending(self, call: ToolCall) -> Text:
+        """What came of a call."""
+        if call.error is not None:
+            shown = call.error.type or "error"
+            if self._show_content and call.error.message:
+                shown += f": {call.error.message[:_MAX_VALUE_LENGTH]}"
+            return Text(f" {self._cross} {self._clean(shown)}", style="red")
+        if not call.executed:
+            return Text(f" {self._cross} not executed", style="yellow")
+        if not self._show_content:
+            return Text()
+        return Text(f" {self._arrow} {self._value(call.result, call.result_text, call.result_state)}")
+
+    def _value(self, value: JsonValue, text: str | None, state: ValueState) -> str:
+        if state is not ValueState.PRESENT:
+            return f"<{state.value}>"
+        shown = text if text is not None else json_text(value)
+        if len(shown) > _MAX_VALUE_LENGTH:
+            shown = shown[:_MAX_VALUE_LENGTH] + self._ellipsis
+        return self._clean(shown)
+
+    def _verdict(self, result: EvaluationResult, word_width: int, name_width: int) -> Iterator[Text]:
+        style = _STYLES[result.outcome]
+        score = "" if result.score is None else f"{result.score:.2f}"
+        name = self._clean(result.name)
+        line = Text("  ")
+        line.append(f"{result.outcome.value:<{word_width}} ", style=style)
+        line.append(name + " " * (name_width - cell_len(name) + 2))
+        line.append(f"{score:>4}", style=style)
+        indent = line.cell_len + 2
+        pieces = self._explanation(result)
+        if self._width is None:
+            if pieces:
+                line.append(f"  {pieces}", style="dim")
+            yield line
+            return
+        if self._width - indent < _MIN_TEXT_WIDTH and pieces:
+            yield self._fit(line)
+            indent = 8
+            line = Text(" " * (indent - 2))
+        for piece in _wrap(pieces, self._width - indent) or [""]:
+            if piece:
+                line.append(f"  {piece}", style="dim")
+            yield self._fit(line)
+            line = Text(" " * (indent - 2))
+
+    def _explanation(self, result: EvaluationResult) -> str:
+        if result.error_type is not None:
+            return self._clean(
+                f"{result.error_type}: {result.explanation}" if self._show_content else result.error_type
+            )
+        if result.reason is not None:
+            shown = (
+                f"{result.reason.value}: {result.explanation}" if result.explanation else result.reason.value
+            )
+            return self._clean(shown) if self._show_content else result.reason.value
+        needed = f"needs {result.pass_threshold:g}" if result.outcome is Outcome.FAIL else ""
+        explanation = result.explanation if self._show_content else ""
+        return self._clean("; ".join(part for part in (needed, explanation) if part))
+
+    def _fit(self, line: Text) -> Text:
+        """The line cut to the width of the terminal."""
+        if self._width is not None:
+            line.truncate(self._width, overflow=self._overflow)
+        return line
+
+    @property
+    def _overflow(self) -> Literal["ellipsis", "crop"]:
+        return "ellipsis" if self._unicode else "crop"
+
+    def _clean(self, text: str) -> str:
+        """`text` on one line, without characters that could steer a terminal or that it cannot show."""
+        if not text.isprintable():
+            flat = " ".join(text.split())
+            text = "".join(character if character.isprintable() else " " for character in flat)
+        return text if self._unicode else text.encode("ascii", "backslashreplace").decode()
+
+
+def _worst(graded: GradedRun) -> Outcome:
+    """The outcome that the head of a block shows."""
+    outcomes = {result.outcome for result in graded.results}
+    for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.PASS):
+        if outcome in outcomes:
+            return outcome
+    return Outcome.NOT_EVALUATED
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """`text` broken at spaces into lines of at most `width` columns."""
+    lines: list[str] = []
+    rest = Text(text)
+    while rest.plain:
+        if rest.cell_len <= width:
+            lines.append(rest.plain)
+            break
+        head = rest.copy()
+        head.truncate(width)
+        cut = head.plain.rfind(" ") if " " in head.plain else len(head.plain)
+        lines.append(rest.plain[:cut])
+        rest = Text(rest.plain[cut:].lstrip())
+    return lines

@@ -1,0 +1,388 @@
+"""The queue before a span exporter: batches, sends concurrently, retries, and accounts for every span.
+
+Each exporter has its own, so none waits for another. At any time spans enqueued = forwarded + dropped +
+held; all state is touched on the event loop's thread only.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from random import Random
+
+from collector.clock import Clock
+from collector.errors import ContentRefusedError, ExportError, PermanentExportError, RetryableExportError
+from collector.exporters.delivery import Delivery
+from collector.exporters.export_request import ExportRequest, QueuedTrace
+from collector.exporters.exporter import ExportResponse, SpanExporter, TaskOwner
+from collector.exporters.retry import BackOff
+from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.telemetry.logs import RateLimitedLogger
+from collector.telemetry.metrics import Metrics
+
+_MAX_SPLITS = 64
+"""How often one request may be cut in two in search of the spans that a backend refuses."""
+
+_logger = logging.getLogger(__name__)
+
+
+class SendingQueue:
+    """Takes deliveries, and hands each of their spans to the exporter until it is forwarded or dropped.
+
+    Spans are dropped for five reasons only: `rejected` (a permanent refusal; requests refused for their
+    content are cut in two until the refused spans stand alone, a bounded number of times),
+    `partial_success` (the backend took the request without them), `max_elapsed_time` (only if configured),
+    `queue_full` (only by `shed`), and `shutdown`.
+    """
+
+    def __init__(
+        self,
+        exporter: SpanExporter,
+        config: SpanExporterConfig,
+        *,
+        metrics: Metrics,
+        clock: Clock,
+        random: Random | None = None,
+    ) -> None:
+        self.name = exporter.name
+        self.is_required = config.delivery == "required"
+        self.held_spans = 0
+        """Spans enqueued that are neither forwarded nor dropped."""
+        self.queued_bytes = 0
+        """Encoded size of the traces they belong to."""
+        self._exporter = exporter
+        self._retry = config.retry_on_failure
+        self._batch = config.sending_queue.batch
+        self._num_consumers = config.sending_queue.num_consumers
+        self._metrics = metrics
+        self._clock = clock
+        self._random = Random() if random is None else random
+        self._log = RateLimitedLogger(_logger, clock)
+
+        self._held: dict[QueuedTrace, None] = {}  # in order of arrival
+        self._waiting: deque[QueuedTrace] = deque()
+        self._waiting_spans = 0
+        self._waiting_bytes = 0
+        self._backing_off: list[ExportRequest] = []
+        self._failing_since: float | None = None
+
+        self._arrived = asyncio.Event()
+        self._full = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._collecting = asyncio.Lock()
+        self._shutting_down = asyncio.Lock()
+        self._deadline = 0.0
+        self._consumers: list[asyncio.Task[None]] = []
+
+        metrics.spans_held.read_from(lambda: self.held_spans, self.name)
+        metrics.queue_bytes.read_from(lambda: self.queued_bytes, self.name)
+        metrics.spans_forwarded.add(0, self.name)
+        for reason in ("rejected", "partial_success", "max_elapsed_time", "queue_full", "shutdown"):
+            metrics.spans_dropped.add(0, reason, self.name)
+        for outcome in ("success", "partial_success", "retry", "refused"):
+            metrics.export_attempts.add(0, self.name, outcome)
+
+    async def start(self, tasks: TaskOwner | None = None) -> None:
+        """Start the exporter and the consumers, which `tasks` owns if given; raises `StartupError`."""
+        await self._exporter.start()
+        create_task = asyncio.get_running_loop().create_task if tasks is None else tasks.create_task
+        name = f"send to {self.name}"
+        self._consumers = [create_task(self._consume(), name=name) for _ in range(self._num_consumers)]
+
+    def enqueue(self, delivery: Delivery) -> None:
+        """Take a delivery; after `shutdown` began it is dropped at once (counted like any drop)."""
+        span_count = len(delivery.spans)
+        if not span_count:
+            delivery.let_go(required=self.is_required)
+            return
+        trace = QueuedTrace(delivery)
+        self._held[trace] = None
+        self.held_spans += span_count
+        self.queued_bytes += delivery.size
+        if self._closing.is_set():
+            self._settle(trace, span_count, "shutdown")
+            self._log.warning(
+                "late", "Spans came after the shutdown began and were dropped.", exporter=self.name
+            )
+            return
+        self._waiting.append(trace)
+        self._waiting_spans += span_count
+        self._waiting_bytes += delivery.size
+        self._arrived.set()
+        if self._is_full():
+            self._full.set()
+
+    def shed(self, bytes_wanted: int) -> int:
+        """Drop the oldest traces, as `queue_full`, until `bytes_wanted` of held bytes are let go of.
+
+        Traces on the wire stay. It ends early at a trace that a required exporter still holds, since
+        dropping that one (and, queues having one order, the ones after it) would free nothing.
+
+        Returns:
+            The held bytes of the dropped traces; 0 for a required queue.
+        """
+        if self.is_required:
+            return 0
+        let_go = 0
+        dropped: list[QueuedTrace] = []
+        for trace in self._held:
+            if let_go >= bytes_wanted or trace.delivery.is_required:
+                break
+            if not trace.requests_on_wire:
+                dropped.append(trace)
+                let_go += trace.delivery.held_bytes
+        if not dropped:
+            return 0
+        span_count = 0
+        for trace in dropped:
+            self._waiting_spans -= trace.waiting_spans
+            self._waiting_bytes -= trace.waiting_bytes
+            span_count += trace.unsettled_spans
+            trace.give_up()
+            self._settle(trace, trace.unsettled_spans, "queue_full")
+        while self._waiting and self._waiting[0].is_given_up:
+            self._waiting.popleft()
+        for request in self._backing_off:
+            request.discard_given_up()
+        self._log.warning(
+            "queue_full",
+            "The memory limit is reached; the oldest spans of a best-effort exporter are dropped.",
+            exporter=self.name,
+            spans=span_count,
+        )
+        return let_go
+
+    async def shutdown(self, deadline: float) -> None:
+        """Send what is held, retrying until `deadline` (monotonic); drop the rest; close the exporter."""
+        async with self._shutting_down:
+            self._deadline = deadline
+            self._closing.set()
+            self._arrived.set()
+            self._full.set()
+            if self._consumers:
+                flushed = asyncio.gather(*self._consumers, return_exceptions=True)
+                timer = asyncio.ensure_future(self._clock.sleep(deadline - self._clock.monotonic()))
+                await asyncio.wait((flushed, timer), return_when=asyncio.FIRST_COMPLETED)
+                timer.cancel()
+                for consumer in self._consumers:
+                    consumer.cancel()
+                await asyncio.gather(*self._consumers, return_exceptions=True)
+                self._consumers = []
+            dropped = self.held_spans
+            for trace in list(self._held):
+                self._settle(trace, trace.unsettled_spans, "shutdown")
+            self._waiting.clear()
+            self._waiting_spans = self._waiting_bytes = 0
+            if dropped:
+                _logger.error(
+                    "Spans could not be delivered before the shutdown deadline and are dropped.",
+                    extra={"exporter": self.name, "endpoint": self._exporter.endpoint, "spans": dropped},
+                )
+            await self._exporter.shutdown(deadline)
+
+    async def _consume(self) -> None:
+        while (request := await self._next_request()) is not None:
+            await self._deliver(request)
+
+    async def _next_request(self) -> ExportRequest | None:
+        """The next request once it is full or its time is over; None when nothing is left to send."""
+        async with self._collecting:
+            while True:
+                while not self._waiting:
+                    if self._closing.is_set():
+                        return None
+                    self._arrived.clear()
+                    await self._arrived.wait()
+                if not self._is_full() and not self._closing.is_set():
+                    self._full.clear()
+                    await self._wait(self._batch.flush_timeout, self._full)
+                request = self._take_request()
+                if request.span_count:
+                    return request
+
+    def _is_full(self) -> bool:
+        return self._waiting_spans >= self._batch.max_spans or self._waiting_bytes >= self._batch.max_bytes
+
+    def _take_request(self) -> ExportRequest:
+        request = ExportRequest()
+        max_spans, max_bytes = self._batch.max_spans, self._batch.max_bytes
+        size = 0
+        while self._waiting:
+            trace = self._waiting[0]
+            if trace.is_given_up:
+                self._waiting.popleft()
+                continue
+            if (
+                request.span_count + trace.waiting_spans <= max_spans
+                and size + trace.waiting_bytes <= max_bytes
+            ):
+                self._waiting.popleft()
+                size += trace.waiting_bytes
+                self._move(trace, request, trace.waiting_spans)
+            elif request.span_count:
+                break
+            else:
+                self._move(trace, request, trace.spans_that_fit(max_spans, max_bytes))
+                if not trace.waiting_spans:
+                    self._waiting.popleft()
+                break
+        return request
+
+    def _move(self, trace: QueuedTrace, request: ExportRequest, span_count: int) -> None:
+        waiting_bytes = trace.waiting_bytes
+        request.add(trace, trace.take(span_count))
+        self._waiting_spans -= span_count
+        self._waiting_bytes -= waiting_bytes - trace.waiting_bytes
+
+    async def _deliver(self, request: ExportRequest) -> None:
+        """Send a request until every span in it is forwarded or dropped."""
+        parts = [request]
+        splits = 0
+        while parts:
+            part = parts.pop()
+            refusal = await self._send(part)
+            if refusal is None:
+                continue
+            if isinstance(refusal, ContentRefusedError) and part.span_count > 1 and splits < _MAX_SPLITS:
+                splits += 1
+                first, second = part.halves()
+                parts += (second, first)
+                continue
+            self._drop(part, "rejected")
+            self._log.error(
+                "rejected",
+                "A backend refused spans for good; they are dropped.",
+                exporter=self.name,
+                endpoint=self._exporter.endpoint,
+                spans=part.span_count,
+                error=str(refusal),
+            )
+
+    async def _send(self, request: ExportRequest) -> PermanentExportError | None:
+        """Attempt `request` until it is settled (None) or refused for good (why)."""
+        started = self._clock.monotonic()
+        back_off = BackOff(self._retry, self._random)
+        while True:
+            request.discard_given_up()
+            if not request.span_count:
+                return None
+            try:
+                response = await self._attempt(request)
+            except PermanentExportError as refusal:
+                self._metrics.export_attempts.add(1, self.name, "refused")
+                self._note_answer()
+                return refusal
+            except ExportError as error:
+                failure = error
+            else:
+                self._settle_answered(request, response)
+                self._note_answer()
+                return None
+            self._metrics.export_attempts.add(1, self.name, "retry")
+            is_closing = self._closing.is_set()
+            wait = back_off.next_wait(getattr(failure, "retry_after_seconds", None))
+            now = self._clock.monotonic()
+            if self._failing_since is None:
+                self._failing_since = now
+            limit = self._retry.max_elapsed_time
+            if limit and now + wait - started > limit:
+                self._drop(request, "max_elapsed_time")
+                self._log_failure("gave_up", "Spans could not be delivered in time and are dropped.", failure)
+                return None
+            self._log_failure(
+                "failing", "A backend does not take spans; they are held and sent again.", failure
+            )
+            self._backing_off.append(request)
+            try:
+                if is_closing:
+                    # The last waits are cut so that there is an attempt left before the deadline.
+                    await self._clock.sleep(min(wait, max((self._deadline - now) / 2, 0.1)))
+                else:
+                    await self._wait(wait, self._closing)
+            finally:
+                self._backing_off.remove(request)
+            if self._closing.is_set() and not is_closing:
+                back_off = BackOff(self._retry, self._random)
+
+    async def _attempt(self, request: ExportRequest) -> ExportResponse:
+        request.mark_on_wire(1)
+        try:
+            return await self._exporter.export(request.encode(), request.span_count)
+        except ExportError:
+            raise
+        except Exception as error:  # one request: whatever an exporter does, its spans are not lost
+            self._log.exception("exporter_failed", "An exporter failed unexpectedly.", exporter=self.name)
+            raise RetryableExportError(f"{type(error).__name__}: {error}") from error
+        finally:
+            request.mark_on_wire(-1)
+
+    def _settle_answered(self, request: ExportRequest, response: ExportResponse) -> None:
+        span_count = request.span_count
+        rejected = min(max(response.rejected_spans, 0), span_count)
+        for trace, spans in request.shares:
+            self._release(trace, len(spans))
+        self.held_spans -= span_count
+        self._metrics.spans_forwarded.add(span_count - rejected, self.name)
+        self._metrics.export_attempts.add(1, self.name, "partial_success" if rejected else "success")
+        if rejected:
+            self._metrics.spans_dropped.add(rejected, "partial_success", self.name)
+        if rejected or response.message:
+            self._log.warning(
+                "partial_success",
+                "A backend took a request but not all of its spans."
+                if rejected
+                else "A backend sent a warning.",
+                exporter=self.name,
+                endpoint=self._exporter.endpoint,
+                rejected_spans=rejected,
+                error=response.message,
+            )
+
+    def _drop(self, request: ExportRequest, reason: str) -> None:
+        for trace, spans in request.shares:
+            self._settle(trace, len(spans), reason)
+
+    def _settle(self, trace: QueuedTrace, span_count: int, reason: str) -> None:
+        self._release(trace, span_count)
+        self.held_spans -= span_count
+        self._metrics.spans_dropped.add(span_count, reason, self.name)
+
+    def _release(self, trace: QueuedTrace, span_count: int) -> None:
+        trace.unsettled_spans -= span_count
+        if not trace.unsettled_spans:
+            del self._held[trace]
+            self.queued_bytes -= trace.delivery.size
+            trace.delivery.let_go(required=self.is_required)
+
+    def _note_answer(self) -> None:
+        if self._failing_since is not None:
+            seconds = self._clock.monotonic() - self._failing_since
+            self._failing_since = None
+            self._log.info(
+                "recovered",
+                "A backend answers again.",
+                exporter=self.name,
+                endpoint=self._exporter.endpoint,
+                seconds=round(seconds, 1),
+                queued_spans=self.held_spans,
+            )
+
+    def _log_failure(self, reason: str, message: str, failure: ExportError) -> None:
+        self._log.warning(
+            reason,
+            message,
+            exporter=self.name,
+            endpoint=self._exporter.endpoint,
+            error=str(failure),
+            queued_spans=self.held_spans,
+            queued_bytes=self.queued_bytes,
+        )
+
+    async def _wait(self, seconds: float, event: asyncio.Event) -> None:
+        """Return after `seconds`, or when `event` is set."""
+        timer = asyncio.ensure_future(self._clock.sleep(seconds))
+        waker = asyncio.ensure_future(event.wait())
+        try:
+            await asyncio.wait((timer, waker), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            waker.cancel()

@@ -1,0 +1,88 @@
+"""From an export request to the buffer: what receivers call for every request.
+
+A request is taken as a whole or refused as a whole; spans whose ids are invalid are the one exception and
+are told to the sender as a partial success.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from collector.errors import Draining, Overloaded, RequestTooLarge
+from collector.otlp.codec import split_request
+from collector.receivers.consumer import ExportOutcome
+from collector.telemetry.metrics import Metrics
+from collector.trace import SpanBatch
+
+
+class Admitted(Protocol):
+    """What became of an admitted request."""
+
+    @property
+    def late(self) -> Sequence[SpanBatch]:
+        """Spans of traces that are finished already: to be forwarded at once, unchanged."""
+        ...
+
+
+class Buffer(Protocol):
+    """The part of the trace buffer that takes spans in."""
+
+    def admit(self, batches: Sequence[SpanBatch]) -> Admitted:
+        """Take all batches, or none and raise `Overloaded` or `RequestTooLarge`."""
+        ...
+
+    def note_refused(self, batches: Sequence[SpanBatch]) -> None:
+        """Remember that these spans were refused and should come back."""
+        ...
+
+
+class TraceIntake:
+    """Splits requests by trace and admits them to the buffer.
+
+    `forward_late` is called with late spans before the request is acknowledged.
+    """
+
+    def __init__(self, buffer: Buffer, forward_late: Callable[[SpanBatch], None], metrics: Metrics) -> None:
+        self._buffer = buffer
+        self._forward_late = forward_late
+        self._metrics = metrics
+        self._is_draining = False
+        for reason in (Overloaded.reason, RequestTooLarge.reason, "invalid_id"):
+            metrics.spans_refused.add(0, reason)
+
+    def drain(self) -> None:
+        """Refuse every further request, retryably."""
+        self._is_draining = True
+
+    def consume_traces(self, body: bytes) -> ExportOutcome:
+        """Admit the spans of a serialised export request.
+
+        Raises:
+            MalformedRequest: the bytes are no such request.
+            RequestTooLarge: the request could never fit.
+            Overloaded: there is no room now.
+            Draining: the service is stopping.
+        """
+        if self._is_draining:
+            raise Draining("The service is shutting down; send the request again.")
+        request = split_request(body)
+        batches = [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()]
+        try:
+            admitted = self._buffer.admit(batches)
+        except (Overloaded, RequestTooLarge) as refusal:
+            self._metrics.spans_refused.add(request.accepted + request.rejected, refusal.reason)
+            if isinstance(refusal, Overloaded):
+                self._buffer.note_refused(batches)
+            raise
+        for batch in admitted.late:
+            self._forward_late(batch)
+        if not request.rejected:
+            return ExportOutcome(accepted=request.accepted, rejected=0)
+        self._metrics.spans_refused.add(request.rejected, "invalid_id")
+        return ExportOutcome(
+            accepted=request.accepted,
+            rejected=request.rejected,
+            message=(
+                f"{request.rejected} of {request.accepted + request.rejected} spans rejected: a trace id must "
+                "be 16 bytes and a span id 8 bytes, neither all zero; a parent span id must be empty or 8 bytes."
+            ),
+        )

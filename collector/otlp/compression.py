@@ -1,0 +1,129 @@
+"""gzip and zlib as OTLP uses them: inflating with a limit, deflating fast.
+
+Both run on ISA-L where it is installed (a quarter of zlib's time at a better ratio than zlib's level 1).
+"""
+
+import zlib
+from collections.abc import Callable
+from typing import Protocol, cast
+
+from collector.errors import MalformedRequest, RequestTooLarge
+
+GZIP_MAGIC = b"\x1f\x8b"
+"""How gzip data starts; no export request can (it would be wire type 7, which protobuf does not have)."""
+
+_GZIP_WBITS, _ZLIB_WBITS = 31, 15
+_FASTEST = 1
+
+_PIECE_BYTES = 1 << 20
+"""Input handed over at once: what is left of it behind the end of a stream is copied each time."""
+
+_MAX_MEMBERS = 1000
+"""Every member costs a fresh decompressor, so many empty ones must not be cheap to send."""
+
+
+class _Decompressor(Protocol):
+    """The part of zlib's decompression objects that is used."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: memoryview, max_length: int, /) -> bytes: ...
+
+
+class _Compressor(Protocol):
+    """The part of zlib's compression objects that is used."""
+
+    def compress(self, data: bytes, /) -> bytes: ...
+
+    def flush(self) -> bytes: ...
+
+
+_decompressobj: Callable[[int], _Decompressor] = zlib.decompressobj
+_compressobj: Callable[[int, int, int], _Compressor] = zlib.compressobj
+_errors: tuple[type[Exception], ...] = (zlib.error,)
+try:
+    from isal import igzip_lib, isal_zlib
+except ImportError:
+    pass
+else:
+    _decompressobj = isal_zlib.decompressobj
+    _compressobj = isal_zlib.compressobj
+    _errors = (zlib.error, cast(type[Exception], igzip_lib.IsalError))
+
+
+def gzip_decompress(data: bytes, max_bytes: int) -> bytes:
+    """Inflate gzip data of one or more members; zero bytes behind the last member are ignored.
+
+    Nothing is inflated beyond `max_bytes`, however much more there is.
+
+    Raises:
+        MalformedRequest: `data` is not gzip, is damaged, ends early or has more than 1,000 members.
+        RequestTooLarge: the content has more than `max_bytes`.
+    """
+    content, position = _inflate(data, 0, _GZIP_WBITS, max_bytes, max_bytes, "gzip")
+    if position == len(data):
+        return content
+    members = [content]
+    room = max_bytes - len(content)
+    while position < len(data):
+        if data[position] == 0 and not data[position:].strip(b"\0"):
+            break
+        if len(members) == _MAX_MEMBERS:
+            raise MalformedRequest(f"The gzip data has more than {_MAX_MEMBERS} members.")
+        content, position = _inflate(data, position, _GZIP_WBITS, room, max_bytes, "gzip")
+        members.append(content)
+        room -= len(content)
+    return b"".join(members)
+
+
+def zlib_decompress(data: bytes, max_bytes: int) -> bytes:
+    """Inflate one zlib stream, which is what gRPC calls `deflate`, with the limit of `gzip_decompress`.
+
+    Raises:
+        MalformedRequest: `data` is not a zlib stream, is damaged, ends early or goes on behind its end.
+        RequestTooLarge: the content has more than `max_bytes`.
+    """
+    content, position = _inflate(data, 0, _ZLIB_WBITS, max_bytes, max_bytes, "deflate")
+    if position < len(data):
+        raise MalformedRequest("The deflate data goes on behind its end.")
+    return content
+
+
+def gzip_compress(data: bytes) -> bytes:
+    """`data` as one gzip member, made at the fastest level that still compresses."""
+    compressor = _compressobj(_FASTEST, zlib.DEFLATED, _GZIP_WBITS)
+    return compressor.compress(data) + compressor.flush()
+
+
+def _inflate(
+    data: bytes, position: int, wbits: int, room: int, max_bytes: int, encoding: str
+) -> tuple[bytes, int]:
+    """The content of the stream that starts at `position`, at most `room` bytes, and where it ends."""
+    decompressor = _decompressobj(wbits)
+    parts: list[bytes] = []
+    with memoryview(data) as view:
+        while True:
+            piece = view[position : position + _PIECE_BYTES]
+            position += len(piece)
+            try:
+                # One byte more than allowed tells "exactly full" from "too large"; 0 would mean "no limit".
+                part = decompressor.decompress(piece, room + 1)
+            except _errors as error:
+                raise MalformedRequest(f"The {encoding} data is damaged: {error}.") from error
+            finally:
+                piece.release()
+            room -= len(part)
+            if room < 0:
+                raise RequestTooLarge(
+                    f"The request has more than the allowed {max_bytes} bytes after decompression."
+                )
+            parts.append(part)
+            if decompressor.eof:
+                content = parts[0] if len(parts) == 1 else b"".join(parts)
+                return content, position - len(decompressor.unused_data)
+            if position >= len(data):
+                raise MalformedRequest(f"The {encoding} data ends early.")

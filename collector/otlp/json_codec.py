@@ -1,0 +1,323 @@
+"""OTLP/JSON from and to serialised export requests.
+
+OTLP/JSON is proto3 JSON but for three rules: trace and span ids are hex, enums are integers, and unknown
+keys are ignored. `google.protobuf.json_format` knows none of them and is slow, so encoders and decoders are
+made here from the descriptors of the OTLP messages: every field that the protocol has is known.
+"""
+
+import base64
+import binascii
+import math
+import re
+import struct
+from collections.abc import Callable
+from typing import TypeAlias
+
+import orjson
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.errors import MalformedRequest
+from processors.json_value import JsonObject, JsonValue
+from processors.protobuf_wire import encode_varint
+
+MAX_DEPTH = 100
+"""Messages within messages; the protobuf runtime has the same limit."""
+
+_HEX_FIELDS = frozenset({"trace_id", "span_id", "parent_span_id"})
+
+_INVALID_ID = b"\x00"
+"""Stands for an id that is no hex text: never valid, so that the span, not the request, is rejected."""
+
+_DECIMAL = re.compile(r"-?[0-9]{1,20}")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?|NaN|-?Infinity")
+_DOUBLE = struct.Struct("<d")
+_FIXED32 = struct.Struct("<I")
+_FIXED64 = struct.Struct("<Q")
+
+_Encode: TypeAlias = Callable[[JsonValue, int], bytes]
+"""From a JSON value and the depth of its message to a whole field, tag included."""
+
+
+def json_to_request(body: bytes) -> bytes:
+    """The serialised ExportTraceServiceRequest that `body` holds as OTLP/JSON.
+
+    Unknown keys and nulls are left out; of equal keys the last counts; keys in snake_case are taken as
+    well. An id that is not hex text becomes an invalid id, so that only its span is rejected later.
+
+    Raises:
+        MalformedRequest: `body` is not JSON, or a known key has a value that does not fit it; the message
+            names the place.
+    """
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise MalformedRequest(f"The request is not valid JSON: {error}.") from error
+    try:
+        return _REQUEST.encode(document, 0)
+    except _Mismatch as mismatch:
+        raise MalformedRequest(f"The request is not valid OTLP/JSON: {mismatch}.") from mismatch
+
+
+def request_to_json(body: bytes) -> bytes:
+    """A serialised ExportTraceServiceRequest as OTLP/JSON on one line, without the line's end.
+
+    Fields that the protocol does not know are left out.
+
+    Raises:
+        MalformedRequest: `body` is not such a message.
+    """
+    try:
+        request = ExportTraceServiceRequest.FromString(body)
+    except DecodeError as error:
+        raise MalformedRequest(f"The request is not a valid ExportTraceServiceRequest: {error}.") from error
+    return orjson.dumps(_REQUEST.decode(request))
+
+
+class _Mismatch(Exception):
+    """A value that does not fit its field; the path grows from the inside out while it is raised."""
+
+    def __init__(self, expected: str, found: JsonValue) -> None:
+        super().__init__(expected)
+        self.problem = f"expected {expected}, found {_kind(found)}"
+        self.path: list[str] = []
+
+    def __str__(self) -> str:
+        path = "".join(reversed(self.path)).removeprefix(".")
+        return f"{path}: {self.problem}" if path else self.problem
+
+
+class _Codec:
+    """Encodes and decodes one type of message."""
+
+    __slots__ = ("decoders", "encoders")
+
+    def __init__(self) -> None:
+        self.encoders: dict[str, _Encode] = {}
+        self.decoders: dict[int, tuple[str, Callable[..., JsonValue]]] = {}
+
+    def encode(self, value: JsonValue, depth: int) -> bytes:
+        """The payload of the message, without tag and length."""
+        if type(value) is not dict:
+            raise _Mismatch("an object", value)
+        if depth == MAX_DEPTH:
+            raise _Mismatch(f"at most {MAX_DEPTH} objects within each other", value)
+        encoders = self.encoders
+        parts: list[bytes] = []
+        for key, item in value.items():
+            encode = encoders.get(key)
+            if encode is None or item is None:
+                continue
+            try:
+                parts.append(encode(item, depth))
+            except _Mismatch as mismatch:
+                mismatch.path.append(f".{key}")
+                raise
+        return b"".join(parts)
+
+    def decode(self, message: Message) -> JsonObject:
+        """The message as an object with the keys that are set, in the order of the field numbers."""
+        decoders = self.decoders
+        decoded: JsonObject = {}
+        for field, value in message.ListFields():
+            name, decode = decoders[field.number]
+            decoded[name] = decode(value)
+        return decoded
+
+
+def _codec(descriptor: Descriptor, known: dict[str, _Codec]) -> _Codec:
+    codec = known.get(descriptor.full_name)
+    if codec is None:
+        codec = known[descriptor.full_name] = _Codec()
+        for field in descriptor.fields:
+            encode, decode = _field(field, known)
+            codec.encoders[field.json_name] = codec.encoders[field.name] = encode
+            codec.decoders[field.number] = (field.json_name, decode)
+    return codec
+
+
+def _field(field: FieldDescriptor, known: dict[str, _Codec]) -> tuple[_Encode, Callable[..., JsonValue]]:
+    """How a field is encoded and decoded."""
+    if field.message_type is not None:
+        encode, decode = _message(field, _codec(field.message_type, known))
+    else:
+        encode, decode = _scalar(field)
+    return _repeated(encode, decode) if field.is_repeated else (encode, decode)
+
+
+def _message(field: FieldDescriptor, codec: _Codec) -> tuple[_Encode, Callable[..., JsonValue]]:
+    tag = _tag(field, 2)
+
+    def encode(value: JsonValue, depth: int) -> bytes:
+        payload = codec.encode(value, depth + 1)
+        return tag + encode_varint(len(payload)) + payload
+
+    return encode, codec.decode
+
+
+def _repeated(
+    encode_one: _Encode, decode_one: Callable[..., JsonValue]
+) -> tuple[_Encode, Callable[..., JsonValue]]:
+    def encode(value: JsonValue, depth: int) -> bytes:
+        if type(value) is not list:
+            raise _Mismatch("an array", value)
+        parts: list[bytes] = []
+        try:
+            for item in value:
+                parts.append(encode_one(item, depth))
+        except _Mismatch as mismatch:
+            mismatch.path.append(f"[{len(parts)}]")
+            raise
+        return b"".join(parts)
+
+    def decode(values: list[Message]) -> JsonValue:
+        return [decode_one(value) for value in values]
+
+    return encode, decode
+
+
+def _scalar(field: FieldDescriptor) -> tuple[_Encode, Callable[..., JsonValue]]:
+    """A field that is no message. A default is left out where the protocol takes absence for it."""
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        if field.name in _HEX_FIELDS:
+            return _length_delimited(field, _hex_bytes), bytes.hex
+        return _length_delimited(field, _base64_bytes), lambda value: base64.b64encode(value).decode()
+    if field.type == FieldDescriptor.TYPE_STRING:
+        return _length_delimited(field, _text), _unchanged
+    if field.type == FieldDescriptor.TYPE_BOOL:
+        return _fixed(field, 0, _bool), _unchanged
+    if field.type == FieldDescriptor.TYPE_DOUBLE:
+        return _fixed(field, 1, _double), _double_to_json
+    bits, signed, wire_type = _INTEGERS[field.type]
+    encode = _fixed(field, wire_type, _integer(bits, signed, wire_type, is_enum=field.enum_type is not None))
+    return encode, str if bits == 64 else _unchanged
+
+
+_INTEGERS = {
+    FieldDescriptor.TYPE_INT64: (64, True, 0),
+    FieldDescriptor.TYPE_UINT64: (64, False, 0),
+    FieldDescriptor.TYPE_FIXED64: (64, False, 1),
+    FieldDescriptor.TYPE_INT32: (32, True, 0),
+    FieldDescriptor.TYPE_UINT32: (32, False, 0),
+    FieldDescriptor.TYPE_FIXED32: (32, False, 5),
+    FieldDescriptor.TYPE_ENUM: (32, True, 0),
+}
+"""Bits, signed, wire type."""
+
+
+def _tag(field: FieldDescriptor, wire_type: int) -> bytes:
+    return encode_varint(field.number << 3 | wire_type)
+
+
+def _length_delimited(field: FieldDescriptor, to_bytes: Callable[[JsonValue], bytes]) -> _Encode:
+    tag = _tag(field, 2)
+    keeps_empty = field.has_presence or field.is_repeated
+
+    def encode(value: JsonValue, depth: int) -> bytes:
+        payload = to_bytes(value)
+        return tag + encode_varint(len(payload)) + payload if payload or keeps_empty else b""
+
+    return encode
+
+
+def _fixed(field: FieldDescriptor, wire_type: int, to_bytes: Callable[[JsonValue], bytes]) -> _Encode:
+    tag = _tag(field, wire_type)
+    keeps_zero = field.has_presence or field.is_repeated
+
+    def encode(value: JsonValue, depth: int) -> bytes:
+        payload = to_bytes(value)
+        return tag + payload if keeps_zero or payload.strip(b"\0") else b""
+
+    return encode
+
+
+def _text(value: JsonValue) -> bytes:
+    if type(value) is not str:
+        raise _Mismatch("a text", value)
+    return value.encode()
+
+
+def _bool(value: JsonValue) -> bytes:
+    if type(value) is not bool:
+        raise _Mismatch("true or false", value)
+    return b"\x01" if value else b"\x00"
+
+
+def _hex_bytes(value: JsonValue) -> bytes:
+    try:
+        return binascii.unhexlify(value)  # type: ignore[arg-type]  # anything but text raises TypeError
+    except (TypeError, ValueError):
+        return _INVALID_ID
+
+
+def _base64_bytes(value: JsonValue) -> bytes:
+    if type(value) is str:
+        text = value.rstrip("=").replace("-", "+").replace("_", "/")
+        try:
+            return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+        except ValueError:
+            pass
+    raise _Mismatch("a base64 text", value)
+
+
+def _double(value: JsonValue) -> bytes:
+    if type(value) is float or type(value) is int:
+        return _DOUBLE.pack(value)
+    if type(value) is str and _NUMBER.fullmatch(value):
+        return _DOUBLE.pack(float(value))
+    raise _Mismatch("a number", value)
+
+
+def _integer(bits: int, signed: bool, wire_type: int, *, is_enum: bool) -> Callable[[JsonValue], bytes]:
+    expected = "an integer (names of enum values are not allowed)" if is_enum else "an integer"
+    low, high = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
+    if wire_type == 0:
+        pack: Callable[[int], bytes] = encode_varint
+    else:
+        pack = _FIXED64.pack if wire_type == 1 else _FIXED32.pack
+
+    def to_bytes(value: JsonValue) -> bytes:
+        number = _whole_number(value, texts_allowed=not is_enum)
+        if number is None:
+            raise _Mismatch(expected, value)
+        if not low <= number < high:
+            raise _Mismatch(f"an integer from {low} to {high - 1}", value)
+        # A negative varint is written as if it had 64 bits, whatever its type.
+        return pack(number if number >= 0 else number + (1 << 64))
+
+    return to_bytes
+
+
+def _whole_number(value: JsonValue, *, texts_allowed: bool) -> int | None:
+    if type(value) is int:
+        return value
+    if type(value) is float and value.is_integer():
+        return int(value)
+    if type(value) is str and texts_allowed and _DECIMAL.fullmatch(value):
+        return int(value)
+    return None
+
+
+def _unchanged(value: JsonValue) -> JsonValue:
+    return value
+
+
+def _double_to_json(value: float) -> JsonValue:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _kind(value: JsonValue) -> str:
+    """What a value is, without its content."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return "a number"
+    return "a text" if isinstance(value, str) else "an array" if isinstance(value, list) else "an object"
+
+
+_REQUEST = _codec(ExportTraceServiceRequest.DESCRIPTOR, {})

@@ -1,0 +1,141 @@
+"""Why a request failed, as OTLP says it to the sender: gRPC code, HTTP status, retry delay.
+
+This is the one place that knows which refusal becomes which code. OTLP clients retry only UNAVAILABLE and
+503 (and a few codes never sent from here), so whatever may go better later must end as one of these.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.json_format import MessageToJson
+from google.rpc import code_pb2, error_details_pb2, status_pb2
+
+from collector.errors import (
+    Draining,
+    MalformedRequest,
+    Overloaded,
+    Refusal,
+    RequestTooLarge,
+    Unauthenticated,
+    UnsupportedRequest,
+)
+
+UNEXPECTED_ERROR_MESSAGE = "The request could not be processed now; send it again."
+"""Told to the sender in place of what an unexpected exception says."""
+
+MAX_MESSAGE_LENGTH = 1024
+"""Characters; longer messages are cut, since gRPC carries them in trailers of limited size."""
+
+_MIN_RETRY_DELAY_SECONDS, _MAX_RETRY_DELAY_SECONDS = 1.0, 3.0
+
+# (gRPC code, HTTP status) of refusals that stay true however often the request is sent.
+_FINAL: dict[type[Refusal], tuple[int, int]] = {
+    MalformedRequest: (code_pb2.INVALID_ARGUMENT, 400),
+    RequestTooLarge: (code_pb2.RESOURCE_EXHAUSTED, 413),
+    UnsupportedRequest: (code_pb2.UNIMPLEMENTED, 415),
+    Unauthenticated: (code_pb2.UNAUTHENTICATED, 401),
+}
+_RETRYABLE = (Overloaded, Draining)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorStatus:
+    """The answer to a request that failed.
+
+    `code` is a google.rpc.Code. `retry_delay_seconds` is set for retryable answers and only for them.
+    """
+
+    code: int
+    http_status: int
+    message: str
+    retry_delay_seconds: float | None = None
+
+    @property
+    def code_name(self) -> str:
+        """The name of `code`, such as `INVALID_ARGUMENT`."""
+        return str(code_pb2.Code.Name(self.code))
+
+    @property
+    def retry_after(self) -> str | None:
+        """Value of the HTTP header `Retry-After` in whole seconds, at least 1; None: not to be retried."""
+        if self.retry_delay_seconds is None:
+            return None
+        return str(max(1, round(self.retry_delay_seconds)))
+
+    def to_protobuf(self) -> bytes:
+        """The serialised google.rpc.Status, with BadRequest or RetryInfo as its detail."""
+        return bytes(self._status().SerializeToString())
+
+    def to_json(self) -> bytes:
+        """The google.rpc.Status in JSON, on one line."""
+        return MessageToJson(self._status(), indent=None).encode()
+
+    def grpc_trailers(self) -> tuple[tuple[str, bytes], ...]:
+        """Trailing metadata: the standard rich status and, if the answer is retryable, the bare RetryInfo.
+
+        The OpenTelemetry exporter for Python reads the delay from the latter only.
+        """
+        trailers = [("grpc-status-details-bin", self.to_protobuf())]
+        if self.retry_delay_seconds is not None:
+            trailers.append(("google.rpc.retryinfo-bin", self._retry_info().SerializeToString()))
+        return tuple(trailers)
+
+    def _status(self) -> status_pb2.Status:
+        status = status_pb2.Status(code=self.code, message=self.message)
+        if self.retry_delay_seconds is not None:
+            status.details.add().Pack(self._retry_info())
+        elif self.code == code_pb2.INVALID_ARGUMENT:
+            violation = error_details_pb2.BadRequest.FieldViolation(description=self.message)
+            status.details.add().Pack(error_details_pb2.BadRequest(field_violations=[violation]))
+        return status
+
+    def _retry_info(self) -> error_details_pb2.RetryInfo:
+        delay = Duration()
+        delay.FromMilliseconds(round((self.retry_delay_seconds or 0.0) * 1000))
+        return error_details_pb2.RetryInfo(retry_delay=delay)
+
+
+def error_status(error: Exception, random: Callable[[], float]) -> ErrorStatus:
+    """The answer to a request that ended with `error`.
+
+    Anything but a refusal known to be final is retryable; what an unexpected exception says is kept from
+    the sender. The delay of a retryable answer is drawn anew each time, from 1 to 3 seconds, so that
+    refused senders do not come back all at once.
+
+    Args:
+        error: What the request ended with.
+        random: Gives a number in [0, 1) at each call.
+    """
+    if isinstance(error, Refusal):
+        for kind, (code, http_status) in _FINAL.items():
+            if isinstance(error, kind):
+                return ErrorStatus(code, http_status, _message(error))
+    delay = _MIN_RETRY_DELAY_SECONDS + (_MAX_RETRY_DELAY_SECONDS - _MIN_RETRY_DELAY_SECONDS) * random()
+    message = _message(error) if isinstance(error, _RETRYABLE) else UNEXPECTED_ERROR_MESSAGE
+    return ErrorStatus(code_pb2.UNAVAILABLE, 503, message, delay)
+
+
+def no_such_path(path: str) -> ErrorStatus:
+    """The answer to an HTTP request for anything but traces."""
+    return ErrorStatus(code_pb2.NOT_FOUND, 404, _cut(f"There is no {path} here; traces go to /v1/traces."))
+
+
+def method_not_allowed(method: str) -> ErrorStatus:
+    """The answer to an HTTP request that is no POST."""
+    return ErrorStatus(
+        code_pb2.UNIMPLEMENTED, 405, _cut(f"{method} is not allowed here; traces are sent by POST.")
+    )
+
+
+def no_such_service(method: str) -> ErrorStatus:
+    """The answer to a gRPC call for anything but traces; `method` is the full `/service/method`."""
+    return ErrorStatus(code_pb2.UNIMPLEMENTED, 501, _cut(f"{method} is not served here; only traces are."))
+
+
+def _message(error: Exception) -> str:
+    return _cut(str(error)) or type(error).__name__
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= MAX_MESSAGE_LENGTH else message[: MAX_MESSAGE_LENGTH - 1] + "…"

@@ -1,0 +1,64 @@
+"""What receivers hand requests to, and how its outcome is told to the sender."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import orjson
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+FULL_SUCCESS = b""
+"""The serialised response when nothing was rejected: `partial_success` must then be unset."""
+
+FULL_SUCCESS_JSON = b"{}"
+
+_MAX_MESSAGE_LENGTH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOutcome:
+    """What became of a request that was accepted, wholly or in part.
+
+    `rejected` spans will never be accepted, and `message` says why; a message without rejected spans is a
+    warning.
+    """
+
+    accepted: int
+    rejected: int
+    message: str = ""
+
+
+class Consumer(Protocol):
+    """Takes export requests in."""
+
+    def consume_traces(self, body: bytes) -> ExportOutcome:
+        """Take a serialised ExportTraceServiceRequest, or refuse the whole of it.
+
+        On return the accepted spans are in the consumer's keeping and may be acknowledged. Runs on the
+        event loop, so it must be quick and never wait.
+
+        Raises:
+            Refusal: nothing of the request was kept.
+        """
+        ...
+
+
+def encode_response(outcome: ExportOutcome) -> bytes:
+    """The serialised ExportTraceServiceResponse that tells `outcome`."""
+    if not outcome.rejected and not outcome.message:
+        return FULL_SUCCESS
+    response = ExportTraceServiceResponse()
+    response.partial_success.rejected_spans = outcome.rejected
+    response.partial_success.error_message = outcome.message[:_MAX_MESSAGE_LENGTH]
+    return response.SerializeToString()
+
+
+def encode_response_json(outcome: ExportOutcome) -> bytes:
+    """The ExportTraceServiceResponse that tells `outcome`, as OTLP/JSON."""
+    if not outcome.rejected and not outcome.message:
+        return FULL_SUCCESS_JSON
+    partial_success: dict[str, str] = {}
+    if outcome.rejected:
+        partial_success["rejectedSpans"] = str(outcome.rejected)
+    if outcome.message:
+        partial_success["errorMessage"] = outcome.message[:_MAX_MESSAGE_LENGTH]
+    return orjson.dumps({"partialSuccess": partial_success})

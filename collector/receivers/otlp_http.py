@@ -1,0 +1,197 @@
+"""OTLP over HTTP: `POST /v1/traces` with protobuf or JSON, gzip or not."""
+
+import asyncio
+import random as random_module
+from collections.abc import Callable
+
+from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, SentMessage
+from collector.clock import Clock, SystemClock
+from collector.endpoint import Endpoint, parse_endpoint
+from collector.errors import Draining, UnsupportedRequest
+from collector.otlp.compression import gzip_decompress
+from collector.otlp.json_codec import json_to_request
+from collector.otlp.status import ErrorStatus, method_not_allowed, no_such_path
+from collector.receivers.bearer_auth import BearerAuth
+from collector.receivers.consumer import Consumer, encode_response, encode_response_json
+from collector.receivers.failed_requests import FailedRequests
+from collector.receivers.http_body import Disconnected, HttpBody, ReceiveBudget
+from collector.receivers.server_config import ServerConfig, ssl_context
+from collector.telemetry.metrics import Metrics
+
+TRACES_PATH = "/v1/traces"
+PROTOBUF = b"application/x-protobuf"
+JSON = b"application/json"
+GZIP = b"gzip"
+
+DISCONNECTED = "499"
+"""Counted for senders that went away before their request was there; the code is nginx's."""
+
+_TRANSPORT = "http"
+
+_REQUESTS_RECEIVED_AT_ONCE = 4
+"""Bodies being received may together have so many times the size limit."""
+
+_LARGE_JSON_BYTES = 256 * 1024
+"""Longer JSON is converted beside the event loop, one request at a time."""
+
+
+class HttpServerConfig(ServerConfig):
+    """What the user writes under `receivers.otlp.protocols.http`."""
+
+    endpoint: Endpoint = "127.0.0.1:4318"
+
+
+class OtlpHttpReceiver:
+    """Serves `POST /v1/traces` between `start` and `shutdown`.
+
+    Each answered request is counted in `metrics.requests` by its HTTP status, and a request that was never
+    complete as `DISCONNECTED`.
+
+    Args:
+        config: Where to listen and what to accept.
+        consumer: Takes the requests.
+        metrics: Counts the requests.
+        clock: What deadlines are measured on.
+        random: Gives numbers in [0, 1) for retry delays.
+    """
+
+    def __init__(
+        self,
+        config: HttpServerConfig,
+        consumer: Consumer,
+        metrics: Metrics,
+        *,
+        clock: Clock | None = None,
+        random: Callable[[], float] = random_module.random,
+    ) -> None:
+        self._config = config
+        self._max_request_bytes = config.max_request_bytes
+        self._consumer = consumer
+        self._requests = metrics.requests
+        self._clock = clock or SystemClock()
+        self._auth = BearerAuth(config.auth, self._clock) if config.auth else None
+        self._failed = FailedRequests(_TRANSPORT, self._clock, random)
+        self._server: AsgiServer | None = None
+        self._endpoint = config.endpoint
+        self._is_draining = False
+        self._budget = ReceiveBudget(_REQUESTS_RECEIVED_AT_ONCE * config.max_request_bytes)
+        self._large_json = asyncio.Lock()
+
+    @property
+    def endpoint(self) -> str:
+        """`host:port` with the real port; as configured before `start`."""
+        return self._endpoint
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            StartupError: The address cannot be listened on, or a certificate or token file is unusable.
+        """
+        context = ssl_context(self._config.tls) if self._config.tls else None
+        if self._auth is not None:
+            self._auth.load()
+        host, port = parse_endpoint(self._config.endpoint)
+        server = AsgiServer(self._answer, host, port, ssl=context, clock=self._clock)
+        await server.start()
+        self._server = server
+        self._endpoint = server.endpoint
+
+    async def shutdown(self, deadline: float) -> None:
+        """Close the port, answer requests that still begin 503, let running ones finish until `deadline`.
+
+        `deadline` is on the clock's monotonic time. Safe before `start` and twice.
+        """
+        self._is_draining = True
+        server, self._server = self._server, None
+        if server is not None:
+            await server.shutdown(deadline)
+
+    async def _answer(self, scope: HttpScope, receive: Receive, send: Send) -> None:
+        """The ASGI application."""
+        headers = dict(scope["headers"])
+        media_type = headers.get(b"content-type", b"")
+        if media_type != PROTOBUF:  # it may carry parameters and any case
+            media_type = media_type.partition(b";")[0].strip().lower()
+        answers_json = media_type != PROTOBUF
+        body = HttpBody(receive, self._max_request_bytes, self._budget)
+        try:
+            status = _misdirected(scope)
+            if status is None:
+                self._admit(media_type, headers)
+                request = await self._request(body, media_type, headers)
+                outcome = self._consumer.consume_traces(request)
+                response = encode_response_json(outcome) if answers_json else encode_response(outcome)
+        except Disconnected:
+            self._requests.add(1, _TRANSPORT, DISCONNECTED)
+            return
+        except Exception as error:
+            status = self._failed.answer(error)
+        if status is not None:
+            self._requests.add(1, _TRANSPORT, str(status.http_status))
+            await _send_error(send, status, body, in_json=answers_json)
+            return
+        self._requests.add(1, _TRANSPORT, "200")
+        await send(_response_start(200, JSON if answers_json else PROTOBUF, response))
+        await send({"type": "http.response.body", "body": response})
+
+    def _admit(self, media_type: bytes, headers: dict[bytes, bytes]) -> None:
+        """Refuse a request that its headers already rule out."""
+        if self._is_draining:
+            raise Draining("The service is shutting down; send the request again.")
+        if self._auth is not None:
+            self._auth.check(headers.get(b"authorization"))
+        if media_type not in (PROTOBUF, JSON):
+            raise UnsupportedRequest(
+                f"Content-Type must be {PROTOBUF.decode()} or {JSON.decode()}, "
+                f"not {media_type.decode('latin-1') or 'missing'}."
+            )
+        encoding = headers.get(b"content-encoding")
+        if encoding is not None and encoding.strip().lower() not in (GZIP, b"identity", b""):
+            raise UnsupportedRequest(
+                f"Content-Encoding must be gzip or identity, not {encoding.decode('latin-1')}."
+            )
+
+    async def _request(self, body: HttpBody, media_type: bytes, headers: dict[bytes, bytes]) -> bytes:
+        """The request as a serialised ExportTraceServiceRequest."""
+        content = await body.read(headers.get(b"content-length"))
+        if headers.get(b"content-encoding", b"").strip().lower() == GZIP:
+            content = gzip_decompress(content, self._max_request_bytes)
+        if media_type == PROTOBUF:
+            return content
+        if len(content) <= _LARGE_JSON_BYTES:
+            return json_to_request(content)
+        async with self._large_json:
+            return await asyncio.to_thread(json_to_request, content)
+
+
+def _misdirected(scope: HttpScope) -> ErrorStatus | None:
+    """The answer to a request that is none for traces."""
+    if scope["path"] != TRACES_PATH:
+        return no_such_path(scope["path"])
+    return None if scope["method"] == "POST" else method_not_allowed(scope["method"])
+
+
+async def _send_error(send: Send, status: ErrorStatus, body: HttpBody, *, in_json: bool) -> None:
+    content = status.to_json() if in_json else status.to_protobuf()
+    start = _response_start(status.http_status, JSON if in_json else PROTOBUF, content)
+    if status.http_status == 401:
+        start["headers"].append((b"www-authenticate", b"Bearer"))
+    elif status.http_status == 405:
+        start["headers"].append((b"allow", b"POST"))
+    if status.retry_after is not None:
+        start["headers"].append((b"retry-after", status.retry_after.encode()))
+    if not body.is_complete:
+        start["headers"].append((b"connection", b"close"))
+    await send(start)
+    await send({"type": "http.response.body", "body": content, "more_body": True})
+    await body.discard()
+    await send({"type": "http.response.body"})
+
+
+def _response_start(status: int, media_type: bytes, content: bytes) -> SentMessage:
+    return {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [(b"content-type", media_type), (b"content-length", b"%d" % len(content))],
+    }

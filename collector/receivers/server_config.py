@@ -1,0 +1,100 @@
+"""What the listeners' configurations share: TLS and authentication."""
+
+import ssl
+from pathlib import Path
+
+import grpc
+from pydantic import BaseModel, ConfigDict, Field
+
+from collector.errors import StartupError
+
+DEFAULT_MAX_REQUEST_BYTES = 64 * 1024 * 1024
+"""The limit that OTLP recommends."""
+
+LARGEST_MAX_REQUEST_BYTES = 1024 * 1024 * 1024
+"""gRPC and protobuf cannot carry messages of 2 GiB."""
+
+
+class ServerTlsConfig(BaseModel):
+    """Certificates of a listener, all PEM files. With `client_ca_file` clients must show a certificate."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cert_file: Path = Field(description="The server's certificate, followed by its chain.")
+    key_file: Path = Field(description="The private key of the certificate, without a passphrase.")
+    client_ca_file: Path | None = Field(
+        default=None, description="Authorities that client certificates must come from (mutual TLS)."
+    )
+
+
+class ServerAuthConfig(BaseModel):
+    """Who may send."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bearer_token_file: Path = Field(
+        description="Accepted tokens, one a line; blank lines are skipped. Read again when it changes."
+    )
+
+
+class ServerConfig(BaseModel):
+    """The settings that every listener has."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_request_bytes: int = Field(
+        default=DEFAULT_MAX_REQUEST_BYTES,
+        ge=1,
+        le=LARGEST_MAX_REQUEST_BYTES,
+        description="Larger requests are refused for good; holds on the wire and after decompression.",
+    )
+    tls: ServerTlsConfig | None = None
+    auth: ServerAuthConfig | None = None
+
+
+def ssl_context(tls: ServerTlsConfig) -> ssl.SSLContext:
+    """The context of a TLS listener, TLS 1.2 or newer.
+
+    Raises:
+        StartupError: a file cannot be read or does not hold what it should.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    for path in (tls.cert_file, tls.key_file, tls.client_ca_file):
+        if path is not None:
+            _read(path)
+    try:
+        # The callback keeps OpenSSL from asking the terminal for a passphrase.
+        context.load_cert_chain(tls.cert_file, tls.key_file, password=lambda: "")
+    except (ssl.SSLError, OSError) as error:
+        raise StartupError(
+            f"{tls.cert_file}, {tls.key_file}: no certificate with its unencrypted key in PEM form: {error}"
+        ) from error
+    if tls.client_ca_file is not None:
+        try:
+            context.load_verify_locations(tls.client_ca_file)
+        except (ssl.SSLError, OSError) as error:
+            raise StartupError(f"{tls.client_ca_file}: no certificates in PEM form: {error}") from error
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def grpc_credentials(tls: ServerTlsConfig) -> grpc.ServerCredentials:
+    """The credentials of a TLS listener for gRPC.
+
+    Raises:
+        StartupError: a file cannot be read or does not hold what it should.
+    """
+    ssl_context(tls)  # gRPC itself would find a bad file only at the first handshake
+    return grpc.ssl_server_credentials(
+        [(_read(tls.key_file), _read(tls.cert_file))],
+        root_certificates=_read(tls.client_ca_file) if tls.client_ca_file else None,
+        require_client_auth=tls.client_ca_file is not None,
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise StartupError(f"{path}: cannot be read: {error.strerror or error}") from error

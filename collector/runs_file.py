@@ -1,0 +1,358 @@
+"""Agent runs as JSON objects, one a line: what `replay` prints, `results_file` writes, and `replay` reads.
+
+The form is a stable contract. Beside it, a key is written only where it says something: `input_state` and
+`output_state` when the value is not present, `complete` when the finish reason does not tell it already,
+`tenant`, `executed` and `lenient_values` when they are not the default.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Literal, TypeVar
+
+import orjson
+
+from collector.trace import GradedRun
+from processors.agent_run import (
+    AgentIdentity,
+    AgentRun,
+    CallCategory,
+    Message,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
+from processors.evaluation_result import EvaluationResult
+from processors.finish_reason import CUT_SHORT, FinishReason
+from processors.json_value import JsonObject, JsonValue
+from processors.problem import did_you_mean
+from processors.values import DecodedValue, decode_arguments, decode_result
+
+
+def format_run(graded: GradedRun) -> bytes:
+    """A graded run as one line of JSON, without its end. Total: text that no JSON can hold is escaped."""
+    entry = run_to_json(graded)
+    try:
+        return orjson.dumps(entry)
+    except TypeError:  # integers beyond 64 bits, lone surrogates
+        return json.dumps(entry, separators=(",", ":")).encode()
+
+
+def run_to_json(graded: GradedRun) -> JsonObject:
+    """A graded run as a JSON object, keys in the order of the contract."""
+    run = graded.run
+    entry: JsonObject = {
+        "trace_id": run.trace_id.hex(),
+        "span_id": _hex(run.span_id),
+        "agent": {"name": run.agent.name, "id": run.agent.id, "version": run.agent.version},
+        "parent_agent": run.parent_agent,
+        "session": run.session,
+        "input": run.input,
+        "output": run.output,
+        "finish_reason": run.finish_reason.value,
+        "messages": [
+            {"role": message.role, "content": message.content, "turn": message.turn}
+            for message in run.messages
+        ],
+        "tool_calls": [_call_to_json(call) for call in run.tool_calls],
+        "evaluations": [_result_to_json(result) for result in graded.results],
+    }
+    if run.input_state is not ValueState.PRESENT:
+        entry["input_state"] = run.input_state.value
+    if run.output_state is not ValueState.PRESENT:
+        entry["output_state"] = run.output_state.value
+    if run.complete != is_complete_by_default(run.finish_reason):
+        entry["complete"] = run.complete
+    if not run.complete and run.incomplete_reason != incomplete_reason_of(run.finish_reason):
+        entry["incomplete_reason"] = run.incomplete_reason
+    if run.tenant:
+        entry["tenant"] = run.tenant
+    return entry
+
+
+def is_complete_by_default(reason: FinishReason) -> bool:
+    """Whether a run is complete as far as the finish reason of its trace tells."""
+    return reason not in CUT_SHORT
+
+
+def incomplete_reason_of(reason: FinishReason) -> Literal["incomplete_trace", "over_limit"]:
+    """Why the runs of a trace that was cut short are not complete."""
+    return "over_limit" if reason is FinishReason.OVER_LIMIT else "incomplete_trace"
+
+
+def run_from_json(entry: object, where: str) -> AgentRun:
+    """The agent run that a parsed line describes; `where` (`file:line`) names it in messages.
+
+    Every key but the agent's name may be missing, and `evaluations` is ignored. A value whose key is missing
+    is `absent`, one whose key is there, null included, is `present`. A call's `arguments` and `result` are
+    what telemetry carried, decoded as such (texts as JSON where they are JSON); with `arguments_text` or
+    `result_text` beside them, as printed lines have it, they are taken as they stand. A missing trace or
+    span id is derived from `where`; ids that are null stay unknown.
+
+    Raises:
+        ValueError: one line `where: path: what is wrong, what was expected` for every problem.
+    """
+    return _RunReader(where).read(entry)
+
+
+def _call_to_json(call: ToolCall) -> JsonObject:
+    entry: JsonObject = {
+        "name": call.name,
+        "arguments": call.arguments,
+        "arguments_text": call.arguments_text,
+        "arguments_state": call.arguments_state.value,
+        "result": call.result,
+        "result_text": call.result_text,
+        "result_state": call.result_state.value,
+        "error": None if call.error is None else {"type": call.error.type, "message": call.error.message},
+        "call_id": call.call_id,
+        "span_id": _hex(call.span_id),
+        "category": call.category.value,
+        "parallel_group": call.parallel_group,
+    }
+    if not call.executed:
+        entry["executed"] = False
+    if call.lenient_values:
+        entry["lenient_values"] = True
+    return entry
+
+
+def _result_to_json(result: EvaluationResult) -> JsonObject:
+    entry: JsonObject = {
+        "name": result.name,
+        "evaluator": result.evaluator,
+        "outcome": result.outcome.value,
+        "score": result.score,
+        "explanation": result.explanation,
+        "details": dict(result.details),
+        "reason": None if result.reason is None else result.reason.value,
+    }
+    if result.error_type is not None:
+        entry["error_type"] = result.error_type
+    if result.tool_call_id is not None:
+        entry["tool_call_id"] = result.tool_call_id
+    return entry
+
+
+def _hex(identifier: bytes | None) -> str | None:
+    return None if identifier is None else identifier.hex()
+
+
+_RUN_KEYS = (
+    "trace_id", "span_id", "agent", "parent_agent", "session", "input", "output", "finish_reason", "messages",
+    "tool_calls", "evaluations", "input_state", "output_state", "complete", "incomplete_reason", "tenant",
+)  # fmt: skip
+_AGENT_KEYS = ("name", "id", "version")
+_MESSAGE_KEYS = ("role", "content", "turn")
+_CALL_KEYS = (
+    "name", "arguments", "arguments_text", "arguments_state", "result", "result_text", "result_state",
+    "error", "call_id", "span_id", "category", "parallel_group", "executed", "lenient_values",
+)  # fmt: skip
+_ERROR_KEYS = ("type", "message")
+_ROLES: dict[str, Literal["system", "user", "assistant", "tool"]] = {
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+
+_WordT = TypeVar("_WordT", bound=StrEnum)
+
+
+class _RunReader:
+    """Reads one line and gathers everything that is wrong with it."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._problems: list[str] = []
+
+    def read(self, entry: object) -> AgentRun:
+        if not isinstance(entry, dict):
+            raise ValueError(f"{self._where}: expected an object that describes one agent run")
+        run = self._object(entry, "", _RUN_KEYS)
+        reason = self._word(run, "", "finish_reason", FinishReason, FinishReason.ROOT)
+        incomplete_reason = self._text(run, "", "incomplete_reason") or incomplete_reason_of(reason)
+        if incomplete_reason not in ("incomplete_trace", "over_limit"):
+            self._expected("incomplete_reason", "incomplete_trace or over_limit", incomplete_reason)
+        run_input, input_state = self._captured(run, "input")
+        run_output, output_state = self._captured(run, "output")
+        span_id = self._id(run, "", 8, "span")
+        result = AgentRun(
+            trace_id=self._id(run, "", 16, "trace") or b"",
+            span_id=span_id,
+            carrier_span_id=span_id,
+            agent=self._agent(run),
+            parent_agent=self._text(run, "", "parent_agent"),
+            session=self._text(run, "", "session"),
+            input=run_input,
+            input_state=input_state,
+            output=run_output,
+            output_state=output_state,
+            messages=self._messages(run),
+            tool_calls=[
+                self._call(call, f"tool_calls[{index}]")
+                for index, call in enumerate(self._list(run, "tool_calls"))
+            ],
+            finish_reason=reason,
+            complete=self._flag(run, "", "complete", is_complete_by_default(reason)),
+            incomplete_reason="over_limit" if incomplete_reason == "over_limit" else "incomplete_trace",
+            tenant=self._text(run, "", "tenant") or "",
+        )
+        if self._problems:
+            raise ValueError("\n".join(self._problems))
+        return result
+
+    def _agent(self, run: JsonObject) -> AgentIdentity:
+        agent = self._object(run.get("agent", {}), "agent", _AGENT_KEYS)
+        name = self._text(agent, "agent", "name")
+        if not name:
+            self._problem("agent.name", "missing, expected the name that criteria are keyed by")
+        return AgentIdentity(
+            name=name or "",
+            id=self._text(agent, "agent", "id"),
+            version=self._text(agent, "agent", "version"),
+        )
+
+    def _messages(self, run: JsonObject) -> list[Message]:
+        messages = []
+        for index, item in enumerate(self._list(run, "messages")):
+            path = f"messages[{index}]"
+            message = self._object(item, path, _MESSAGE_KEYS)
+            role = _ROLES.get(str(message.get("role")))
+            if role is None:
+                self._expected(f"{path}.role", "system, user, assistant or tool", message.get("role"))
+                continue
+            content = self._text(message, path, "content") or ""
+            messages.append(
+                Message(role=role, content=content, turn=self._number(message, path, "turn") or 0)
+            )
+        return messages
+
+    def _call(self, item: JsonValue, path: str) -> ToolCall:
+        call = self._object(item, path, _CALL_KEYS)
+        name = self._text(call, path, "name")
+        if not name:
+            self._problem(f"{path}.name", "missing, expected the name of the tool")
+        arguments = self._value(call, path, "arguments", decode_arguments)
+        result = self._value(call, path, "result", decode_result)
+        return ToolCall(
+            name=name or "",
+            arguments=arguments.value,
+            arguments_text=arguments.text,
+            arguments_state=arguments.state,
+            result=result.value,
+            result_text=result.text,
+            result_state=result.state,
+            error=self._error(call, path),
+            call_id=self._text(call, path, "call_id"),
+            span_id=self._id(call, path, 8, "span"),
+            category=self._word(call, path, "category", CallCategory, CallCategory.FUNCTION),
+            parallel_group=self._number(call, path, "parallel_group"),
+            executed=self._flag(call, path, "executed", True),
+            lenient_values=self._flag(call, path, "lenient_values", False),
+        )
+
+    def _error(self, call: JsonObject, path: str) -> ToolError | None:
+        error = call.get("error")
+        if error is None:
+            return None
+        if isinstance(error, str):
+            return ToolError(type="", message=error)
+        where = f"{path}.error"
+        fields = self._object(error, where, _ERROR_KEYS)
+        return ToolError(
+            type=self._text(fields, where, "type") or "", message=self._text(fields, where, "message") or ""
+        )
+
+    def _value(
+        self, call: JsonObject, path: str, key: str, decode: Callable[[JsonValue], DecodedValue]
+    ) -> DecodedValue:
+        text = self._text(call, path, f"{key}_text")
+        if key not in call:
+            value = DecodedValue(None, None, ValueState.ABSENT) if text is None else decode(text)
+        elif f"{key}_text" in call:
+            value = DecodedValue(call[key], text, ValueState.PRESENT)
+        else:
+            value = decode(call[key])
+        return replace(value, state=self._word(call, path, f"{key}_state", ValueState, value.state))
+
+    def _captured(self, run: JsonObject, key: str) -> tuple[JsonValue, ValueState]:
+        default = ValueState.PRESENT if key in run else ValueState.ABSENT
+        return run.get(key), self._word(run, "", f"{key}_state", ValueState, default)
+
+    def _id(self, owner: JsonObject, path: str, size: int, kind: str) -> bytes | None:
+        key = f"{kind}_id"
+        if key not in owner or (kind == "trace" and owner[key] is None):
+            return hashlib.sha256(f"{self._where}\0{path}\0{kind}".encode()).digest()[:size]
+        text = self._text(owner, path, key)
+        if text is None:
+            return None
+        try:
+            identifier = bytes.fromhex(text)
+        except ValueError:
+            identifier = b""
+        if len(identifier) != size or not any(identifier):
+            self._expected(_join(path, key), f"{2 * size} hexadecimal digits, not all zero", text)
+        return identifier
+
+    def _text(self, owner: JsonObject, path: str, key: str) -> str | None:
+        value = owner.get(key)
+        if value is None or isinstance(value, str):
+            return value
+        self._expected(_join(path, key), "a text", value)
+        return None
+
+    def _number(self, owner: JsonObject, path: str, key: str) -> int | None:
+        value = owner.get(key)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+            return value
+        self._expected(_join(path, key), "an integer from 0", value)
+        return None
+
+    def _flag(self, owner: JsonObject, path: str, key: str, default: bool) -> bool:
+        value = owner.get(key, default)
+        if isinstance(value, bool):
+            return value
+        self._expected(_join(path, key), "true or false", value)
+        return default
+
+    def _word(self, owner: JsonObject, path: str, key: str, words: type[_WordT], default: _WordT) -> _WordT:
+        value = owner.get(key)
+        if value is None:
+            return default
+        try:
+            return words(str(value))
+        except ValueError:
+            self._expected(_join(path, key), "one of " + ", ".join(words), value)
+            return default
+
+    def _list(self, owner: JsonObject, key: str) -> list[JsonValue]:
+        value = owner.get(key)
+        if value is None or isinstance(value, list):
+            return value or []
+        self._expected(key, "a list", value)
+        return []
+
+    def _object(self, value: object, path: str, known: Sequence[str]) -> JsonObject:
+        if not isinstance(value, dict):
+            self._expected(path, "an object", value)
+            return {}
+        for key in value:
+            if key not in known:
+                self._problem(_join(path, key), f"unknown key{did_you_mean(key, known)}")
+        return value
+
+    def _expected(self, path: str, expected: str, found: object) -> None:
+        text = json.dumps(found, ensure_ascii=False, default=str)
+        shown = text if len(text) <= 60 else text[:59] + "…"
+        self._problem(path, f"expected {expected}, found {shown}")
+
+    def _problem(self, path: str, message: str) -> None:
+        line = ": ".join(part for part in (self._where, path, message) if part)
+        self._problems.append(" ".join(line.splitlines()))
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

@@ -1,0 +1,307 @@
+"""The map: every stage of the service, in the order in which a span meets them.
+
+receivers -> intake -> trace buffer -> evaluation -> fan-out to exporters, with telemetry beside them. Stages
+do not know each other; they are put together, started from the exporters to the receivers and stopped the
+other way here.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.metadata import version
+from typing import TextIO
+
+from pydantic import BaseModel
+
+from collector.buffer.trace_buffer import TraceBuffer
+from collector.clock import Clock, SystemClock
+from collector.configuration import PROMETHEUS, ServiceConfig
+from collector.criteria_files import CriteriaStore
+from collector.errors import BackgroundTaskDied
+from collector.evaluation import EvaluationStage
+from collector.exporters.discarding_queue import DiscardingQueue
+from collector.exporters.discovery import exporter_types
+from collector.exporters.exporter import ExporterContext, ResultExporter
+from collector.exporters.fan_out import FanOut, SpanQueue
+from collector.exporters.sending_queue import SendingQueue
+from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.intake import TraceIntake
+from collector.memory_limiter import MemoryLimiter
+from collector.receivers.otlp_grpc import OtlpGrpcReceiver
+from collector.receivers.otlp_http import OtlpHttpReceiver
+from collector.task_supervisor import TaskSupervisor
+from collector.telemetry.accounting import publish_accounting_errors
+from collector.telemetry.http import TelemetryServer
+from collector.telemetry.metrics import Metrics
+from collector.telemetry.otlp_destination import refuse_own_receivers
+from collector.telemetry.own_logs import OwnLogs
+from collector.telemetry.own_traces import OwnTraces
+from collector.telemetry.readiness import Readiness
+from collector.telemetry.registry import MetricsRegistry
+from collector.telemetry.score_series import ScoreSeries
+from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
+from processors.finish_reason import FinishReason
+
+FINISH_INTERVAL_SECONDS = 0.1
+"""How often finished traces are looked for."""
+RELOAD_INTERVAL_SECONDS = 2.0
+"""How often criteria files are looked at for changes."""
+_TRACES_AT_A_TIME = 32
+"""Finished traces that are graded before requests get their turn again."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Service:
+    """Everything between the sockets and the backends; one per process.
+
+    Constructing it opens nothing but reads the criteria files.
+
+    Raises:
+        ProblemsFound: the criteria files have mistakes.
+    """
+
+    def __init__(
+        self,
+        config: ServiceConfig,
+        *,
+        environment: Mapping[str, str],
+        console: TextIO,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock = clock or SystemClock()
+        self._shutdown_timeout = config.service.shutdown_timeout
+        self._tasks = TaskSupervisor(on_failure=self.request_stop)
+        self._stop_requested = asyncio.Event()
+        self._reload_requested = asyncio.Event()
+        instance = f"{socket.gethostname()}:{os.getpid()}"
+
+        # What all stages lean on.
+        self._metrics = metrics = Metrics()
+        self._criteria = CriteriaStore(config.criteria_patterns(), environment=environment)
+        self._limiter = MemoryLimiter(config.processors.memory_limiter.limit_bytes)
+
+        # The data path, from its end to its beginning.
+        queues, result_exporters = _build_exporters(
+            config.exporters, ExporterContext(clock=clock, metrics=metrics, console=console)
+        )
+        self._fan_out = FanOut(queues, result_exporters, self._limiter)
+        grouping = config.processors.group_by_trace
+        self._evaluation = EvaluationStage(
+            criteria=lambda: self._criteria.current,
+            metrics=metrics,
+            clock=clock,
+            instance=instance,
+            missing_parents=grouping.missing_parents,
+        )
+        self._buffer = TraceBuffer(config=grouping, limiter=self._limiter, metrics=metrics, clock=clock)
+        self._intake = TraceIntake(self._buffer, self._forward_late, metrics)
+        protocols = config.receivers.otlp.protocols
+        self._receivers: dict[str, OtlpGrpcReceiver | OtlpHttpReceiver] = {}
+        if protocols.grpc is not None:
+            self._receivers["grpc"] = OtlpGrpcReceiver(protocols.grpc, self._intake, metrics, clock=clock)
+        if protocols.http is not None:
+            self._receivers["http"] = OtlpHttpReceiver(protocols.http, self._intake, metrics, clock=clock)
+
+        # What tells people about it.
+        self._telemetry_config = telemetry = config.service.telemetry
+        self._scores = ScoreSeries(metrics, clock)
+        self._readiness = Readiness()
+        self._telemetry = TelemetryServer(
+            telemetry,
+            registry=MetricsRegistry(metrics),
+            score_series=self._scores,
+            readiness=self._readiness,
+            clock=clock,
+        )
+        release = version("tracegrade")
+        self._own_traces = (
+            None
+            if telemetry.traces.otlp is None
+            else OwnTraces(
+                telemetry.traces.otlp,
+                telemetry.traces.sampling_ratio,
+                version=release,
+                instance=instance,
+                clock=clock,
+            )
+        )
+        self._own_logs = (
+            None
+            if telemetry.logs.otlp is None
+            else OwnLogs(telemetry.logs.otlp, version=release, instance=instance, clock=clock)
+        )
+        metrics.build_info.set(1, release)
+        metrics.held_bytes.read_from(lambda: self._limiter.used)
+        metrics.held_bytes_limit.set(self._limiter.limit)
+        publish_accounting_errors(metrics, [queue.name for queue in queues])
+        self._publish_criteria(is_current=True)
+
+    def endpoints_line(self) -> str:
+        """Where the service really listens, as `name=host:port` pairs; after `start`."""
+        endpoints = {name: receiver.endpoint for name, receiver in self._receivers.items()}
+        endpoints["telemetry"] = self._telemetry.endpoint
+        return " ".join(f"{name}={endpoint}" for name, endpoint in endpoints.items())
+
+    def request_stop(self) -> None:
+        """Let `run` drain and return; safe in a signal handler of the loop and any number of times."""
+        self._stop_requested.set()
+
+    def request_reload(self) -> None:
+        """Let criteria files be read again soon; safe in a signal handler of the loop."""
+        self._reload_requested.set()
+
+    async def run(self, on_ready: Callable[[str], None]) -> None:
+        """Start, serve until `request_stop`, drain, stop.
+
+        `on_ready` is called once with `endpoints_line` when requests are taken. If a background task dies,
+        the service drains and stops as if it had been asked to.
+
+        Raises:
+            StartupError: something could not be opened; what was open is closed again.
+            BackgroundTaskDied: a task died and the service has stopped because of it.
+        """
+        try:
+            await self._start()
+            on_ready(self.endpoints_line())
+            await self._stop_requested.wait()
+        finally:
+            await self._stop()
+        if self._tasks.failures:
+            raise BackgroundTaskDied(
+                "A background task died; the service has stopped."
+            ) from self._tasks.failures[0]
+
+    async def _start(self) -> None:
+        """Open everything, from the exporters to the receivers."""
+        self._readiness.set("receivers", False, "starting")
+        if self._own_logs is not None:
+            logging.getLogger().addHandler(self._own_logs)
+        await self._telemetry.start()
+        await self._fan_out.start(self._tasks)
+        for receiver in self._receivers.values():
+            await receiver.start()
+        refuse_own_receivers(
+            self._telemetry_config, [receiver.endpoint for receiver in self._receivers.values()]
+        )
+        if (grpc := self._receivers.get("grpc")) and isinstance(grpc, OtlpGrpcReceiver):
+            await grpc.set_serving(True)
+        self._readiness.set("receivers", True)
+        self._tasks.create_task(self._finish_traces(), name="finish traces")
+        self._tasks.create_task(self._follow_criteria(), name="follow criteria")
+
+    async def _stop(self) -> None:
+        """Close everything, from the receivers to the exporters, by the shutdown timeout; at any stage.
+
+        What goes wrong in one step does not keep the next from being taken.
+        """
+        deadline = self._clock.monotonic() + self._shutdown_timeout
+        self._readiness.set("receivers", False, "shutting down")
+        self._intake.drain()
+        for receiver in self._receivers.values():
+            await _completed(receiver.shutdown(deadline))
+        await _completed(self._finish_what_is_held())
+        await _completed(self._fan_out.shutdown(deadline))
+        await self._tasks.cancel()
+        self._scores.flush()
+        for own in (self._own_traces, self._own_logs, self._telemetry):
+            if own is not None:
+                await _completed(own.shutdown(deadline))
+
+    async def _finish_what_is_held(self) -> None:
+        for trace in self._buffer.finish_all(FinishReason.SHUTDOWN):
+            self._grade_and_forward(trace)
+            await asyncio.sleep(0)
+
+    async def _finish_traces(self) -> None:
+        """Take finished traces out of the buffer, a few at a time, and send them on their way."""
+        while True:
+            finished = self._buffer.poll(_TRACES_AT_A_TIME)
+            for trace in finished:
+                self._grade_and_forward(trace)
+            await self._clock.sleep(0 if len(finished) >= _TRACES_AT_A_TIME else FINISH_INTERVAL_SECONDS)
+
+    def _grade_and_forward(self, trace: FinishedTrace) -> None:
+        started = self._clock.unix_nano()
+        graded = self._evaluation.grade(trace)
+        self._scores.record(graded)
+        self._fan_out.export(graded, held_bytes(trace.spans))
+        if self._own_traces is not None:
+            self._own_traces.trace_evaluated(
+                spans=len(trace.spans),
+                runs=len(graded.runs),
+                reason=trace.reason.value,
+                start_unix_nano=started,
+                end_unix_nano=self._clock.unix_nano(),
+            )
+
+    def _forward_late(self, batch: SpanBatch) -> None:
+        late = GradedTrace(trace_id=batch.trace_id, spans=batch.spans, tenant=batch.tenant)
+        self._fan_out.export(late, held_bytes(batch.spans))
+
+    async def _follow_criteria(self) -> None:
+        """Reload criteria when a file changes or when asked to; a bad file never takes good ones down."""
+        while True:
+            asked = asyncio.ensure_future(self._reload_requested.wait())
+            timer = asyncio.ensure_future(self._clock.sleep(RELOAD_INTERVAL_SECONDS))
+            try:
+                await asyncio.wait((asked, timer), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                asked.cancel()
+                timer.cancel()
+            was_asked = self._reload_requested.is_set()
+            self._reload_requested.clear()
+            if was_asked or await asyncio.to_thread(self._criteria.changed):
+                problems = await asyncio.to_thread(self._criteria.reload)
+                self._publish_criteria(is_current=not problems)
+                self._metrics.criteria_reloads.add(1, "failure" if problems else "success")
+                for problem in problems:
+                    _logger.error("A criteria file was not reloaded: %s", problem)
+                if not problems:
+                    _logger.info(
+                        "Criteria are reloaded.", extra={"criteria_hash": self._criteria.current.hash}
+                    )
+
+    def _publish_criteria(self, *, is_current: bool) -> None:
+        criteria = self._criteria.current
+        self._metrics.criteria_last_reload_successful.set(is_current)
+        self._metrics.criteria_info.values.clear()
+        self._metrics.criteria_info.set(1, criteria.hash)
+        self._scores.set_criteria(
+            {
+                agent: [evaluation.name for evaluation in criteria.evaluations_for(agent)]
+                for agent in criteria.exact_names()
+            }
+        )
+
+
+async def _completed(step: Awaitable[None]) -> None:
+    """Wait for one step of the shutdown; a failure is logged and goes no further."""
+    try:
+        await step
+    except Exception:
+        _logger.exception("A step of the shutdown failed.")
+
+
+def _build_exporters(
+    configs: Mapping[str, BaseModel], context: ExporterContext
+) -> tuple[list[SpanQueue], list[ResultExporter]]:
+    """The queues of all exporters of spans, and the exporters of results.
+
+    Without an exporter of spans the spans end at the first exporter of results, which counts them, or at
+    Prometheus if verdicts go nowhere else.
+    """
+    queues: list[SpanQueue] = []
+    results: list[ResultExporter] = []
+    for name, config in configs.items():
+        component = exporter_types()[name.partition("/")[0]]
+        if component.kind == "results":
+            results.append(component.create(name, config, context))
+        elif isinstance(config, SpanExporterConfig):
+            exporter = component.create(name, config, context)
+            queues.append(SendingQueue(exporter, config, metrics=context.metrics, clock=context.clock))
+    if not queues:
+        queues.append(DiscardingQueue(results[0].name if results else PROMETHEUS, context.metrics))
+    return queues, results

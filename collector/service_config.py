@@ -1,0 +1,171 @@
+"""The shape of the service file. Each component's own settings stand beside the component."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SerializeAsAny,
+    WithJsonSchema,
+    model_validator,
+)
+
+from collector.buffer.finish_policy import GroupByTraceConfig
+from collector.duration import Duration
+from collector.endpoint import Endpoint
+from collector.memory_limiter import MemoryLimiterConfig
+from collector.receivers.otlp_grpc import GrpcServerConfig
+from collector.receivers.otlp_http import HttpServerConfig
+from collector.telemetry.telemetry_config import TelemetryConfig
+
+
+def _checked_pattern(pattern: Path) -> Path:
+    if not pattern.name:
+        raise ValueError("expected a file, a folder or a glob such as criteria/*.yaml")
+    return pattern
+
+
+SECTIONS = (
+    ("receivers",),
+    ("receivers", "otlp"),
+    ("receivers", "otlp", "protocols"),
+    ("receivers", "otlp", "protocols", "grpc"),
+    ("receivers", "otlp", "protocols", "http"),
+    ("processors",),
+    ("processors", "memory_limiter"),
+    ("processors", "group_by_trace"),
+    ("processors", "evaluation"),
+    ("results",),
+    ("service",),
+    ("service", "telemetry"),
+)
+"""Parts of the file that may be written without anything in them, for their defaults, as in the Collector."""
+
+FilePattern: TypeAlias = Annotated[Path, AfterValidator(_checked_pattern), WithJsonSchema({"type": "string"})]
+
+
+class OtlpProtocols(BaseModel):
+    """Listeners for OTLP. Where only one is written, the other is off."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    grpc: GrpcServerConfig | None = None
+    http: HttpServerConfig | None = None
+
+    @model_validator(mode="after")
+    def _check_any(self) -> Self:
+        if self.grpc is None and self.http is None:
+            raise ValueError("expected grpc, http or both")
+        return self
+
+
+class OtlpReceiverConfig(BaseModel):
+    """Receives spans over OTLP."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    protocols: OtlpProtocols = OtlpProtocols(grpc=GrpcServerConfig(), http=HttpServerConfig())
+
+
+class ReceiversConfig(BaseModel):
+    """Where spans come from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    otlp: OtlpReceiverConfig = OtlpReceiverConfig()
+
+
+class EvaluationConfig(BaseModel):
+    """What agents are graded by."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    criteria: tuple[FilePattern, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Criteria files, folders of them or globs. Left out, built-in criteria that need no "
+        "reference apply to every agent.",
+        examples=[["criteria/*.yaml"]],
+    )
+
+
+class ProcessorsConfig(BaseModel):
+    """What happens to spans between receiving and exporting."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    memory_limiter: MemoryLimiterConfig = MemoryLimiterConfig()
+    group_by_trace: GroupByTraceConfig = GroupByTraceConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+
+
+class PrometheusConfig(BaseModel):
+    """`exporters.prometheus`: where metrics and health are served, in the Collector's place for it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    endpoint: Endpoint | None = Field(
+        default=None, description="Counts instead of `service.telemetry.endpoint`."
+    )
+
+
+class ResultsConfig(BaseModel):
+    """How verdicts travel."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    emit: tuple[Literal["span_event"], ...] = Field(
+        default=("span_event",), min_length=1, max_length=1, description="As events on the agents' spans."
+    )
+    mode: Literal["hold"] = Field(
+        default="hold", description="Spans are held until the verdict, so that events ride on them."
+    )
+
+
+class ServiceSection(BaseModel):
+    """The service as a whole."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    telemetry: TelemetryConfig = TelemetryConfig()
+    shutdown_timeout: Duration = Field(
+        default=30.0, description="Time from SIGTERM in which everything held is delivered."
+    )
+
+
+class ServiceConfig(BaseModel):
+    """The configuration of the service. There are no pipelines: every component written is active."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, title="tracegrade configuration")
+
+    receivers: ReceiversConfig = ReceiversConfig()
+    processors: ProcessorsConfig = ProcessorsConfig()
+    exporters: Mapping[str, SerializeAsAny[BaseModel]] = Field(
+        default_factory=dict,
+        description="Where spans and results go, by `type` or `type/name`. "
+        "Left out, results go to the console.",
+    )
+    """Without `prometheus`: its endpoint is that of `service.telemetry` once the file is loaded."""
+    results: ResultsConfig = ResultsConfig()
+    service: ServiceSection = ServiceSection()
+
+    _references: Mapping[tuple[str | int, ...], str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def references(self) -> Mapping[tuple[str | int, ...], str]:
+        """The settings that came from environment variables, by path, as written and without values."""
+        return self._references
+
+    def criteria_patterns(self) -> list[str] | None:
+        """The criteria files to load; None: the built-in ones."""
+        patterns = self.processors.evaluation.criteria
+        return None if patterns is None else [str(pattern) for pattern in patterns]
+
+    def telemetry_endpoint(self) -> str:
+        """Where metrics and health are served."""
+        return self.service.telemetry.endpoint

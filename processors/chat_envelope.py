@@ -1,0 +1,111 @@
+"""An agent's input and output: the text in a known chat envelope, any other object as it is."""
+
+from collections.abc import Callable
+
+from processors.agent_run import ValueState
+from processors.attributes import AttributeValue
+from processors.json_value import JsonObject, JsonValue
+from processors.messages import last_text, read_messages, text_of
+from processors.values import DecodedValue, decode_result
+
+_TASK_OPTIONS = frozenset(
+    {
+        "additional_args", "cancellation_token", "images", "max_steps", "output_task_messages", "reset",
+        "return_full_result", "self", "stream",
+    }
+)  # fmt: skip
+_QUESTION_OPTIONS = frozenset({"chat_history", "config", "history", "intermediate_steps", "messages"})
+_INPUT_KEYS = ("input", "query", "task")
+_OUTPUT_KEYS = ("output", "raw", "final_output")
+
+
+def decode_input(raw: AttributeValue) -> DecodedValue:
+    """What the agent was asked, from the value that telemetry calls its input."""
+    return _decode(raw, _input_text)
+
+
+def decode_output(raw: AttributeValue) -> DecodedValue:
+    """What the agent answered, from the value that telemetry calls its output."""
+    return _decode(raw, _output_text)
+
+
+def _decode(raw: AttributeValue, envelope_text: "Callable[[JsonValue], str | None]") -> DecodedValue:
+    decoded = decode_result(raw)
+    if decoded.state is not ValueState.PRESENT:
+        return decoded
+    value = decoded.value
+    if isinstance(value, (dict, list)) and value:
+        text = envelope_text(value)
+        if text is not None:
+            return DecodedValue(text, text, ValueState.PRESENT)
+    if isinstance(value, dict):
+        return decoded
+    # Numbers and lists among texts are the text of an answer, not data.
+    return DecodedValue(decoded.text, decoded.text, ValueState.PRESENT)
+
+
+def _input_text(value: JsonValue) -> str | None:
+    if isinstance(value, list):
+        return last_text(read_messages(value), "user") if _is_message_list(value) else None
+    if not isinstance(value, dict):
+        return None
+    if _is_message_list(value.get("messages")):
+        return last_text(read_messages(value["messages"]), "user")
+    new_message = value.get("new_message")
+    if isinstance(new_message, dict):
+        return text_of(new_message.get("parts")) or None
+    for key in _INPUT_KEYS:
+        asked = value.get(key)
+        if isinstance(asked, str) and value.keys() - {key} <= (
+            _TASK_OPTIONS if key == "task" else _QUESTION_OPTIONS
+        ):
+            return asked
+    return None
+
+
+def _output_text(value: JsonValue) -> str | None:
+    if isinstance(value, list):
+        return _answer(value) if _is_message_list(value) else None
+    if not isinstance(value, dict):
+        return None
+    if _is_message_list(value.get("messages")):
+        return _answer(value["messages"])
+    if value.get("role") in ("assistant", "model") or _has_parts(value.get("content")):
+        content = value.get("content")
+        return text_of(content.get("parts") if isinstance(content, dict) else content) or None
+    for key in _OUTPUT_KEYS:
+        answer = value.get(key)
+        if isinstance(answer, str) and (len(value) == 1 or "tasks_output" in value or "token_usage" in value):
+            return answer
+    return None
+
+
+def _answer(messages: JsonValue) -> str | None:
+    return last_text(read_messages(messages, "assistant"), "assistant")
+
+
+def _is_message_list(value: JsonValue) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(item, (dict, list)) for item in value)
+        and any(_is_message(item[0] if isinstance(item, list) and item else item) for item in value)
+    )
+
+
+def _is_message(item: JsonValue) -> bool:
+    if not isinstance(item, dict):
+        return False
+    if "role" in item:
+        return "content" in item or "parts" in item
+    return (
+        isinstance(item.get("data"), dict) or ("lc" in item and "kwargs" in item) or _is_typed_message(item)
+    )
+
+
+def _is_typed_message(item: JsonObject) -> bool:
+    return item.get("type") in ("human", "ai", "system", "tool") and "content" in item
+
+
+def _has_parts(content: JsonValue) -> bool:
+    return isinstance(content, dict) and isinstance(content.get("parts"), list)

@@ -1,0 +1,132 @@
+"""The seam between telemetry conventions and the reconstruction of agent runs.
+
+A dialect is one file in `processors/dialects/` that holds a `DIALECT`. It says which spans it recognises
+and reads their fields; it decides nothing about runs, calls or order. Several dialects may recognise one
+span: their readings are merged, field by field, in order of rank.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+from processors.agent_run import CallCategory, ToolError
+from processors.messages import ChatMessage
+from processors.span import Span
+from processors.values import ABSENT, DecodedValue
+
+
+class SpanRole(IntEnum):
+    """What a span stands for. Where dialects disagree the higher one counts."""
+
+    OTHER = 0
+    """Known to a dialect, but neither a call nor a run: a node, a turn, a step."""
+    MODEL = 1
+    WORKFLOW = 2
+    AGENT = 3
+    TOOL = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolReading:
+    """What a dialect reads from a span that is a tool call. Empty texts mean: not said."""
+
+    name: str = ""
+    inferred_name: str = ""
+    """A name taken from the span's name; any dialect's `name` goes before it."""
+    call_id: str = ""
+    arguments: DecodedValue = ABSENT
+    arguments_are_doubtful: bool = False
+    """True where what a model asked for says more about the arguments than this span does."""
+    result: DecodedValue = ABSENT
+    error: ToolError | None = None
+    """An error told by an attribute or an envelope of the dialect; the span's own status counts anyway."""
+    category: CallCategory = CallCategory.FUNCTION
+    agent_name: str = ""
+    lenient_values: bool = False
+    is_synthetic: bool = False
+    """True for a span that reports no call of its own: it is left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentReading:
+    """What a dialect reads from a span that is an agent's or a workflow's run."""
+
+    name: str = ""
+    inferred_name: str = ""
+    id: str = ""
+    version: str = ""
+    session: str = ""
+    input: DecodedValue = ABSENT
+    output: DecodedValue = ABSENT
+
+
+class Conversation:
+    """The messages on a span: what went into the model, agent or node, and what came out of it.
+
+    Each side is read when it is first asked for: histories are long, and mostly nobody asks.
+    """
+
+    __slots__ = ("_input", "_output", "_read_input", "_read_output")
+
+    def __init__(
+        self,
+        read_input: Callable[[], Sequence[ChatMessage]] = tuple,
+        read_output: Callable[[], Sequence[ChatMessage]] = tuple,
+    ) -> None:
+        self._read_input = read_input
+        self._read_output = read_output
+        self._input: Sequence[ChatMessage] | None = None
+        self._output: Sequence[ChatMessage] | None = None
+
+    @property
+    def input(self) -> Sequence[ChatMessage]:
+        """The messages that were given."""
+        if self._input is None:
+            self._input = self._read_input()
+        return self._input
+
+    @property
+    def output(self) -> Sequence[ChatMessage]:
+        """The messages that were made."""
+        if self._output is None:
+            self._output = self._read_output()
+        return self._output
+
+
+class Dialect(Protocol):
+    """Reads one telemetry convention. Its methods never raise for what a span can hold.
+
+    All but `role` are called only for spans that it gave a role, whatever role they ended up with.
+    """
+
+    @property
+    def name(self) -> str:
+        """The convention's name, for people; equal to the file's."""
+        ...
+
+    @property
+    def rank(self) -> int:
+        """Readings of a lower rank go before those of a higher one."""
+        ...
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """Attribute keys of which a span has at least one if the dialect can apply to it."""
+        ...
+
+    def role(self, span: Span) -> SpanRole | None:
+        """What the span stands for, or None where it is none of this dialect's."""
+        ...
+
+    def tool(self, span: Span) -> ToolReading:
+        """The fields of a tool call."""
+        ...
+
+    def agent(self, span: Span) -> AgentReading:
+        """The fields of a run."""
+        ...
+
+    def conversation(self, span: Span) -> Conversation:
+        """The messages; of a node that executes calls, those calls as requests in the output."""
+        ...

@@ -1,0 +1,135 @@
+"""Evaluator `tool-call-count`: how often tools were called."""
+
+import operator
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, Field
+
+from processors.agent_run import AgentRun, ToolCall
+from processors.evaluation_result import NotEvaluated, Score
+from processors.evaluator_model import EvaluatorModel
+from processors.json_value import JsonObject, JsonValue
+from processors.tool_call_config import ToolCallConfig
+from processors.tool_name import ToolKeys, canonical_tool_name
+
+Operator = Literal["=", "==", "!=", ">", "<", ">=", "<="]
+
+_OPERATORS: dict[str, Callable[[int, int], bool]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+
+
+class ToolCallCountCriteria(EvaluatorModel):
+    """Numbers of calls to expect."""
+
+    tool_calls_count: dict[str, tuple[Operator, Annotated[int, Field(ge=0)]]] = Field(
+        description="For each tool name (or call id) an operator and a number of calls.",
+        examples=[{"get_weather": ["=", 1], "delete_account": ["=", 0]}],
+    )
+
+
+class ToolCallCount:
+    """The share of count criteria that hold; with `strict`, 1 when all hold, else 0.
+
+    score = criteria with `calls operator count` / criteria. Failed calls count as calls; tools that no
+    criterion names are ignored; a tool never called has 0 calls. A key counts the calls whose id it is or
+    whose name it spells (`processors.tool_name`).
+
+    Empty criteria score 1 without calls and 0 with calls. A run without calls is graded with all counts 0.
+    Strict details show only the first criterion, in written order, that fails.
+
+    Example: {"search": ["<=", 2], "book": ["=", 1]} over the calls search, search, search, book
+    scores 0.5, and 0 when strict.
+    """
+
+    id: ClassVar[str] = "tool-call-count"
+    version: ClassVar[str] = "1"
+    Config: ClassVar[type[BaseModel]] = ToolCallConfig
+    Criteria: ClassVar[type[BaseModel] | None] = ToolCallCountCriteria
+
+    def __init__(self, config: ToolCallConfig, criteria: ToolCallCountCriteria | None) -> None:
+        if criteria is None:
+            raise ValueError("tool-call-count needs criteria: tool_calls_count")
+        self._strict = config.strict
+        self._categories = config.categories()
+        self._keys = ToolKeys(criteria.tool_calls_count)
+        self._expected = [
+            (key, canonical_tool_name(key), _OPERATORS[symbol], symbol, count)
+            for key, (symbol, count) in criteria.tool_calls_count.items()
+        ]
+        self._criteria = {key: (position, name) for position, (key, name, *_) in enumerate(self._expected)}
+        self._expected_detail: JsonObject = {
+            key: [symbol, count] for key, (symbol, count) in criteria.tool_calls_count.items()
+        }
+
+    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+        """Grade `run`; always a score."""
+        calls = self._keys.select(run, self._categories)
+        actual: dict[str, int] = {}
+        for call in calls:
+            actual[call.name] = actual.get(call.name, 0) + 1
+        if not self._expected:
+            sides = "Either expected or" if calls else "Both expected and"
+            return self._score(
+                0.0 if calls else 1.0, actual, {"_result": f"{sides} actual tool calls are empty"}
+            )
+        counts = self._counts(calls)
+        explained: dict[str, str] = {}
+        met = 0
+        for (key, _, compare, _, expected), count in zip(self._expected, counts, strict=True):
+            holds = compare(count, expected)
+            line = f"Actual: {count}, Expected: {expected}, Score: {'1.0' if holds else '0.0'}"
+            if self._strict and not holds:
+                return self._score(0.0, actual, {key: line})
+            explained[key] = line
+            met += holds
+        return self._score(met / len(counts), actual, explained)
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Counts only grow: a criterion is settled once more calls cannot make it hold, or fail."""
+        calls = self._keys.select(run, self._categories)
+        if not self._expected:
+            return (0.0, 0.0) if calls else (0.0, 1.0)
+        certain = possible = 0
+        for (_, _, _, symbol, expected), count in zip(self._expected, self._counts(calls), strict=True):
+            if symbol in (">", ">=", "!="):
+                possible += 1
+                certain += count >= expected if symbol == ">=" else count > expected
+            else:
+                possible += count < expected if symbol == "<" else count <= expected
+        total = len(self._expected)
+        if self._strict:
+            return float(certain == total), float(possible == total)
+        return certain / total, possible / total
+
+    def _counts(self, calls: list[ToolCall]) -> list[int]:
+        """The number of calls of each criterion."""
+        by_name: dict[str, int] = {}
+        by_id: dict[str, list[str]] = {}
+        criteria = self._criteria
+        for call in calls:
+            name = canonical_tool_name(call.name)
+            by_name[name] = by_name.get(name, 0) + 1
+            if call.call_id in criteria and call.call_id is not None:
+                by_id.setdefault(call.call_id, []).append(name)
+        counts = [by_name.get(name, 0) for _, name, *_ in self._expected]
+        for key, names in by_id.items():
+            position, own_name = criteria[key]
+            # A call that also matches by name was counted already.
+            counts[position] += sum(name != own_name for name in names)
+        return counts
+
+    def _score(self, value: float, actual: dict[str, int], explained: dict[str, str]) -> Score:
+        details: dict[str, JsonValue] = {
+            "expected": self._expected_detail,
+            "actual": {**actual},
+            "explained_tool_calls_count": {**explained},
+        }
+        return Score(value, details, tuple([f"{key}: {text}" for key, text in explained.items()]))

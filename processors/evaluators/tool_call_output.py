@@ -1,0 +1,187 @@
+"""Evaluator `tool-call-output`: what tools returned."""
+
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, Field
+from pydantic import JsonValue as AnyJson
+
+from processors.agent_run import AgentRun, ToolCall
+from processors.captured_value import (
+    comparable_result_text,
+    comparable_result_value,
+    detail_text,
+    is_oversized,
+    unknown_result,
+    value_written_in,
+)
+from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.evaluator_model import EvaluatorModel
+from processors.first_fit import Assignment, ExpectedKey, FirstFit
+from processors.json_value import JsonValue
+from processors.limits import MAX_ASSIGNMENT_ATTEMPTS
+from processors.tool_call_config import ToolCallConfig
+from processors.tool_name import ToolKeys
+from processors.value_equality import equal_values
+
+
+class ToolCallOutputConfig(ToolCallConfig):
+    """Settings of `tool-call-output`."""
+
+    comparison: Literal["text", "json"] = Field(
+        default="text",
+        description="How an expected text is compared: text, character by character; json, as the value that "
+        "both texts write. Other expected values are always compared by value.",
+    )
+
+
+class ExpectedToolOutput(EvaluatorModel):
+    """One output to expect."""
+
+    name: str = Field(description="Tool name (or call id).")
+    output: AnyJson = Field(description="Expected output: a text, or any other JSON value.")
+    id: str | None = Field(
+        default=None, description="Id of the call; calls without an id are matched by name."
+    )
+
+
+class ToolCallOutputCriteria(EvaluatorModel):
+    """Outputs to expect, in any order."""
+
+    tool_outputs: list[ExpectedToolOutput] = Field(
+        description="Outputs to expect, in any order.",
+        examples=[[{"name": "get_weather", "output": {"temperature": 25.0}}]],
+    )
+
+
+class ToolCallOutput:
+    """The share of expected outputs that calls returned.
+
+    score = expected outputs that an own actual call fits / expected outputs. An expected text must equal
+    the output's text; any other expected value must equal the value of the output, where a text output is
+    read as JSON, else as a Python literal, else stays a text, and an expected null also accepts an empty
+    output. Calls are assigned first fit in written order (`processors.first_fit`).
+
+    With `strict` each expectation is held against the first free call of its tool only, and the first that
+    does not fit, or finds no call, makes the score 0.
+
+    No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
+    everything is fitted anyway, a call of an expected tool whose output is not known makes the run not
+    evaluated.
+
+    Example: [{"name": "add", "output": "5"}] over add returning 4, then add returning 5,
+    scores 1, and 0 when strict.
+    """
+
+    id: ClassVar[str] = "tool-call-output"
+    version: ClassVar[str] = "1"
+    Config: ClassVar[type[BaseModel]] = ToolCallOutputConfig
+    Criteria: ClassVar[type[BaseModel] | None] = ToolCallOutputCriteria
+
+    def __init__(self, config: ToolCallOutputConfig, criteria: ToolCallOutputCriteria | None) -> None:
+        if criteria is None:
+            raise ValueError("tool-call-output needs criteria: tool_outputs")
+        self._strict = config.strict
+        self._categories = config.categories()
+        keys = [ExpectedKey(output.name, output.id) for output in criteria.tool_outputs]
+        self._keys = ToolKeys(text for key in keys for text in key.texts())
+        self._first_fit = FirstFit(keys)
+        self._names = [key.name for key in keys]
+        outputs: list[JsonValue] = [output.output for output in criteria.tool_outputs]
+        self._expected_texts = [detail_text(str(output)) for output in outputs]
+        self._expected_detail: list[JsonValue] = [
+            {"name": key.name, "output": output, "id": key.id}
+            for key, output in zip(keys, outputs, strict=True)
+        ]
+        # (compared as text, expected value)
+        self._expected: list[tuple[bool, JsonValue]] = [
+            (True, output)
+            if isinstance(output, str) and config.comparison == "text"
+            else (False, value_written_in(output) if isinstance(output, str) else output)
+            for output in outputs
+        ]
+
+    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+        """Grade `run`: not evaluated where a needed output is not known, and beyond caps."""
+        calls = self._keys.select(run, self._categories)
+        texts = [comparable_result_text(call) for call in calls]
+        if not calls or not self._expected:
+            sides = "Either expected or" if calls or self._expected else "Both expected and"
+            value = 0.0 if calls or self._expected else 1.0
+            return self._score(
+                value, calls, texts, {"_result": f"{sides} actual tool calls outputs are empty"}
+            )
+        assignment = self._assign(calls, texts)
+        if assignment.over_limit:
+            return NotEvaluated(
+                NotEvaluatedReason.OVER_LIMIT, f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of outputs"
+            )
+        attempts = assignment.attempts
+        fitted = assignment.fitted
+        if fitted < len(self._expected):
+            if assignment.unknown is not None:
+                return unknown_result(calls[assignment.unknown])
+            if assignment.unmatched is not None:
+                return self._score(
+                    0.0,
+                    calls,
+                    texts,
+                    {
+                        "_result": "No matching actual tool call found for expected "
+                        + self._names[assignment.unmatched]
+                    },
+                )
+        shown = {
+            position: "not captured" if (text := texts[position]) is None else detail_text(text)
+            for _, position, _ in attempts
+        }
+        explained = self._first_fit.explain(calls, attempts, shown, self._expected_texts)
+        if self._strict and fitted < len(self._expected):
+            last = next(reversed(explained))
+            return self._score(0.0, calls, texts, {last: explained[last]})
+        return self._score(fitted / len(self._expected), calls, texts, explained)
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """A further call never unfits an expectation under first fit, and can fit any that is open.
+
+        When strict, a further call can come first and decide either way.
+        """
+        calls = self._keys.select(run, self._categories)
+        if not self._expected:
+            return (0.0, 0.0) if calls else (0.0, 1.0)
+        if self._strict:
+            return 0.0, 1.0
+        assignment = self._assign(calls, [comparable_result_text(call) for call in calls])
+        if assignment.over_limit:
+            return 0.0, 1.0
+        return assignment.fitted / len(self._expected), 1.0
+
+    def _assign(self, calls: list[ToolCall], texts: list[str | None]) -> Assignment:
+        values: dict[int, JsonValue] = {}
+
+        def fits(index: int, position: int) -> bool | None:
+            as_text, expected = self._expected[index]
+            text = texts[position]
+            if text is None or is_oversized(text):
+                return None
+            if as_text:
+                return text == expected
+            if expected is None and not text:
+                return True
+            if position not in values:
+                values[position] = comparable_result_value(calls[position], text)
+            return equal_values(expected, values[position])
+
+        return self._first_fit.assign(calls, fits, first_only=self._strict)
+
+    def _score(
+        self, value: float, calls: list[ToolCall], texts: list[str | None], explained: dict[str, str]
+    ) -> Score:
+        details: dict[str, JsonValue] = {
+            "expected": self._expected_detail,
+            "actual": [
+                {"name": call.name, "output": text, "id": call.call_id}
+                for call, text in zip(calls, texts, strict=True)
+            ],
+            "explained_tool_calls_outputs": {**explained},
+        }
+        return Score(value, details, tuple([f"{key}: {text}" for key, text in explained.items()]))

@@ -1,0 +1,42 @@
+"""The explanation of a score: one line of text for people, from the details of an evaluator."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from processors.evaluation_result import Score
+from processors.json_value import JsonValue
+from processors.limits import MAX_EXPLANATION_CHARACTERS
+
+_SEPARATOR = "; "
+
+
+def explanation(score: Score) -> str:
+    """The lines of `score`, or of its details, joined by `; `.
+
+    At most 1,024 characters; what is longer is cut and ends with an ellipsis. The text can always be
+    encoded as UTF-8.
+    """
+    return explanation_text(score.lines or _lines(score.details))
+
+
+def explanation_text(lines: Iterable[str]) -> str:
+    """`lines` as one explanation, within the same limits."""
+    pieces = []
+    length = -len(_SEPARATOR)
+    for line in lines:
+        length += len(line) + len(_SEPARATOR)
+        pieces.append(line)
+        if length > MAX_EXPLANATION_CHARACTERS:
+            break
+    text = _SEPARATOR.join(pieces)
+    if len(text) > MAX_EXPLANATION_CHARACTERS:
+        text = text[: MAX_EXPLANATION_CHARACTERS - 1] + "…"
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def _lines(details: Mapping[str, JsonValue]) -> Iterator[str]:
+    """One line for each member; the members of an object in place of the object."""
+    for key, value in details.items():
+        if isinstance(value, dict):
+            yield from (f"{name}: {member}" for name, member in value.items())
+        else:
+            yield f"{key}: {value}"

@@ -1,0 +1,43 @@
+"""Names that instrumentations write where they know none, and tools that are no real calls.
+
+All of these are bound to versions of the frameworks that write them. They stand here as data, so that a
+new one is one line.
+"""
+
+PLACEHOLDER_AGENT_NAMES: frozenset[str] = frozenset(
+    {"", "agent", "default", "none", "null", "openai agent", "undefined", "unknown", "unnamed", "<unknown>"}
+)
+"""Agent names that name no agent, in lower case."""
+
+GENERIC_CHAIN_NAMES: frozenset[str] = frozenset(
+    {"AgentExecutor", "Agent workflow", "LangGraph", "RunnableSequence", "chain", "graph", "main", "root"}
+)
+"""Names of graphs and chains that nobody gave a name."""
+
+BOGUS_CALL_IDS: frozenset[str] = frozenset(
+    {"", "<not specified>", "null", "none", "None", "undefined", "unknown"}
+)
+"""Call ids that identify no call."""
+
+SYNTHETIC_TOOL_NAMES: frozenset[str] = frozenset({"(merged tools)"})
+"""Tools that no model called: spans an instrumentation makes up."""
+
+FINAL_ANSWER_TOOL_NAMES: frozenset[str] = frozenset({"final_answer", "FinalAnswerTool", "final_result"})
+"""Tools through which a framework lets the model give its answer."""
+
+HANDOFF_TOOL_PREFIXES: tuple[str, ...] = ("transfer_to_", "handoff to ", "handoff_to_")
+"""How tools begin that pass the conversation on to another agent."""
+
+AGENT_TOOL_TYPES: frozenset[str] = frozenset({"AgentTool", "agent"})
+"""Values of a tool's type that mean an agent used as a tool."""
+
+RETRIEVAL_TOOL_TYPES: frozenset[str] = frozenset({"datastore", "retriever"})
+"""Values of a tool's type that mean a look-up in stored documents."""
+
+MCP_NAME_SEPARATORS: tuple[str, ...] = ("__", ".", "/", ":")
+"""What stands between the name of an MCP server and the name of a tool in a combined name."""
+
+
+def is_placeholder_agent(name: str) -> bool:
+    """Whether `name` is what an instrumentation writes for an agent whose name it does not know."""
+    return name.strip().lower() in PLACEHOLDER_AGENT_NAMES

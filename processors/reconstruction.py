@@ -1,0 +1,228 @@
+"""Spans of a finished trace to the agent runs in it: what every agent did, in which order, to what effect.
+
+The result depends on the set of spans alone, not on the order they came in or how they were batched.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Literal
+
+from processors.agent_run import AgentIdentity, AgentRun, ToolCall, ValueState
+from processors.attribute_reading import better
+from processors.dialect import AgentReading
+from processors.dialect_discovery import discover_dialects
+from processors.envelope import Envelope
+from processors.finish_reason import CUT_SHORT, FinishReason
+from processors.json_value import JsonValue
+from processors.messages import ChatMessage, last_text
+from processors.placeholder_names import is_placeholder_agent
+from processors.run_calls import RunCalls
+from processors.run_scopes import CarrierKind, RunScope, Scopes, find_scopes
+from processors.span import RawSpan
+from processors.span_reading import SpanReader, SpanReading, merged_agent
+from processors.span_tree import SpanTree
+from processors.transcript import Transcript
+from processors.values import ABSENT, DecodedValue, json_value
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
+_RESOURCE_NAMES = ("gen_ai.agent.name", "service.name")
+_NOTHING_READ = AgentReading()
+
+
+def reconstruct(
+    spans: Sequence[RawSpan],
+    *,
+    trace_id: bytes,
+    reason: FinishReason,
+    interrupted: bool = False,
+    missing_parents: Literal["grade", "not_evaluated"] = "grade",
+    tenant: str = "",
+) -> list[AgentRun]:
+    """The agent runs in the spans of one trace, in order of start; none where no agent or call is told.
+
+    Args:
+        spans: All spans of the trace, in any order; repeated ones count once.
+        trace_id: Goes into the runs.
+        reason: Why the trace was taken as finished; runs of a trace that was cut short are not complete.
+        interrupted: Spans may have been lost on our side: no run is complete.
+        missing_parents: Whether runs with spans whose parent never came may be complete.
+        tenant: Goes into the runs.
+    """
+    reader = _reader()
+    tree = SpanTree(spans, reader.may_read)
+    readings = [None if view is None else reader.read(view) for view in tree.views]
+    if not any(readings):
+        return []
+    scopes = find_scopes(tree, readings)
+    told = {id(scope): _Run(scope, scopes, tree, readings) for scope in scopes.runs}
+    sessions = _sessions(scopes.runs, told)
+    runs: list[AgentRun] = []
+    for scope in scopes.runs:
+        run = told[id(scope)]
+        calls = run.calls.build()
+        if not calls and scope.kind in (CarrierKind.LOCAL_ROOT, CarrierKind.NOTHING):
+            continue
+        parent = scope.parent
+        is_complete = (
+            scope.is_whole
+            and scope.kind is not CarrierKind.NOTHING
+            and reason not in CUT_SHORT
+            and not interrupted
+            and not (missing_parents == "not_evaluated" and scope.has_lost_parents)
+            and not (run.calls.from_messages and run.lost_attributes())
+        )
+        asked, answered = run.input(), run.output()
+        envelope = tree.view(scope.carrier).envelope
+        runs.append(
+            AgentRun(
+                trace_id=trace_id,
+                span_id=None if scope.kind is CarrierKind.NOTHING else tree.span_ids[scope.carrier],
+                agent=AgentIdentity(
+                    name=run.agent_name(),
+                    id=_stable_id(run.reading.id),
+                    version=run.reading.version or envelope.resource_attributes.text("service.version"),
+                ),
+                tool_calls=calls,
+                parent_agent=None if parent is None else told[id(parent)].agent_name(),
+                session=sessions[id(scope)] or None,
+                input=asked.value,
+                input_state=asked.state,
+                output=answered.value,
+                output_state=answered.state,
+                messages=Transcript(run.messages),
+                finish_reason=reason,
+                complete=is_complete,
+                incomplete_reason="over_limit" if reason is FinishReason.OVER_LIMIT else "incomplete_trace",
+                start_unix_nano=run.start(),
+                end_unix_nano=run.end(calls),
+                tenant=tenant,
+                resource=_resource(envelope),
+                carrier_span_id=tree.span_ids[scope.carrier],
+            )
+        )
+    return runs
+
+
+class _Run:
+    """What one scope's spans say about the run as a whole."""
+
+    def __init__(
+        self, scope: RunScope, scopes: Scopes, tree: SpanTree, readings: Sequence[SpanReading | None]
+    ) -> None:
+        self._scope = scope
+        self._tree = tree
+        self._readings = readings
+        self.calls = RunCalls(scope, scopes, tree, readings)
+        reading = _NOTHING_READ
+        for layer in scope.layers:
+            told = readings[layer]
+            if told is not None:
+                reading = told.agent if reading is _NOTHING_READ else merged_agent(reading, told.agent)
+        self.reading = reading
+
+    def agent_name(self) -> str:
+        """What the spans of the invocation say, then what its calls say, then the resource."""
+        name = self.reading.name or self._scope.agent_name or self.reading.inferred_name
+        if name:
+            return name
+        resource = self._tree.view(self._scope.carrier).envelope.resource_attributes
+        for key in _RESOURCE_NAMES:
+            told = resource.text(key) or ""
+            if not is_placeholder_agent(told) and not told.startswith("unknown_service"):
+                return told
+        return ""
+
+    def input(self) -> DecodedValue:
+        """The run's own input, else the first model turn's last user message."""
+        told = self.reading.input
+        if told.state is not ValueState.ABSENT:
+            return _value_only(told)
+        for position in sorted(self._scope.models)[:1]:
+            reading = self._readings[position]
+            if reading is not None:
+                return better(told, _text(last_text(reading.conversation.input, "user")))
+        return told
+
+    def output(self) -> DecodedValue:
+        """The run's own output, else the text of the last model turn that asks for no call."""
+        told = self.reading.output
+        if told.state is not ValueState.ABSENT:
+            return _value_only(told)
+        for position in self.calls.turns[-1:]:
+            reading = self._readings[position]
+            if reading is not None and not any(message.requests for message in reading.conversation.output):
+                return _text(last_text(reading.conversation.output, "assistant"))
+        return told
+
+    def messages(self) -> Sequence[ChatMessage]:
+        """The conversation: the invocation's own, else that of the last model turn with its history."""
+        for layer in self._scope.layers:
+            reading = self._readings[layer]
+            if reading is not None and reading.conversation.input and reading.conversation.output:
+                return [*reading.conversation.input, *reading.conversation.output]
+        for position in reversed(self.calls.turns):
+            reading = self._readings[position]
+            if reading is not None and (reading.conversation.input or reading.conversation.output):
+                return [*reading.conversation.input, *reading.conversation.output]
+        return ()
+
+    def lost_attributes(self) -> bool:
+        """Whether the sender dropped attributes of a model turn, and with them perhaps calls."""
+        return any(
+            reading.span.dropped_attributes_count
+            for position in self._scope.models
+            if (reading := self._readings[position]) is not None
+        )
+
+    def start(self) -> int:
+        return self._tree.starts[self._scope.carrier]
+
+    def end(self, calls: Sequence[ToolCall]) -> int:
+        if self._scope.kind is CarrierKind.NOTHING:
+            return max((call.end_unix_nano for call in calls), default=0)
+        return self._tree.ends[self._scope.carrier]
+
+
+def _sessions(scopes: Sequence[RunScope], told: dict[int, _Run]) -> dict[int, str]:
+    """The session of every run: that of the outermost run around it that tells one."""
+    sessions: dict[int, str] = {}
+    for scope in scopes:
+        chain: list[RunScope] = []
+        above: RunScope | None = scope
+        while above is not None and id(above) not in sessions:
+            chain.append(above)
+            above = above.parent
+        session = "" if above is None else sessions[id(above)]
+        for inner in reversed(chain):
+            session = session or told[id(inner)].reading.session
+            sessions[id(inner)] = session
+    return sessions
+
+
+def _text(text: str | None) -> DecodedValue:
+    return ABSENT if text is None else DecodedValue(text, text, ValueState.PRESENT)
+
+
+def _value_only(told: DecodedValue) -> DecodedValue:
+    return told if told.state is ValueState.PRESENT else DecodedValue(None, told.text, told.state)
+
+
+def _stable_id(agent_id: str) -> str | None:
+    """The agent's id, unless it is one that every run gets anew."""
+    return None if not agent_id or _UUID.search(agent_id) else agent_id
+
+
+@cache
+def _reader() -> SpanReader:
+    return SpanReader(discover_dialects())
+
+
+def _resource(envelope: Envelope) -> dict[str, JsonValue]:
+    return _resource_of(envelope.resource)
+
+
+@lru_cache(maxsize=256)
+def _resource_of(resource: bytes) -> dict[str, JsonValue]:
+    attributes = Envelope(resource, b"").resource_attributes
+    return {key: json_value(attributes.get(key)) for key in attributes}

@@ -1,0 +1,208 @@
+"""The tool calls of one run, from its spans and, where those leave something out, its messages."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
+from processors.call_merging import MergedCall, merge_calls
+from processors.call_order import NOT_ASKED_FOR, CallPlace, order_calls
+from processors.dialect import Conversation, SpanRole
+from processors.messages import PROVIDER_CALL_MARKERS
+from processors.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
+from processors.requested_calls import (
+    RequestedCall,
+    RequestedCalls,
+    is_call_id,
+    requests_for,
+)
+from processors.result_envelope import open_result
+from processors.run_scopes import RunScope, Scopes
+from processors.span_reading import SpanReading
+from processors.span_tree import SpanTree
+from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result
+
+
+class RunCalls:
+    """Builds the calls of one run. `from_messages` is true where no span told of any of them."""
+
+    def __init__(
+        self, scope: RunScope, scopes: Scopes, tree: SpanTree, readings: Sequence[SpanReading | None]
+    ) -> None:
+        self._scope = scope
+        self._tree = tree
+        self._readings = readings
+        self._requests: RequestedCalls | None = None
+        self._agent_calls = scopes.agent_calls
+        self._turns = sorted(scope.models, key=lambda position: (tree.ends[position], position))
+        self._nth: dict[int, int] = {}
+        self._merged = merge_calls(scope.tools, scopes.tool_above, tree, readings) if scope.tools else []
+        self.from_messages = not self._merged
+
+    @property
+    def turns(self) -> list[int]:
+        """The run's own model spans in order of their end."""
+        return self._turns
+
+    def build(self) -> list[ToolCall]:
+        """The calls in order of execution."""
+        merged = self._merged
+        if not merged:
+            return self._message_calls(self._all_requests().in_order)
+        counts: dict[str, int] = {}
+        for call in sorted(merged, key=lambda call: call.spans[0]):
+            self._nth[call.spans[0]] = counts.get(call.name, 0)
+            counts[call.name] = counts.get(call.name, 0) + 1
+        calls = [self._span_call(call) for call in merged]
+        calls.extend(self._provider_calls())
+        if len(calls) == 1:
+            return calls
+        places = [
+            CallPlace(
+                call.start_unix_nano,
+                call.end_unix_nano,
+                call.span_id or (call.call_id or "").encode(),
+                partial(self._place, call, position),
+            )
+            for position, call in enumerate(calls)
+        ]
+        order = order_calls(places, [self._tree.ends[position] for position in self._turns])
+        return [
+            calls[position]
+            if places[position].group is None
+            else replace(calls[position], parallel_group=places[position].group)
+            for position in order
+        ]
+
+    def _all_requests(self) -> RequestedCalls:
+        if self._requests is None:
+            conversations = list(self._conversations(self._turns))
+            if not self._scope.tools and not any(told.output for _, told in conversations):
+                # A run's own messages repeat what its turns say; they count only where no turn says it.
+                conversations = list(self._conversations(self._scope.layers[:1]))
+            self._requests = RequestedCalls(conversations)
+        return self._requests
+
+    def _conversations(self, positions: Iterable[int]) -> Iterable[tuple[int, Conversation]]:
+        for position in positions:
+            reading = self._readings[position]
+            if reading is not None:
+                yield position, reading.conversation
+
+    def _span_call(self, merged: MergedCall) -> ToolCall:
+        fields = merged.reading
+        first = merged.spans[0]
+        call_id = fields.call_id if fields.lenient_values or is_call_id(fields.call_id) else ""
+        arguments, result = fields.arguments, fields.result
+        if not fields.lenient_values:
+            doubtful = fields.arguments_are_doubtful
+            if doubtful or arguments.state in (ValueState.ABSENT, ValueState.UNPARSED):
+                asked, asked_id = self._asked(merged, call_id)
+                call_id = call_id or asked_id
+                if asked.state is ValueState.PRESENT:
+                    arguments = asked
+            if result.state is ValueState.ABSENT and merged.error is None and is_call_id(call_id):
+                result = self._answered(call_id)
+        lenient = fields.lenient_values
+        category = fields.category
+        if category is CallCategory.FUNCTION and any(span in self._agent_calls for span in merged.spans):
+            category = CallCategory.AGENT
+        return ToolCall(
+            name=merged.name,
+            call_id=call_id or None,
+            span_id=self._tree.span_ids[first],
+            category=category,
+            arguments=arguments.value if lenient or arguments.state is ValueState.PRESENT else None,
+            arguments_text=arguments.text,
+            arguments_state=arguments.state,
+            result=result.value if lenient or result.state is ValueState.PRESENT else None,
+            result_text=result.text,
+            result_state=result.state,
+            error=merged.error,
+            lenient_values=lenient,
+            start_unix_nano=self._tree.starts[first],
+            end_unix_nano=self._tree.ends[first],
+        )
+
+    def _asked(self, merged: MergedCall, call_id: str) -> tuple[DecodedValue, str]:
+        """The arguments that the node above the call was given, else those a model asked for; and the id."""
+        parent = self._tree.parents[merged.spans[0]]
+        node = self._readings[parent] if parent >= 0 else None
+        nth = self._nth[merged.spans[0]]
+        if node is not None and node.role is SpanRole.OTHER:
+            offered = [request for message in node.conversation.output for request in message.requests]
+            only = requests_for(merged.name, call_id, offered, 0 if len(offered) == 1 else nth)
+            if only is not None and only.has_arguments:
+                return decode_arguments(only.arguments), only.call_id
+        requested = self._all_requests().find(call_id, merged.name, nth)
+        if requested is None or not requested.request.has_arguments:
+            return ABSENT, ""
+        return decode_arguments(requested.request.arguments), requested.request.call_id
+
+    def _answered(self, call_id: str) -> DecodedValue:
+        response = self._all_requests().result(call_id)
+        return ABSENT if response is None else open_result(decode_result(response.content)).result
+
+    def _place(self, call: ToolCall, position: int) -> int | None:
+        """The place of a call in its model's answer; None where the messages do not tell."""
+        requests = self._all_requests()
+        if not requests.in_order:
+            return None
+        nth = self._nth[self._merged[position].spans[0]] if position < len(self._merged) else 0
+        found = requests.find(call.call_id or "", call.name, nth)
+        return NOT_ASKED_FOR if found is None else found.place
+
+    def _provider_calls(self) -> list[ToolCall]:
+        """Calls that ran at the model's provider, of which no span can tell."""
+        for position in self._turns:
+            reading = self._readings[position]
+            if reading is not None and any(marker in reading.span.raw for marker in PROVIDER_CALL_MARKERS):
+                known = {call.reading.call_id for call in self._merged}
+                at_provider = [
+                    requested
+                    for requested in self._all_requests().in_order
+                    if requested.request.runs_at_provider and requested.request.call_id not in known
+                ]
+                return self._message_calls(at_provider)
+        return []
+
+    def _message_calls(self, requested: Sequence[RequestedCall]) -> list[ToolCall]:
+        per_turn: dict[int, int] = {}
+        for call in requested:
+            per_turn[call.model] = per_turn.get(call.model, 0) + 1
+        groups = {model: number for number, model in enumerate(per_turn) if per_turn[model] > 1}
+        last = self._turns[-1] if self._turns else -1
+        return [self._message_call(call, groups.get(call.model), call.model == last) for call in requested]
+
+    def _message_call(self, requested: RequestedCall, group: int | None, is_last_turn: bool) -> ToolCall:
+        request = requested.request
+        arguments = decode_arguments(request.arguments) if request.has_arguments else ABSENT
+        response = self._all_requests().result(request.call_id)
+        opened = None if response is None else open_result(decode_result(response.content))
+        result = ABSENT if opened is None else opened.result
+        error = None if opened is None else opened.error
+        if response is not None and response.failed and error is None:
+            error = ToolError(type="", message=result.text or "")
+        return ToolCall(
+            name=request.name,
+            call_id=request.call_id or None,
+            category=_category_of(request.name, request.runs_at_provider),
+            arguments=arguments.value if arguments.state is ValueState.PRESENT else None,
+            arguments_text=arguments.text,
+            arguments_state=arguments.state,
+            result=result.value if result.state is ValueState.PRESENT else None,
+            result_text=result.text,
+            result_state=result.state,
+            error=error,
+            parallel_group=group,
+            start_unix_nano=self._tree.ends[requested.model],
+            executed=response is not None or request.runs_at_provider or not is_last_turn,
+        )
+
+
+def _category_of(name: str, runs_at_provider: bool) -> CallCategory:
+    if runs_at_provider:
+        return CallCategory.SERVER
+    if name.startswith(HANDOFF_TOOL_PREFIXES):
+        return CallCategory.HANDOFF
+    return CallCategory.FINAL_ANSWER if name in FINAL_ANSWER_TOOL_NAMES else CallCategory.FUNCTION

@@ -1,0 +1,284 @@
+"""Which spans are agent runs, and which calls and model turns belong to which run.
+
+A run has an invocation span of an agent; where no agent is told, a workflow or the local root of calls
+stands for it; calls without any of these form a run of their own. A span whose parent was lost belongs to
+the run that encloses it in time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from processors.dialect import SpanRole
+from processors.placeholder_names import is_placeholder_agent
+from processors.span import KIND_SERVER
+from processors.span_reading import SpanReading
+from processors.span_tree import SpanTree
+
+_LOOK_BACK = 64
+"""Enclosing runs that are tried for a span without a parent: keeps hostile traces linear."""
+
+
+class CarrierKind(Enum):
+    """What stands for a run."""
+
+    AGENT = auto()
+    WORKFLOW = auto()
+    LOCAL_ROOT = auto()
+    NOTHING = auto()
+
+
+@dataclass(slots=True, eq=False)
+class RunScope:
+    """The spans of one run, as positions in the tree.
+
+    `layers` are the reports of the invocation itself, outermost first. `models` are model calls of the
+    run's own turns, not those that a tool or another model call made. `has_lost_parents` is true where
+    some span of the run named a parent that never came.
+    """
+
+    kind: CarrierKind
+    carrier: int
+    layers: list[int] = field(default_factory=list)
+    parent: "RunScope | None" = None
+    asked_by: int = -1
+    """The tool call of the parent run under which this run lies, or -1."""
+    tools: list[int] = field(default_factory=list)
+    models: list[int] = field(default_factory=list)
+    agent_name: str = ""
+    """The agent's name as its calls tell it, where no span of its own does."""
+    is_whole: bool = True
+    """False where the span that stands for the run may lack what lies above it."""
+    has_lost_parents: bool = False
+
+
+@dataclass(slots=True)
+class Scopes:
+    """All runs of a trace, in order of start.
+
+    `tool_above` holds for every call the nearest call above it in the same run, or -1; `agent_calls` the
+    calls under which an agent ran.
+    """
+
+    runs: list[RunScope]
+    tool_above: list[int]
+    agent_calls: frozenset[int]
+
+
+def find_scopes(tree: SpanTree, readings: Sequence[SpanReading | None]) -> Scopes:
+    """Find the runs of a trace, in order of start.
+
+    Runs without any call are listed for agents and workflows; a local root or nothing at all stands for
+    a run only where there are calls or model turns.
+    """
+    return _Finder(tree, readings).find()
+
+
+class _Finder:
+    def __init__(self, tree: SpanTree, readings: Sequence[SpanReading | None]) -> None:
+        count = len(tree)
+        self._tree = tree
+        self._readings = readings
+        self._scope: list[RunScope | None] = [None] * count
+        self._workflow = [-1] * count
+        self._tool = [-1] * count
+        self._model = [-1] * count
+        self._top = [-1] * count
+        self._tool_above = [-1] * count
+        self._agents: list[RunScope] = []
+        self._calls: list[int] = []
+        self._turns: list[int] = []
+        self._workflows_with_agents: set[int] = set()
+        self._enclosing: dict[int, RunScope | None] = {}
+        self._first_container: dict[tuple[CarrierKind, int], RunScope] = {}
+
+    def find(self) -> Scopes:
+        self._descend()
+        kept = self._without_transparent()
+        self._find_enclosing(kept)
+        for scope in kept:
+            if scope.parent is None:
+                scope.parent = self._enclosing.get(self._top[scope.carrier])
+        containers: dict[tuple[CarrierKind, int, str], RunScope] = {}
+        for position in self._calls:
+            home = self._scope[position] or self._container(position, kept, containers)
+            if home is not None:
+                home.tools.append(position)
+                if self._tree.misses_parent[self._top[position]]:
+                    home.has_lost_parents = True
+        for position in self._turns:
+            home = self._scope[position] or self._container(position, kept, containers)
+            if home is not None:
+                home.models.append(position)
+        for position, reading in enumerate(self._readings):
+            if reading is not None and reading.role is SpanRole.WORKFLOW and self._stands_alone(position):
+                self._container_at(CarrierKind.WORKFLOW, position, "", containers)
+        runs = [*kept, *containers.values()]
+        for scope in runs:
+            if scope.kind is not CarrierKind.NOTHING and self._tree.misses_parent[self._top[scope.carrier]]:
+                scope.has_lost_parents = True
+        runs.sort(key=lambda scope: (scope.carrier, scope.kind is not CarrierKind.AGENT, scope.agent_name))
+        return Scopes(runs, self._tool_above, frozenset(run.asked_by for run in runs if run.asked_by >= 0))
+
+    def _descend(self) -> None:
+        """Hand down from parent to child: the run, the workflow, the call and the model turn one is in."""
+        readings, parents = self._readings, self._tree.parents
+        for position in self._tree.top_down:
+            parent = parents[position]
+            if parent >= 0:
+                scope, workflow = self._scope[parent], self._workflow[parent]
+                tool, model = self._tool[parent], self._model[parent]
+                self._top[position] = self._top[parent]
+            else:
+                scope, workflow, tool, model = None, -1, -1, -1
+                self._top[position] = position
+            reading = readings[position]
+            role = SpanRole.OTHER if reading is None else reading.role
+            if role is SpanRole.TOOL and reading is not None:
+                if not reading.tool.is_synthetic:
+                    self._tool_above[position] = tool
+                    self._calls.append(position)
+                    tool, model = position, -1
+            elif role is SpanRole.AGENT and reading is not None:
+                if scope is not None and tool < 0 and self._is_same_agent(scope, reading):
+                    scope.layers.append(position)
+                else:
+                    if scope is None and workflow >= 0:
+                        self._workflows_with_agents.add(workflow)
+                    scope = RunScope(CarrierKind.AGENT, position, [position], scope, tool)
+                    self._agents.append(scope)
+                    tool = model = -1
+            elif role is SpanRole.MODEL:
+                if tool < 0 and model < 0:
+                    self._turns.append(position)
+                model = position
+            elif role is SpanRole.WORKFLOW and scope is None and workflow < 0:
+                workflow = position
+            self._scope[position] = scope
+            self._workflow[position] = workflow
+            self._tool[position] = tool
+            self._model[position] = model
+
+    def _is_same_agent(self, scope: RunScope, reading: SpanReading) -> bool:
+        """Whether `reading` reports the same invocation as the agent span around it."""
+        inner = reading.agent.name or reading.agent.inferred_name
+        if not inner:
+            return True
+        for layer in scope.layers:
+            outer = self._readings[layer]
+            if outer is not None and inner in (outer.agent.name, outer.agent.inferred_name):
+                return True
+        return False
+
+    def _without_transparent(self) -> list[RunScope]:
+        """The agents without those that only wrap others: no name of its own, runs below, no calls."""
+        with_calls = {id(scope) for position in self._calls if (scope := self._scope[position]) is not None}
+        wrappers = {
+            id(scope.parent) for scope in self._agents if scope.parent is not None and self._is_named(scope)
+        }
+        dropped: dict[int, RunScope | None] = {}
+        kept: list[RunScope] = []
+        for scope in self._agents:
+            parent = scope.parent
+            if parent is not None and id(parent) in dropped:
+                scope.parent = dropped[id(parent)]
+            if id(scope) in wrappers and id(scope) not in with_calls and not self._is_named(scope):
+                dropped[id(scope)] = scope.parent
+            else:
+                kept.append(scope)
+        if dropped:
+            for position, scope in enumerate(self._scope):
+                if scope is not None and id(scope) in dropped:
+                    self._scope[position] = dropped[id(scope)]
+        return kept
+
+    def _is_named(self, scope: RunScope) -> bool:
+        return any(
+            reading.agent.name for layer in scope.layers if (reading := self._readings[layer]) is not None
+        )
+
+    def _find_enclosing(self, agents: Sequence[RunScope]) -> None:
+        """For every local root whose parent was lost, the innermost agent run around it in time."""
+        tree = self._tree
+        lost = [position for position, misses in enumerate(tree.misses_parent) if misses]
+        if not lost or not agents:
+            return
+        waiting = sorted(agents, key=lambda scope: scope.carrier)
+        open_runs: list[RunScope] = []
+        taken = 0
+        for position in lost:  # in order of start
+            while taken < len(waiting) and tree.starts[waiting[taken].carrier] <= tree.starts[position]:
+                open_runs.append(waiting[taken])
+                taken += 1
+            while open_runs and tree.ends[open_runs[-1].carrier] < tree.starts[position]:
+                open_runs.pop()
+            found = None
+            for scope in reversed(open_runs[-_LOOK_BACK:]):
+                if tree.ends[scope.carrier] >= tree.ends[position] and self._top[scope.carrier] != position:
+                    found = scope
+                    break
+            self._enclosing[position] = found
+
+    def _container(
+        self,
+        position: int,
+        agents: Sequence[RunScope],
+        containers: dict[tuple[CarrierKind, int, str], RunScope],
+    ) -> RunScope | None:
+        """The run of a call or a turn that has no agent above it."""
+        tree = self._tree
+        top = self._top[position]
+        if tree.misses_parent[top]:
+            enclosing = self._enclosing.get(top)
+            if enclosing is None and len(agents) == 1:
+                enclosing = agents[0]
+            if enclosing is not None:
+                enclosing.has_lost_parents = True
+                return enclosing
+        reading, top_reading = self._readings[position], self._readings[top]
+        is_call = reading is not None and reading.role is SpanRole.TOOL
+        kind, carrier = CarrierKind.LOCAL_ROOT, top
+        if self._workflow[position] >= 0:
+            kind, carrier = CarrierKind.WORKFLOW, self._workflow[position]
+        elif top_reading is not None and top_reading.role in (SpanRole.TOOL, SpanRole.MODEL):
+            if is_call and tree.view(top).kind == KIND_SERVER:
+                return None  # a tool server's own view of a call whose caller is not here
+            kind, carrier = CarrierKind.NOTHING, -1
+        name = ""
+        if is_call and reading is not None and not is_placeholder_agent(reading.tool.agent_name):
+            name = reading.tool.agent_name
+        if not is_call:
+            there = self._first_container.get((kind, carrier))
+            if there is not None:
+                return there
+        if kind is CarrierKind.NOTHING and not name:
+            name = tree.view(position).envelope.service_name
+        return self._container_at(kind, carrier, name, containers, position)
+
+    def _container_at(
+        self,
+        kind: CarrierKind,
+        carrier: int,
+        name: str,
+        containers: dict[tuple[CarrierKind, int, str], RunScope],
+        first: int = -1,
+    ) -> RunScope:
+        scope = containers.get((kind, carrier, name))
+        if scope is None:
+            is_whole = kind is not CarrierKind.NOTHING and not self._tree.misses_parent[self._top[carrier]]
+            standing = first if kind is CarrierKind.NOTHING else carrier
+            scope = RunScope(
+                kind, standing, [] if kind is CarrierKind.NOTHING else [carrier], agent_name=name
+            )
+            scope.is_whole = is_whole or kind is CarrierKind.WORKFLOW
+            containers[(kind, carrier, name)] = scope
+            self._first_container.setdefault((kind, carrier), scope)
+        return scope
+
+    def _stands_alone(self, position: int) -> bool:
+        """Whether a workflow is the outermost one and holds no agent."""
+        return (
+            self._workflow[position] == position
+            and self._scope[position] is None
+            and position not in self._workflows_with_agents
+        )

@@ -1,0 +1,212 @@
+"""Captured arguments and results: from what telemetry carries to JSON values, never by guessing.
+
+Telemetry writes a value as an attribute map, as JSON, as JSON inside a JSON string, as the `repr` of
+Python data, or as bare text; it also hides values and cuts them off. What cannot be read stays text
+with a state that says why.
+"""
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+import orjson
+
+from processors.agent_run import ValueState
+from processors.attributes import AttributeValue
+from processors.json_value import JsonValue
+from processors.python_literal import parse_python_literal
+
+MAX_TEXT_LENGTH = 256 * 1024
+"""Longer texts are not parsed."""
+MAX_DEPTH = 100
+"""Values nested deeper are not taken."""
+
+REDACTION_MARKERS: frozenset[str] = frozenset(
+    {"__REDACTED__", "<REDACTED>", "[REDACTED]", "REDACTED", "<redacted>", "[redacted]"}
+)
+"""What redacting instrumentations leave in place of a value."""
+
+_MORE_ROUNDS = 2
+_LONG_NUMBER = re.compile(r"[0-9]{19}")
+_LOOKS_STRUCTURED = re.compile(r"""\{\s*(?:["'}]|$)|\[\s*(?:[\[{"'\]]|$)""")
+_CUT_MARKS = ("…", "...", "[truncated]", "(truncated)", "<truncated>")
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedValue:
+    """A decoded value with the text it was read from.
+
+    `value` counts only while `state` is `PRESENT`, with one exception: arguments that are valid but no
+    object (a bare text, a number, a list) are `UNPARSED` and keep what was read, for a caller who knows
+    what parameter it belongs to. `text` is None only for `ABSENT`.
+    """
+
+    value: JsonValue
+    text: str | None
+    state: ValueState
+
+
+ABSENT = DecodedValue(None, None, ValueState.ABSENT)
+"""Nothing was captured."""
+
+
+def decode_arguments(raw: "AttributeValue | JsonValue") -> DecodedValue:
+    """Decode the arguments of a call, given as text or as a value.
+
+    Objects are taken as they are; text is read as JSON (also JSON inside a JSON string, twice more) and
+    then as a Python literal. An empty text and null mean a call without arguments. Never raises.
+    """
+    if not isinstance(raw, str):
+        return _arguments_of_value(json_value(raw), json_text(raw))
+    text = raw.strip()
+    if not text or text == "null":
+        return DecodedValue({}, raw, ValueState.PRESENT)
+    if text in REDACTION_MARKERS:
+        return DecodedValue(None, raw, ValueState.REDACTED)
+    if len(text) > MAX_TEXT_LENGTH:
+        return DecodedValue(None, raw, ValueState.UNPARSED)
+    try:
+        value = parse_text(text)
+    except ValueError:
+        state = ValueState.TRUNCATED if _is_cut(text) or text.endswith(_CUT_MARKS) else ValueState.UNPARSED
+        return DecodedValue(text, raw, state)
+    return _arguments_of_value(value, raw)
+
+
+def decode_result(raw: "AttributeValue | JsonValue") -> DecodedValue:
+    """Decode the result of a call, given as text or as a value, without looking for envelopes.
+
+    Text that is neither JSON nor a Python literal is a result as it stands. A JSON string counts as the
+    string in it, in `text` too. Never raises.
+    """
+    if not isinstance(raw, str):
+        value = json_value(raw)
+        return DecodedValue(value, value if isinstance(value, str) else json_text(value), ValueState.PRESENT)
+    text = raw.strip()
+    if text in REDACTION_MARKERS:
+        return DecodedValue(None, raw, ValueState.REDACTED)
+    if len(text) > MAX_TEXT_LENGTH:
+        return DecodedValue(None, raw, ValueState.UNPARSED)
+    if not text:
+        return DecodedValue(raw, raw, ValueState.PRESENT)
+    try:
+        value = parse_text(text)
+    except ValueError:
+        if _is_cut(text):
+            return DecodedValue(None, raw, ValueState.TRUNCATED)
+        return DecodedValue(raw, raw, ValueState.PRESENT)
+    if isinstance(value, str):
+        return DecodedValue(value, value, ValueState.PRESENT)
+    if text[0] == '"':
+        return DecodedValue(value, json_text(value), ValueState.PRESENT)
+    return DecodedValue(value, raw, ValueState.PRESENT)
+
+
+def parse_text(text: str) -> JsonValue:
+    """The value that `text` writes as JSON (up to three layers deep) or as a Python literal in brackets.
+
+    Raises:
+        ValueError: it does neither.
+    """
+    try:
+        value = parse_json(text)
+    except ValueError:
+        if text[:1] in ("{", "[", "("):
+            return parse_python_literal(text)
+        raise
+    for _ in range(_MORE_ROUNDS):
+        if not isinstance(value, str):
+            break
+        inner = value.strip()
+        if inner[:1] not in ("{", "[", '"'):
+            break
+        try:
+            value = parse_json(inner)
+        except ValueError:
+            break
+    return value
+
+
+def parse_json(text: str) -> JsonValue:
+    """The value of a JSON document with exact integers; of repeated keys the last counts.
+
+    Raises:
+        ValueError: no JSON, NaN or an infinity, longer than 256 Ki characters or nested deeper than 100.
+    """
+    if len(text) > MAX_TEXT_LENGTH:
+        raise ValueError("text too long")
+    value: JsonValue
+    if _LONG_NUMBER.search(text) is None:
+        try:
+            value = orjson.loads(text)
+        except ValueError:
+            if "\\u" not in text:
+                raise
+        else:
+            if text.count("[") + text.count("{") > MAX_DEPTH:
+                json_value(value, strict=True)
+            return value
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    return json_value(value, strict=True)
+
+
+def json_value(value: "AttributeValue | JsonValue", *, strict: bool = False, depth: int = 0) -> JsonValue:
+    """`value` as JSON can hold it: bytes as hex, lone surrogates replaced, not a number as text.
+
+    What is nested deeper than 100 becomes null, or with `strict` an error, as do infinities.
+
+    Raises:
+        ValueError: only with `strict`.
+    """
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        if strict:
+            raise ValueError("number out of range")
+        return str(value)
+    if isinstance(value, (dict, list)) and depth > MAX_DEPTH:
+        if strict:
+            raise ValueError("nested too deep")
+        return None
+    if isinstance(value, dict):
+        return {
+            json_key: json_value(member, strict=strict, depth=depth + 1)
+            for key, member in value.items()
+            if isinstance(json_key := json_value(key), str)
+        }
+    if isinstance(value, list):
+        return [json_value(member, strict=strict, depth=depth + 1) for member in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    return value
+
+
+def json_text(value: "AttributeValue | JsonValue") -> str:
+    """`value` as JSON text with `", "` and `": "` between its parts."""
+    return json.dumps(json_value(value), ensure_ascii=False)
+
+
+def _arguments_of_value(value: JsonValue, text: str) -> DecodedValue:
+    if isinstance(value, dict):
+        return DecodedValue(value, text, ValueState.PRESENT)
+    if value is None:
+        return DecodedValue({}, text, ValueState.PRESENT)
+    return DecodedValue(value, text, ValueState.UNPARSED)
+
+
+def _is_cut(text: str) -> bool:
+    """Whether `text` begins like an object or a list of data and is not closed."""
+    return _LOOKS_STRUCTURED.match(text) is not None and text[-1] != ("}" if text[0] == "{" else "]")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")

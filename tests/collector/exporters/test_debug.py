@@ -1,0 +1,151 @@
+"""The console: what is shown, how it fits, and that nobody has to wait for it."""
+
+import io
+import os
+import threading
+
+import pytest
+
+from collector.clock import ManualClock, SystemClock
+from collector.exporters.debug import DebugConfig, DebugExporter
+from collector.exporters.run_printout import RunPrintout
+from collector.trace import GradedRun
+from processors.agent_run import AgentIdentity, AgentRun
+from tests.support.graded_runs import TRACE_ID, result, trace_of, weather_run
+
+
+def _lines(width: int | None = None, *, show_content: bool = True, unicode: bool = True) -> list[str]:
+    printout = RunPrintout(width=width, show_content=show_content, unicode=unicode)
+    return [line.plain for line in printout.lines(weather_run())]
+
+
+async def _printed(config: DebugConfig, stream: io.TextIOBase, *runs: GradedRun) -> str:
+    exporter = DebugExporter("debug", config, stream, ManualClock())  # type: ignore[arg-type]  # a text stream
+    await exporter.start()
+    exporter.export_results(trace_of(*runs))
+    await exporter.shutdown(SystemClock().monotonic() + 3600)
+    return stream.getvalue() if isinstance(stream, io.StringIO) else ""
+
+
+def test_without_a_terminal_every_verdict_is_one_line_that_grep_finds() -> None:
+    assert [
+        f"FAIL  weather_agent 1.2  trace_id={TRACE_ID.hex()}  3 calls, root",
+        '   1. get_temperature {"city": "Oslo"} → {"temperature": 21.5}',
+        '   2. get_forecast {"days": 7} ✗ TimeoutError: took  [31mtoo long',
+        "   3. send_mail <absent> ✗ not executed",
+        "  pass          order        1.00  expected: [a]; actual: [a]",
+        "  fail          args         0.50  needs 1; days: expected 5",
+        "  not_evaluated output             content_not_captured",
+        "  error         third-party        KeyError: ",
+    ] == [line.rstrip() if "KeyError" not in line else line for line in _lines()]
+
+
+def test_no_control_character_reaches_the_console() -> None:
+    assert all(line.isprintable() for line in _lines())
+
+
+def test_content_can_be_turned_off() -> None:
+    shown = "\n".join(_lines(show_content=False))
+
+    for content in ("Oslo", "21.5", "too long", "expected"):
+        assert content not in shown
+    assert "TimeoutError" in shown
+    assert "needs 1" in shown
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+def test_on_a_terminal_no_line_is_wider_than_it(width: int) -> None:
+    assert max(len(line) for line in _lines(width)) <= width
+
+
+def test_on_a_terminal_an_explanation_is_wrapped_not_cut() -> None:
+    words = " ".join(f"word{number}" for number in range(60))
+    run = GradedRun(run=weather_run().run, results=[result(explanation=words)])
+    lines = [line.plain for line in RunPrintout(width=60, show_content=True, unicode=True).lines(run)]
+
+    assert words.split() == [word for line in lines for word in line.split() if word.startswith("word")]
+
+
+def test_a_console_of_ascii_gets_ascii() -> None:
+    assert all(line.isascii() for line in _lines(unicode=False))
+
+
+def test_a_run_without_criteria_says_so() -> None:
+    run = AgentRun(trace_id=TRACE_ID, span_id=None, agent=AgentIdentity(name="helper"))
+    lines = RunPrintout(width=None, show_content=True, unicode=True).lines(GradedRun(run=run, results=()))
+
+    assert [f"NOT_EVALUATED  helper  trace_id={TRACE_ID.hex()}  0 calls, root, no criteria"] == [
+        line.plain for line in lines
+    ]
+
+
+async def test_runs_beyond_the_rate_are_counted_in_a_line() -> None:
+    printed = await _printed(DebugConfig(max_runs_per_second=2), io.StringIO(), *[weather_run()] * 5)
+
+    assert 2 == printed.count("FAIL  weather_agent")
+    assert "… 3 more runs\n" == printed[-len("… 3 more runs\n") :]
+
+
+async def test_the_rate_starts_anew_each_second() -> None:
+    stream, clock = io.StringIO(), ManualClock()
+    exporter = DebugExporter("debug", DebugConfig(max_runs_per_second=1), stream, clock)
+    await exporter.start()
+
+    exporter.export_results(trace_of(weather_run(), weather_run()))
+    clock.advance(1)
+    exporter.export_results(trace_of(weather_run()))
+    await exporter.shutdown(SystemClock().monotonic() + 3600)
+
+    assert 2 == stream.getvalue().count("FAIL  weather_agent")
+    assert 1 == stream.getvalue().count("… 1 more run\n")
+
+
+@pytest.mark.parametrize(("color", "has_escapes"), [("auto", False), ("never", False), ("always", True)])
+async def test_colours_go_where_they_are_wanted(color: str, has_escapes: bool) -> None:
+    printed = await _printed(DebugConfig.model_validate({"color": color}), io.StringIO(), weather_run())
+
+    assert has_escapes == ("\x1b[" in printed)
+
+
+async def test_a_console_nobody_reads_holds_up_neither_traces_nor_the_shutdown() -> None:
+    reader, writer = os.pipe()
+    with open(writer, "w", encoding="utf-8") as stream:
+        exporter = DebugExporter("debug", DebugConfig(max_runs_per_second=100_000), stream, SystemClock())
+        await exporter.start()
+
+        for _ in range(2000):
+            exporter.export_results(trace_of(weather_run()))
+        await exporter.shutdown(SystemClock().monotonic() + 0.2)
+
+        assert any(thread.name == "export-debug" for thread in threading.enumerate())
+        drain = threading.Thread(target=lambda: _read_all(reader))
+        drain.start()
+        for thread in threading.enumerate():
+            if thread.name == "export-debug":
+                thread.join(0.5)
+    drain.join(10)
+
+
+async def test_a_closed_console_is_not_an_error() -> None:
+    stream = io.StringIO()
+    exporter = DebugExporter("debug", DebugConfig(), stream, ManualClock())
+    await exporter.start()
+    stream.close()
+
+    exporter.export_results(trace_of(weather_run()))
+    await exporter.shutdown(SystemClock().monotonic() + 3600)
+    exporter.export_results(trace_of(weather_run()))
+
+
+async def test_shutdown_is_safe_before_start_and_twice() -> None:
+    exporter = DebugExporter("debug", DebugConfig(), io.StringIO(), ManualClock())
+
+    await exporter.shutdown(0)
+    await exporter.start()
+    await exporter.shutdown(1)
+    await exporter.shutdown(1)
+
+
+def _read_all(descriptor: int) -> None:
+    with open(descriptor, "rb") as stream:
+        stream.read()

@@ -1,0 +1,156 @@
+"""What every evaluator promises, held against each one that is found."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from processors.agent_run import AgentRun
+from processors.criteria import Evaluation
+from processors.evaluate import evaluate_run
+from processors.evaluation_result import NotEvaluatedReason, Outcome, Score
+from processors.evaluator import Evaluator
+from processors.evaluator_discovery import evaluator_types
+from tests.strategies import agent_runs, evaluators, models
+
+_TYPES = list(evaluator_types().values())
+_EXAMPLES = settings(max_examples=60, deadline=None)
+
+
+def _needs_criteria(kind: type[Evaluator]) -> bool:
+    if kind.Criteria is None:
+        return False
+    try:
+        kind.Criteria.model_validate({})
+    except ValueError:
+        return True
+    return False
+
+
+@pytest.fixture(params=_TYPES, ids=[kind.id for kind in _TYPES])
+def kind(request: pytest.FixtureRequest) -> type[Evaluator]:
+    found: type[Evaluator] = request.param
+    return found
+
+
+def test_the_evaluators_of_tool_calls_are_found() -> None:
+    found = set(evaluator_types())
+
+    assert {
+        "tool-call-args",
+        "tool-call-count",
+        "tool-call-order",
+        "tool-call-output",
+        "tool-error-recovery",
+        "tool-repetition",
+    } <= found
+
+
+def test_any_run_is_graded_with_a_score_between_0_and_1_or_not_evaluated(kind: type[Evaluator]) -> None:
+    @_EXAMPLES
+    @given(evaluator=evaluators(kind), run=agent_runs())
+    def check(evaluator: Evaluator, run: AgentRun) -> None:
+        answer = evaluator.evaluate(run)
+
+        if isinstance(answer, Score):
+            assert 0.0 <= answer.value <= 1.0
+            json.dumps(answer.details, allow_nan=False)
+        else:
+            assert isinstance(answer.reason, NotEvaluatedReason)
+            assert answer.text
+
+    check()
+
+
+def test_the_same_run_gets_the_same_answer_also_from_a_second_instance(kind: type[Evaluator]) -> None:
+    @_EXAMPLES
+    @given(data=st.data(), run=agent_runs(), other=agent_runs())
+    def check(data: st.DataObject, run: AgentRun, other: AgentRun) -> None:
+        config = data.draw(models(kind.Config))
+        criteria = None if kind.Criteria is None else data.draw(models(kind.Criteria))
+        try:
+            first = kind(config, criteria)  # type: ignore[call-arg]  # protocols have no constructor
+        except ValueError:
+            return
+        second = kind(config, criteria)  # type: ignore[call-arg]  # protocols have no constructor
+        expected = first.evaluate(run)
+
+        second.evaluate(other)
+
+        assert expected == first.evaluate(run) == second.evaluate(run)
+
+    check()
+
+
+def test_no_further_call_moves_the_score_out_of_what_was_attainable(kind: type[Evaluator]) -> None:
+    @_EXAMPLES
+    @given(evaluator=evaluators(kind), run=agent_runs(), data=st.data())
+    def check(evaluator: Evaluator, run: AgentRun, data: st.DataObject) -> None:
+        keep = data.draw(st.lists(st.booleans(), min_size=len(run.tool_calls), max_size=len(run.tool_calls)))
+        calls = [call for call, kept in zip(run.tool_calls, keep, strict=True) if kept]
+        partial = replace(run, tool_calls=calls, complete=False)
+
+        lowest, highest = evaluator.attainable(partial)
+
+        assert 0.0 <= lowest <= highest <= 1.0
+        for answer in (evaluator.evaluate(partial), evaluator.evaluate(run)):
+            if isinstance(answer, Score):
+                assert lowest <= answer.value <= highest
+
+    check()
+
+
+def test_an_incomplete_run_passes_or_fails_only_as_the_complete_one_does(kind: type[Evaluator]) -> None:
+    @_EXAMPLES
+    @given(evaluator=evaluators(kind), run=agent_runs(), data=st.data())
+    def check(evaluator: Evaluator, run: AgentRun, data: st.DataObject) -> None:
+        keep = data.draw(st.lists(st.booleans(), min_size=len(run.tool_calls), max_size=len(run.tool_calls)))
+        calls = [call for call, kept in zip(run.tool_calls, keep, strict=True) if kept]
+        threshold = data.draw(st.sampled_from((0.0, 0.4, 0.5, 1.0)))
+        evaluation = Evaluation(name="check", evaluator=evaluator, pass_threshold=threshold)
+
+        (early,) = evaluate_run(replace(run, tool_calls=calls, complete=False), [evaluation])
+        (final,) = evaluate_run(run, [evaluation])
+
+        assert Outcome.ERROR not in (early.outcome, final.outcome)
+        if Outcome.NOT_EVALUATED not in (early.outcome, final.outcome):
+            assert final.outcome is early.outcome
+
+    check()
+
+
+def test_configuration_and_criteria_survive_a_round_trip_in_either_spelling(kind: type[Evaluator]) -> None:
+    @_EXAMPLES
+    @given(data=st.data(), by_alias=st.booleans())
+    def check(data: st.DataObject, by_alias: bool) -> None:
+        for model in (kind.Config, kind.Criteria):
+            if model is not None:
+                written = data.draw(models(model))
+
+                read = model.model_validate(json.loads(written.model_dump_json(by_alias=by_alias)))
+
+                assert written == read
+
+    check()
+
+
+@pytest.mark.parametrize(
+    "demanding", [kind for kind in _TYPES if _needs_criteria(kind)], ids=lambda kind: str(kind.id)
+)
+def test_an_evaluator_that_needs_criteria_refuses_to_be_made_without(demanding: type[Evaluator]) -> None:
+    with pytest.raises(ValueError, match=demanding.id):
+        demanding(demanding.Config.model_validate({}), None)  # type: ignore[call-arg]  # protocols have no constructor
+
+
+def test_an_unknown_key_is_refused(kind: type[Evaluator]) -> None:
+    with pytest.raises(ValueError, match="strickt"):
+        kind.Config.model_validate({"strickt": True})
+
+
+def test_a_class_documents_its_rule_and_an_example(kind: type[Evaluator]) -> None:
+    text = kind.__doc__ or ""
+
+    assert "score" in text
+    assert "Example:" in text

@@ -1,0 +1,116 @@
+"""`tool-repetition` and `tool-error-recovery`: their rules, call by call."""
+
+from typing import Any
+
+import pytest
+
+from processors.agent_run import ToolCall, ToolError, ValueState
+from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.evaluators.tool_error_recovery import ToolErrorRecovery, ToolErrorRecoveryConfig
+from processors.evaluators.tool_repetition import ToolRepetition, ToolRepetitionConfig
+from processors.json_value import JsonObject
+from tests.strategies import run_with
+
+_FAILED = ToolError(type="TimeoutError", message="")
+
+
+def _search(arguments: JsonObject) -> ToolCall:
+    return ToolCall(name="search", arguments=arguments, arguments_state=ValueState.PRESENT)
+
+
+def _repetition(*calls: ToolCall, **config: Any) -> Score | NotEvaluated:
+    return ToolRepetition(ToolRepetitionConfig(**config)).evaluate(run_with(list(calls)))
+
+
+def _recovery(*calls: ToolCall, **config: Any) -> Score:
+    answer = ToolErrorRecovery(ToolErrorRecoveryConfig(**config)).evaluate(run_with(list(calls)))
+    assert isinstance(answer, Score)
+    return answer
+
+
+@pytest.mark.parametrize(("times", "score"), [(0, 1.0), (1, 1.0), (2, 1.0), (3, 0.5), (5, 0.5), (6, 0.0)])
+def test_repetition_falls_at_the_threshold_and_at_twice_the_threshold(times: int, score: float) -> None:
+    answer = _repetition(*[_search({"q": 1})] * times)
+
+    assert isinstance(answer, Score)
+    assert score == answer.value
+    assert {"threshold": 3, "identical_calls": times, "tool": "search" if times else None} == answer.details
+
+
+def test_calls_are_identical_by_value_and_need_not_follow_each_other() -> None:
+    calls = _search({"q": 1}), _search({"q": 2}), _search({"q": 1.0}), _search({"q": True})
+
+    answer = _repetition(*calls, threshold=2)
+
+    assert isinstance(answer, Score)
+    assert 0.5 == answer.value
+    assert ("search: 2 identical calls, threshold 2",) == answer.lines
+
+
+def test_unknown_arguments_matter_only_if_they_could_change_the_score() -> None:
+    unknown = ToolCall(name="search")
+
+    few = _repetition(unknown, unknown)
+    many = _repetition(unknown, unknown, unknown)
+    decided = _repetition(*[_search({"q": 1})] * 6, unknown)
+
+    assert isinstance(few, Score)
+    assert 1.0 == few.value
+    assert isinstance(many, NotEvaluated)
+    assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is many.reason
+    assert isinstance(decided, Score)
+    assert 0.0 == decided.value
+
+
+def test_doubt_about_one_tool_does_not_weigh_against_a_larger_group_of_another() -> None:
+    unknown = ToolCall(name="fetch")
+
+    answer = _repetition(unknown, *[_search({"q": 1})] * 3)
+
+    assert isinstance(answer, Score)
+    assert 0.5 == answer.value
+
+
+def test_without_failed_calls_recovery_scores_1() -> None:
+    assert 1.0 == _recovery().value
+    assert 1.0 == _recovery(ToolCall(name="book")).value
+
+
+def test_recovery_is_the_share_of_failed_calls_that_were_tried_again() -> None:
+    answer = _recovery(
+        ToolCall(name="book", error=_FAILED),
+        ToolCall(name="pay", error=_FAILED),
+        ToolCall(name="book"),
+    )
+
+    assert 0.5 == answer.value
+    assert {"failed": 2, "recovered": 1, "not_recovered": ["pay"]} == answer.details
+    assert ("failed: 2", "recovered: 1", "not recovered: pay") == answer.lines
+
+
+def test_a_retry_that_fails_is_a_failure_of_its_own() -> None:
+    failed = ToolCall(name="book", error=_FAILED)
+
+    assert pytest.approx(2 / 3) == _recovery(failed, failed, failed).value
+
+
+def test_a_declared_fallback_recovers_and_another_tool_does_not() -> None:
+    calls = ToolCall(name="search web", error=_FAILED), ToolCall(name="search_archive")
+
+    assert 0.0 == _recovery(*calls).value
+    assert 1.0 == _recovery(*calls, fallbacks={"search_web": ["search archive"]}).value
+
+
+def test_a_call_beside_the_failed_one_is_no_retry() -> None:
+    failed = ToolCall(name="book", error=_FAILED, parallel_group=1)
+    beside = ToolCall(name="book", parallel_group=1)
+    later = ToolCall(name="book", parallel_group=2)
+
+    assert 0.0 == _recovery(failed, beside).value
+    assert 1.0 == _recovery(failed, beside, later).value
+
+
+def test_a_result_that_tells_an_error_counts_as_a_failure() -> None:
+    call = ToolCall(name="book", result={"ok": False}, result_state=ValueState.PRESENT)
+
+    assert 0.0 == _recovery(call).value

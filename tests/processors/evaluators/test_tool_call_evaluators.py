@@ -1,0 +1,220 @@
+"""What the tool-call evaluators do beyond the reference cases: values not captured, ids, caps, groups."""
+
+from typing import Any
+
+import pytest
+
+from processors.agent_run import CallCategory, ToolCall, ValueState
+from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.evaluator import Evaluator
+from processors.evaluator_discovery import evaluator_types
+from processors.json_value import JsonValue
+from processors.values import json_text
+from tests.strategies import run_with
+
+
+def _evaluator(id: str, criteria: dict[str, Any] | None = None, **config: Any) -> Evaluator:
+    kind = evaluator_types()[id]
+    model = None if kind.Criteria is None else kind.Criteria.model_validate(criteria)
+    return kind(kind.Config.model_validate(config), model)  # type: ignore[call-arg]  # protocols have no constructor
+
+
+def _call(name: str, arguments: JsonValue = None, result: JsonValue = None, **fields: Any) -> ToolCall:
+    """A call whose values were captured."""
+    values: dict[str, Any] = {
+        "arguments": arguments or {},
+        "arguments_text": json_text(arguments or {}),
+        "arguments_state": ValueState.PRESENT,
+        "result": result,
+        "result_text": result if isinstance(result, str) else json_text(result),
+        "result_state": ValueState.PRESENT,
+    }
+    return ToolCall(name=name, **{**values, **fields})
+
+
+def _value(evaluator: Evaluator, *calls: ToolCall) -> float:
+    answer = evaluator.evaluate(run_with(list(calls)))
+    assert isinstance(answer, Score)
+    return answer.value
+
+
+def _reason(evaluator: Evaluator, *calls: ToolCall) -> NotEvaluatedReason:
+    answer = evaluator.evaluate(run_with(list(calls)))
+    assert isinstance(answer, NotEvaluated)
+    return answer.reason
+
+
+_BOOK = {"tool_calls": [{"name": "book", "args": {"seat": "4A"}}]}
+_SAID = {"tool_outputs": [{"name": "say", "output": "hi"}]}
+
+_HIDDEN = [ValueState.ABSENT, ValueState.REDACTED, ValueState.TRUNCATED, ValueState.UNPARSED]
+
+
+@pytest.mark.parametrize("state", _HIDDEN)
+def test_arguments_that_are_needed_and_not_known_are_not_graded(state: ValueState) -> None:
+    reason = _reason(_evaluator("tool-call-args", _BOOK), ToolCall(name="book", arguments_state=state))
+
+    assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is reason
+
+
+def test_arguments_of_other_tools_need_not_be_known() -> None:
+    calls = ToolCall(name="other"), _call("book", {"seat": "4B"})
+
+    assert 0.0 == _value(_evaluator("tool-call-args", _BOOK), *calls)
+
+
+def test_arguments_that_could_not_change_the_score_need_not_be_known() -> None:
+    calls = ToolCall(name="book"), _call("book", {"seat": "4A"})
+
+    assert 1.0 == _value(_evaluator("tool-call-args", _BOOK), *calls)
+
+
+def test_no_arguments_expected_fits_a_call_with_unknown_ones_unless_further_ones_are_forbidden() -> None:
+    criteria = {"tool_calls": [{"name": "book", "args": {}}]}
+
+    assert 1.0 == _value(_evaluator("tool-call-args", criteria), ToolCall(name="book"))
+    assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is _reason(
+        _evaluator("tool-call-args", criteria, subset=False), ToolCall(name="book")
+    )
+
+
+@pytest.mark.parametrize("state", [ValueState.ABSENT, ValueState.UNPARSED])
+def test_where_empty_input_is_left_out_missing_arguments_are_none(state: ValueState) -> None:
+    call = ToolCall(name="book", arguments_state=state, lenient_values=True)
+
+    assert 0.0 == _value(_evaluator("tool-call-args", _BOOK), call)
+
+
+@pytest.mark.parametrize("state", [ValueState.ABSENT, ValueState.REDACTED, ValueState.TRUNCATED])
+def test_a_result_that_is_needed_and_not_known_is_not_graded(state: ValueState) -> None:
+    for strict in (False, True):
+        reason = _reason(
+            _evaluator("tool-call-output", _SAID, strict=strict), ToolCall(name="say", result_state=state)
+        )
+
+        assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is reason
+
+
+def test_where_empty_output_is_left_out_a_missing_result_is_the_empty_text() -> None:
+    criteria = {"tool_outputs": [{"name": "say", "output": ""}]}
+
+    assert 1.0 == _value(_evaluator("tool-call-output", criteria), ToolCall(name="say", lenient_values=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "score"),
+    [
+        ("{'a': 1}", {"a": 1.0}, 1.0),
+        ('{"a": true}', {"a": 1}, 0.0),
+        ("7", 7, 1.0),
+        ("True", True, 1.0),
+        ("(1, 2)", [1, 2], 1.0),
+        ("", None, 1.0),
+        ("None", None, 1.0),
+        ("plain text", {"a": 1}, 0.0),
+    ],
+)
+def test_a_structured_expectation_is_held_against_the_value_that_a_text_writes(
+    text: str, expected: JsonValue, score: float
+) -> None:
+    criteria = {"tool_outputs": [{"name": "say", "output": expected}]}
+
+    assert score == _value(_evaluator("tool-call-output", criteria), _call("say", result=text))
+
+
+def test_expected_texts_can_be_compared_as_json() -> None:
+    criteria = {"tool_outputs": [{"name": "say", "output": '{"t": 1}'}]}
+    call = _call("say", result={"t": 1.0}, result_text='{"t":1.0}')
+
+    assert 0.0 == _value(_evaluator("tool-call-output", criteria), call)
+    assert 1.0 == _value(_evaluator("tool-call-output", criteria, comparison="json"), call)
+
+
+def test_an_expected_id_takes_the_call_with_that_id_or_by_name_one_without() -> None:
+    criteria = {"tool_calls": [{"name": "book", "args": {"seat": "4A"}, "id": "c-2"}]}
+    evaluator = _evaluator("tool-call-args", criteria)
+
+    assert 1.0 == _value(evaluator, _call("other", {"seat": "4A"}, call_id="c-2"))
+    assert 1.0 == _value(evaluator, _call("book", {"seat": "4A"}))
+    assert 0.0 == _value(evaluator, _call("book", {"seat": "4A"}, call_id="c-1"))
+
+
+def test_a_key_counts_a_call_once_that_it_means_by_name_and_by_id() -> None:
+    evaluator = _evaluator("tool-call-count", {"toolCallsCount": {"search": ["=", 2]}})
+
+    assert 1.0 == _value(evaluator, _call("search", call_id="search"), _call("find", call_id="search"))
+
+
+def test_handoffs_are_seen_where_criteria_name_them_or_the_configuration_asks_for_them() -> None:
+    handoff = _call("transfer_to_b", category=CallCategory.HANDOFF)
+
+    assert 1.0 == _value(_evaluator("tool-call-order", {"toolCallsOrder": ["transfer_to_b"]}), handoff)
+    assert 1.0 == _value(_evaluator("tool-call-order", {"toolCallsOrder": []}), handoff)
+    assert 0.0 == _value(
+        _evaluator("tool-call-order", {"toolCallsOrder": []}, includeCategories=["handoff"]), handoff
+    )
+
+
+def test_parallel_calls_are_taken_in_the_order_that_fits_unless_strict() -> None:
+    criteria = {"toolCallsOrder": ["a", "b", "c"]}
+    calls = [_call("b", parallel_group=1), _call("a", parallel_group=1), _call("c")]
+    apart = [_call("b"), _call("a"), _call("c")]
+
+    assert 1.0 == _value(_evaluator("tool-call-order", criteria), *calls)
+    assert 0.0 == _value(_evaluator("tool-call-order", criteria, strict=True), *calls)
+    assert pytest.approx(2 / 3) == _value(_evaluator("tool-call-order", criteria), *apart)
+
+
+def test_more_calls_than_can_be_ordered_are_over_limit() -> None:
+    calls = [ToolCall(name="a")] * 10_001
+
+    assert NotEvaluatedReason.OVER_LIMIT is _reason(
+        _evaluator("tool-call-order", {"toolCallsOrder": ["a"]}), *calls
+    )
+
+
+def test_more_comparisons_than_allowed_are_over_limit() -> None:
+    args = {"tool_calls": [{"name": "book", "args": {"seat": "4A"}}] * 101}
+    outputs = {"tool_outputs": [{"name": "book", "output": "x"}] * 101}
+    calls = [_call("book", result="y")] * 100
+
+    assert NotEvaluatedReason.OVER_LIMIT is _reason(_evaluator("tool-call-args", args), *calls)
+    assert NotEvaluatedReason.OVER_LIMIT is _reason(_evaluator("tool-call-output", outputs), *calls)
+
+
+def test_values_too_long_to_be_read_are_over_limit_not_a_low_score() -> None:
+    text = "x" * (256 * 1024 + 1)
+    call = ToolCall(
+        name="book",
+        arguments_text=text,
+        arguments_state=ValueState.UNPARSED,
+        result_text=text,
+        result_state=ValueState.UNPARSED,
+        lenient_values=True,
+    )
+    outputs = {"tool_outputs": [{"name": "book", "output": "x"}]}
+
+    assert NotEvaluatedReason.OVER_LIMIT is _reason(_evaluator("tool-call-args", _BOOK), call)
+    assert NotEvaluatedReason.OVER_LIMIT is _reason(_evaluator("tool-call-output", outputs), call)
+    assert NotEvaluatedReason.OVER_LIMIT is _reason(_evaluator("tool-repetition"), call, call, call)
+
+
+def test_long_values_are_cut_in_details() -> None:
+    answer = _evaluator("tool-call-args", _BOOK).evaluate(run_with([_call("book", {"seat": "x" * 5000})]))
+
+    assert isinstance(answer, Score)
+    assert len(answer.lines[0]) < 1200
+
+
+def test_details_tell_operator_expectation_and_what_was_there() -> None:
+    evaluator = _evaluator("tool-call-count", {"toolCallsCount": {"search": [">=", 2]}})
+
+    answer = evaluator.evaluate(run_with([_call("search"), _call("find")]))
+
+    assert isinstance(answer, Score)
+    assert {
+        "expected": {"search": [">=", 2]},
+        "actual": {"search": 1, "find": 1},
+        "explained_tool_calls_count": {"search": "Actual: 1, Expected: 2, Score: 0.0"},
+    } == answer.details
+    assert ("search: Actual: 1, Expected: 2, Score: 0.0",) == answer.lines

@@ -1,0 +1,147 @@
+from typing import ClassVar, Literal
+
+import pytest
+from pydantic import BaseModel
+
+from processors.agent_run import AgentRun, ToolCall
+from processors.criteria import Evaluation
+from processors.evaluate import evaluate_run
+from processors.evaluation_result import (
+    NotEvaluated,
+    NotEvaluatedReason,
+    Outcome,
+    Score,
+    Severity,
+)
+from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountCriteria
+from processors.tool_call_config import ToolCallConfig
+from tests.strategies import run_with
+
+
+class _Answering:
+    id: ClassVar[str] = "answering"
+    version: ClassVar[str] = "7"
+    Config: ClassVar[type[BaseModel]] = BaseModel
+    Criteria: ClassVar[type[BaseModel] | None] = None
+
+    def __init__(
+        self, answer: Score | NotEvaluated | Exception, attainable: tuple[float, float] = (0.0, 1.0)
+    ) -> None:
+        self._answer = answer
+        self._attainable = attainable
+
+    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        return self._attainable
+
+
+_RUN = run_with([ToolCall(name="search")])
+
+
+@pytest.mark.parametrize(
+    ("value", "threshold", "outcome"),
+    [(0.9, 0.9, Outcome.PASS), (0.89, 0.9, Outcome.FAIL), (0.0, 0.0, Outcome.PASS), (1, 1.0, Outcome.PASS)],
+)
+def test_a_score_passes_from_the_threshold_on(value: float, threshold: float, outcome: Outcome) -> None:
+    evaluation = Evaluation(name="n", evaluator=_Answering(Score(value)), pass_threshold=threshold)
+
+    (result,) = evaluate_run(_RUN, [evaluation])
+
+    assert outcome is result.outcome
+    assert value == result.score
+    assert isinstance(result.score, float)
+
+
+def test_a_result_says_which_evaluation_it_is_of() -> None:
+    evaluation = Evaluation(
+        name="n",
+        evaluator=_Answering(Score(1.0, {"a": 1}, ("a: 1",))),
+        pass_threshold=0.5,
+        severity=Severity.PAGE,
+        criteria_hash="abc",
+    )
+
+    (result,) = evaluate_run(_RUN, [evaluation])
+
+    assert ("n", "answering", "7") == (result.name, result.evaluator, result.evaluator_version)
+    assert (0.5, Severity.PAGE, "abc") == (result.pass_threshold, result.severity, result.criteria_hash)
+    assert ({"a": 1}, "a: 1") == (result.details, result.explanation)
+
+
+def test_a_broken_evaluator_ends_in_error_without_content_and_the_others_go_on() -> None:
+    broken = Evaluation(name="broken", evaluator=_Answering(KeyError("a card number")))
+    sound = Evaluation(name="sound", evaluator=_Answering(Score(1.0)))
+
+    first, second = evaluate_run(_RUN, [broken, sound])
+
+    assert Outcome.ERROR is first.outcome
+    assert first.score is None
+    assert "KeyError" == first.error_type
+    assert "evaluator answering raised KeyError" == first.explanation
+    assert Outcome.PASS is second.outcome
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), float("inf")])
+def test_a_score_that_is_none_ends_in_error(value: float) -> None:
+    (result,) = evaluate_run(_RUN, [Evaluation(name="n", evaluator=_Answering(Score(value)))])
+
+    assert (Outcome.ERROR, None, "ScoreOutOfRangeError") == (result.outcome, result.score, result.error_type)
+
+
+def test_not_evaluated_keeps_its_reason_and_has_no_score() -> None:
+    answer = NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, "arguments of pay: absent")
+
+    (result,) = evaluate_run(_RUN, [Evaluation(name="n", evaluator=_Answering(answer))])
+
+    assert (Outcome.NOT_EVALUATED, None) == (result.outcome, result.score)
+    assert (NotEvaluatedReason.CONTENT_NOT_CAPTURED, "arguments of pay: absent") == (
+        result.reason,
+        result.explanation,
+    )
+
+
+@pytest.mark.parametrize(
+    ("attainable", "outcome"),
+    [
+        ((0.0, 1.0), Outcome.NOT_EVALUATED),
+        ((0.0, 0.8), Outcome.NOT_EVALUATED),
+        ((0.0, 0.79), Outcome.FAIL),
+        ((0.8, 1.0), Outcome.PASS),
+    ],
+)
+def test_an_incomplete_run_is_graded_only_where_no_further_span_could_change_the_outcome(
+    attainable: tuple[float, float], outcome: Outcome
+) -> None:
+    value = attainable[0] if outcome is Outcome.PASS else attainable[1]
+    run = run_with([], complete=False)
+    evaluation = Evaluation(name="n", evaluator=_Answering(Score(value), attainable), pass_threshold=0.8)
+
+    (result,) = evaluate_run(run, [evaluation])
+
+    assert outcome is result.outcome
+
+
+@pytest.mark.parametrize("reason", ["incomplete_trace", "over_limit"])
+def test_an_undecided_run_carries_the_reason_why_it_is_incomplete(
+    reason: Literal["incomplete_trace", "over_limit"],
+) -> None:
+    run = run_with([], complete=False, incomplete_reason=reason)
+
+    (result,) = evaluate_run(run, [Evaluation(name="n", evaluator=_Answering(Score(1.0)))])
+
+    assert NotEvaluatedReason(reason) is result.reason
+
+
+def test_a_forbidden_call_fails_an_incomplete_run() -> None:
+    criteria = ToolCallCountCriteria(tool_calls_count={"search": ("=", 0)})
+    evaluation = Evaluation(name="n", evaluator=ToolCallCount(ToolCallConfig(), criteria))
+
+    (called,) = evaluate_run(run_with([ToolCall(name="search")], complete=False), [evaluation])
+    (not_called,) = evaluate_run(run_with([], complete=False), [evaluation])
+
+    assert Outcome.FAIL is called.outcome
+    assert Outcome.NOT_EVALUATED is not_called.outcome

@@ -1,0 +1,139 @@
+"""Hypothesis strategies: JSON values, tool calls, agent runs, and instances of any evaluator."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from hypothesis import assume
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from processors.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError, ValueState
+from processors.evaluator import Evaluator
+from processors.json_value import JsonValue
+from processors.values import json_text
+
+TOOL_NAMES = ("search", "get weather", "get_weather", "get.weather", "天気", "transfer_to_b", "!!!")
+CALL_IDS = ("c-1", "c-2", "search")
+
+texts = st.sampled_from((*TOOL_NAMES, *CALL_IDS, "", "1", "{'a': 1}", '{"a": 1}', "error: no"))
+"""Texts that often are a tool's name, a call's id or a value in another notation."""
+
+json_values: st.SearchStrategy[JsonValue] = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from((0.5, 1.0, -0.0)) | texts,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=4,
+)
+"""Small JSON values, equal ones often among them."""
+
+argument_objects = st.dictionaries(st.sampled_from("ab"), json_values, max_size=2)
+
+
+@st.composite
+def tool_calls(draw: st.DrawFn) -> ToolCall:
+    """A call in any state of knowledge."""
+    lenient = draw(st.booleans())
+    arguments_state = draw(st.sampled_from((ValueState.PRESENT, ValueState.PRESENT, *ValueState)))
+    result_state = draw(st.sampled_from((ValueState.PRESENT, ValueState.PRESENT, *ValueState)))
+    arguments: JsonValue = draw(st.one_of(argument_objects, argument_objects, json_values))
+    result = draw(json_values)
+    known_arguments = arguments_state is ValueState.PRESENT
+    known_result = result_state is ValueState.PRESENT
+    return ToolCall(
+        name=draw(st.sampled_from(TOOL_NAMES)),
+        call_id=draw(st.none() | st.sampled_from(CALL_IDS)),
+        category=draw(st.sampled_from((CallCategory.FUNCTION, CallCategory.MCP, CallCategory.HANDOFF))),
+        arguments=arguments if known_arguments else None,
+        arguments_text=json_text(arguments) if arguments_state is not ValueState.ABSENT else None,
+        arguments_state=arguments_state,
+        result=result if known_result else None,
+        result_text=json_text(result) if result_state is not ValueState.ABSENT else None,
+        result_state=result_state,
+        error=draw(st.none() | st.just(ToolError(type="TimeoutError", message=""))),
+        lenient_values=lenient,
+        parallel_group=draw(st.none() | st.integers(0, 1)),
+    )
+
+
+@st.composite
+def agent_runs(draw: st.DrawFn, max_calls: int = 6) -> AgentRun:
+    """A complete run with calls of few tools."""
+    return run_with(draw(st.lists(tool_calls(), max_size=max_calls)))
+
+
+def run_with(calls: list[ToolCall], **fields: Any) -> AgentRun:
+    """A run of agent `weather` with `calls`."""
+    return AgentRun(
+        trace_id=bytes(range(16)),
+        span_id=bytes(range(8)),
+        agent=AgentIdentity(name="weather"),
+        tool_calls=calls,
+        **fields,
+    )
+
+
+@st.composite
+def evaluators(draw: st.DrawFn, kind: type[Evaluator]) -> Evaluator:
+    """An instance of `kind` with any configuration and criteria that its models let through."""
+    config = draw(models(kind.Config))
+    criteria = None if kind.Criteria is None else draw(models(kind.Criteria))
+    try:
+        return kind(config, criteria)  # type: ignore[call-arg]  # protocols have no constructor
+    except ValueError:
+        assume(False)
+        raise
+
+
+@cache
+def models(model: type[BaseModel]) -> st.SearchStrategy[BaseModel]:
+    """Instances of `model`, out of its JSON schema."""
+    schema = model.model_json_schema()
+
+    def validated(written: object) -> BaseModel:
+        try:
+            return model.model_validate(written)
+        except ValidationError:
+            assume(False)
+            raise
+
+    return _values_of(schema, schema.get("$defs", {})).map(validated)
+
+
+def _values_of(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> st.SearchStrategy[Any]:
+    if "$ref" in schema:
+        return _values_of(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    if "const" in schema:
+        return st.just(schema["const"])
+    if "anyOf" in schema:
+        return st.one_of([_values_of(option, definitions) for option in schema["anyOf"]])
+    match schema.get("type"):
+        case "object" if "properties" in schema:
+            required = set(schema.get("required", ()))
+            members = {key: _values_of(value, definitions) for key, value in schema["properties"].items()}
+            return st.fixed_dictionaries(
+                {key: value for key, value in members.items() if key in required},
+                optional={key: value for key, value in members.items() if key not in required},
+            )
+        case "object":
+            inner = schema.get("additionalProperties")
+            values = _values_of(inner, definitions) if isinstance(inner, dict) else json_values
+            return st.dictionaries(texts, values, max_size=4)
+        case "array" if "prefixItems" in schema:
+            return st.tuples(*(_values_of(item, definitions) for item in schema["prefixItems"]))
+        case "array":
+            return st.lists(_values_of(schema.get("items", {}), definitions), max_size=4)
+        case "boolean":
+            return st.booleans()
+        case "integer":
+            lowest = schema.get("minimum", -1)
+            return st.integers(lowest, lowest + 4)
+        case "number":
+            return st.floats(schema.get("minimum", 0.0), schema.get("maximum", 1.0))
+        case "string":
+            return texts
+        case "null":
+            return st.none()
+        case _:
+            return json_values

@@ -1,0 +1,145 @@
+"""Graded runs made by hand, and strategies for any run that a line can hold."""
+
+from typing import Any, Literal
+
+from hypothesis import strategies as st
+
+from collector.runs_file import incomplete_reason_of
+from collector.trace import GradedRun, GradedTrace
+from processors.agent_run import (
+    AgentIdentity,
+    AgentRun,
+    CallCategory,
+    Message,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
+from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
+from processors.finish_reason import FinishReason
+
+TRACE_ID = bytes(range(16))
+
+
+def result(name: str = "check", outcome: Outcome = Outcome.PASS, **fields: Any) -> EvaluationResult:
+    score = {Outcome.PASS: 1.0, Outcome.FAIL: 0.5}.get(outcome)
+    fields = {"score": score, "evaluator": name, "evaluator_version": "1"} | fields
+    return EvaluationResult(name=name, outcome=outcome, **fields)
+
+
+def weather_run() -> GradedRun:
+    """A run with one call of every kind that a reader meets, and one result of every outcome."""
+    calls = [
+        ToolCall(
+            name="get_temperature",
+            arguments={"city": "Oslo"},
+            arguments_text='{"city": "Oslo"}',
+            arguments_state=ValueState.PRESENT,
+            result={"temperature": 21.5},
+            result_text='{"temperature": 21.5}',
+            result_state=ValueState.PRESENT,
+            call_id="call_1",
+            span_id=b"span0001",
+        ),
+        ToolCall(
+            name="get_forecast",
+            arguments={"days": 7},
+            arguments_text='{"days": 7}',
+            arguments_state=ValueState.PRESENT,
+            error=ToolError(type="TimeoutError", message="took \x1b[31mtoo long"),
+            span_id=b"span0002",
+        ),
+        ToolCall(name="send_mail", result_state=ValueState.REDACTED, executed=False),
+    ]
+    run = AgentRun(
+        trace_id=TRACE_ID,
+        span_id=b"agent001",
+        carrier_span_id=b"agent001",
+        agent=AgentIdentity(name="weather_agent", version="1.2"),
+        tool_calls=calls,
+        input={"action": "get_forecast"},
+        input_state=ValueState.PRESENT,
+        output="It is warm.",
+        output_state=ValueState.PRESENT,
+        messages=[Message(role="user", content="Weather?")],
+    )
+    results = [
+        result("order", explanation="expected: [a]; actual: [a]", details={"expected": ["a"]}),
+        result("args", Outcome.FAIL, explanation="days: expected 5"),
+        result("output", Outcome.NOT_EVALUATED, reason=NotEvaluatedReason.CONTENT_NOT_CAPTURED),
+        result("third-party", Outcome.ERROR, error_type="KeyError"),
+    ]
+    return GradedRun(run=run, results=results)
+
+
+def trace_of(*runs: GradedRun) -> GradedTrace:
+    return GradedTrace(trace_id=TRACE_ID, spans=(), runs=runs)
+
+
+_texts = st.text(st.characters(codec="utf-8"), max_size=12)
+_ids = st.binary(min_size=8, max_size=8).filter(any)
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _texts,
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(_texts, children, max_size=3),
+    max_leaves=8,
+)
+_calls = st.builds(
+    ToolCall,
+    name=_texts.filter(bool),
+    call_id=st.none() | _texts,
+    span_id=st.none() | _ids,
+    category=st.sampled_from(CallCategory),
+    arguments=_values,
+    arguments_text=st.none() | _texts,
+    arguments_state=st.sampled_from(ValueState),
+    result=_values,
+    result_text=st.none() | _texts,
+    result_state=st.sampled_from(ValueState),
+    error=st.none() | st.builds(ToolError, type=_texts, message=_texts),
+    lenient_values=st.booleans(),
+    parallel_group=st.none() | st.integers(0, 9),
+    executed=st.booleans(),
+)
+
+_incomplete_reasons: st.SearchStrategy[Literal["incomplete_trace", "over_limit"]] = st.sampled_from(
+    ["incomplete_trace", "over_limit"]
+)
+
+
+@st.composite
+def agent_runs(draw: st.DrawFn) -> AgentRun:
+    """Any run, as far as a line tells: no times, no resource, carried by its own span."""
+    reason = draw(st.sampled_from(FinishReason))
+    complete = draw(st.booleans())
+    span_id = draw(st.none() | _ids)
+    return AgentRun(
+        trace_id=draw(st.binary(min_size=16, max_size=16).filter(any)),
+        span_id=span_id,
+        carrier_span_id=span_id,
+        agent=AgentIdentity(
+            name=draw(_texts.filter(bool)), id=draw(st.none() | _texts), version=draw(st.none() | _texts)
+        ),
+        tool_calls=draw(st.lists(_calls, max_size=3)),
+        parent_agent=draw(st.none() | _texts),
+        session=draw(st.none() | _texts),
+        input=draw(_values),
+        input_state=draw(st.sampled_from(ValueState)),
+        output=draw(_values),
+        output_state=draw(st.sampled_from(ValueState)),
+        messages=draw(
+            st.lists(
+                st.builds(
+                    Message,
+                    role=st.sampled_from(["system", "user", "assistant", "tool"]),
+                    content=_texts,
+                    turn=st.integers(0, 5),
+                ),
+                max_size=3,
+            )
+        ),
+        finish_reason=reason,
+        complete=complete,
+        # Where a run is complete the reason says nothing, so a line does not hold it.
+        incomplete_reason=incomplete_reason_of(reason) if complete else draw(_incomplete_reasons),
+        tenant=draw(_texts),
+    )
