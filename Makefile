@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test lint format lock bench clean
+.PHONY: install demo run test lint format lock bench reference clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -45,3 +45,9 @@ bench: install
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# Writes what is generated from the code: JSON schemas and reference pages.
+reference: install
+	$(BIN)/tracegrade schema config > config/tracegrade.schema.json
+	$(BIN)/tracegrade schema criteria > config/criteria.schema.json
+	$(BIN)/python -m collector.telemetry.reference > docs/metrics.md

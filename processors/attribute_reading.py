@@ -11,6 +11,8 @@ from processors.values import ABSENT, DecodedValue, decode_arguments, decode_res
 def first_text(attributes: Attributes, keys: Sequence[str]) -> str:
     """The first of the attributes `keys` that is a text and not empty; numbers count as their text."""
     for key in keys:
+        if key not in attributes:
+            continue
         value = attributes.get(key)
         if isinstance(value, str):
             if value:

@@ -6,9 +6,8 @@ span: their readings are merged, field by field, in order of rank.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from processors.agent_run import CallCategory, ToolError
 from processors.messages import ChatMessage
@@ -27,8 +26,7 @@ class SpanRole(IntEnum):
     TOOL = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolReading:
+class ToolReading(NamedTuple):
     """What a dialect reads from a span that is a tool call. Empty texts mean: not said."""
 
     name: str = ""
@@ -48,8 +46,7 @@ class ToolReading:
     """True for a span that reports no call of its own: it is left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentReading:
+class AgentReading(NamedTuple):
     """What a dialect reads from a span that is an agent's or a workflow's run."""
 
     name: str = ""

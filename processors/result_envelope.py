@@ -4,8 +4,7 @@ What a tool itself returned must never be taken for an envelope, so the shapes t
 return are taken off only for dialects that are known to use them.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from processors.agent_run import ToolError, ValueState
 from processors.json_value import JsonObject, JsonValue
@@ -21,8 +20,7 @@ BLOCKS: Final = 8
 """A list of one `{"text": x}` or `{"json": x}`"""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedResult:
+class OpenedResult(NamedTuple):
     """A result outside its envelopes, and what the envelopes said."""
 
     result: DecodedValue

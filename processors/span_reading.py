@@ -1,7 +1,6 @@
 """One span as all dialects together read it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from processors.agent_run import CallCategory, ValueState
 from processors.attribute_reading import better, merged_error
@@ -139,4 +138,4 @@ def _without_placeholders(reading: AgentReading) -> AgentReading:
     inferred = "" if is_placeholder_agent(reading.inferred_name) else reading.inferred_name
     if name == reading.name and inferred == reading.inferred_name:
         return reading
-    return replace(reading, name=name, inferred_name=inferred)
+    return reading._replace(name=name, inferred_name=inferred)

@@ -41,7 +41,7 @@ class SpanTree:
             known = rows.get(span_id)
             if known is None or (-known[1], known[4]) < (end, raw):
                 rows[span_id] = (start, -end, span_id, parent, raw, envelope, view)
-        ordered = sorted(rows.values(), key=_place) if len(rows) > 1 else list(rows.values())
+        ordered = sorted(rows.values())  # span ids differ, so nothing behind them is compared
         position_of = {row[2]: position for position, row in enumerate(ordered)}
 
         self.span_ids = [row[2] for row in ordered]
@@ -116,7 +116,3 @@ class SpanTree:
             path.append(position)
             position = self.parents[position]
         return path[seen[position] :]
-
-
-def _place(row: _Row) -> tuple[int, int, bytes]:
-    return row[:3]

@@ -6,6 +6,11 @@ from collections import Counter
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
+
+# Machines that run tests are shared: a slow example is no failure.
+settings.register_profile("tracegrade", deadline=None)
+settings.load_profile("tracegrade")
 
 REQUIRE_ALL = "TRACEGRADE_REQUIRE_ALL"
 """Set to 1 where everything that tests need is installed: a skipped test then fails."""

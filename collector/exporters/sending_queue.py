@@ -141,7 +141,7 @@ class SendingQueue:
             self._settle(trace, trace.unsettled_spans, "queue_full")
         while self._waiting and self._waiting[0].is_given_up:
             self._waiting.popleft()
-        for request in self._backing_off:
+        for request in self._backing_off:  # so that their memory is free now, not after the back-off
             request.discard_given_up()
         self._log.warning(
             "queue_full",

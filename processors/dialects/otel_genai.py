@@ -90,6 +90,7 @@ class _OtelGenAI:
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
+        operation = attributes.text(_OPERATION)
         name = first_text(attributes, _TOOL_NAMES)
         arguments = first_arguments(attributes, _ARGUMENTS)
         opened = first_result(attributes, _RESULTS)
@@ -102,7 +103,7 @@ class _OtelGenAI:
             arguments = better(arguments, from_events)
             result = better(result, result_event)
             call_id = call_id or event_id
-        if attributes.get(_OPERATION) == "execute_tool":
+        if operation == "execute_tool":
             if arguments.state is ValueState.ABSENT and "gen_ai.prompt" in attributes:
                 arguments = decode_arguments(attributes.get("gen_ai.prompt"))
             if result.state is ValueState.ABSENT and "gen_ai.completion" in attributes:
@@ -119,7 +120,7 @@ class _OtelGenAI:
             arguments=arguments,
             result=result,
             error=error,
-            category=_category(span, name),
+            category=_category(attributes, name, operation),
             agent_name=first_text(attributes, ("gen_ai.agent.name",)),
             is_synthetic=name in SYNTHETIC_TOOL_NAMES,
         )
@@ -239,15 +240,16 @@ def _tool_events(span: Span) -> tuple[DecodedValue, DecodedValue, str]:
     return arguments, result, call_id
 
 
-def _category(span: Span, name: str) -> CallCategory:
-    attributes = span.attributes
-    if attributes.get(_OPERATION) in _HANDOFF_OPERATIONS or name.startswith(HANDOFF_TOOL_PREFIXES):
+def _category(attributes: Attributes, name: str, operation: str | None) -> CallCategory:
+    if operation in _HANDOFF_OPERATIONS or name.startswith(HANDOFF_TOOL_PREFIXES):
         return CallCategory.HANDOFF
     if name in FINAL_ANSWER_TOOL_NAMES:
         return CallCategory.FINAL_ANSWER
     if "mcp.method.name" in attributes or "mcp.tool.name" in attributes:
         return CallCategory.MCP
-    tool_type = attributes.get("gen_ai.tool.type")
+    if "gen_ai.tool.type" not in attributes:
+        return CallCategory.FUNCTION
+    tool_type = attributes.text("gen_ai.tool.type")
     if tool_type in AGENT_TOOL_TYPES:
         return CallCategory.AGENT
     return CallCategory.RETRIEVAL if tool_type in RETRIEVAL_TOOL_TYPES else CallCategory.FUNCTION

@@ -97,4 +97,4 @@ class ToolRepetition:
             doubtful = max(doubtful, max(known.values(), default=0) + not_known)
             if largest > count:
                 count, tool = largest, calls[0].name
-        return count, tool, max(count, doubtful), unread
+        return count, tool, doubtful, unread

@@ -1,6 +1,6 @@
 from itertools import permutations, product
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from processors.agent_run import ToolCall
@@ -26,6 +26,7 @@ def _rows_and_segments(draw: st.DrawFn) -> tuple[list[int], list[range]]:
 
 @settings(max_examples=150, deadline=None)
 @given(_rows_and_segments())
+@example(([16, 2, 9, 4], [range(0, 1), range(1, 2), range(2, 4)]))
 def test_no_permutation_inside_the_groups_fits_better(case: tuple[list[int], list[range]]) -> None:
     rows, segments = case
     orders = product(*(permutations(segment) for segment in segments))

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from processors.agent_run import ValueState
+from processors.attributes import AttributeValue
 from processors.json_value import JsonValue
 from processors.python_literal import parse_python_literal
 from processors.values import decode_arguments, decode_result, json_text
@@ -82,7 +83,9 @@ def test_a_result_that_was_cut_off_is_no_text() -> None:
 
 
 def test_bytes_and_numbers_that_json_lacks_become_text() -> None:
-    assert '{"b": "00ff", "n": "nan"}' == json_text({"b": b"\x00\xff", "n": float("nan")})
+    value: AttributeValue = {"b": b"\x00\xff", "n": float("nan")}
+
+    assert '{"b": "00ff", "n": "nan"}' == json_text(value)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,17 @@ from typing import Any
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue, KeyValueList
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from processors.agent_run import AgentIdentity, AgentRun, ToolCall
-from processors.dialect import SpanRole
-from processors.dialects.seed_tools import DIALECT
-from processors.span import Span
+from processors.agent_run import AgentRun
+from processors.envelope import NO_ENVELOPE
+from processors.finish_reason import FinishReason
+from processors.reconstruction import reconstruct
 
 PARITY = Path(__file__).parent.parent / "data" / "parity"
 
 Case = dict[str, Any]
+
+_TRACE_ID = bytes(15) + b"\x01"
+_AGENT_SPAN_ID = bytes(7) + b"\x01"
 
 
 @cache
@@ -33,36 +36,35 @@ def wanted(case: Case) -> Case:
 
 
 def run_of(case: Case) -> AgentRun:
-    """The agent run whose tool spans are the spans of `case`."""
-    calls = []
+    """The run of the agent named by the case's id, with the case's spans as its children."""
+    spans = [
+        trace_pb2.Span(
+            trace_id=_TRACE_ID,
+            span_id=_AGENT_SPAN_ID,
+            name=case["id"],
+            start_time_unix_nano=1,
+            end_time_unix_nano=10**12,
+            attributes=[
+                _attribute("openinference.span.kind", "AGENT"),
+                _attribute("agent.name", case["id"]),
+            ],
+        )
+    ]
     for number, span in enumerate(case["spans"], start=2):
-        attributes = [_attribute(key, value) for key, value in span["attributes"].items()]
-        view = Span(trace_pb2.Span(name=span["name"], attributes=attributes).SerializeToString())
-        if DIALECT.role(view) is not SpanRole.TOOL:
-            continue
-        reading = DIALECT.tool(view)
-        if not reading.is_synthetic:
-            calls.append(
-                ToolCall(
-                    name=reading.name,
-                    call_id=reading.call_id if "tool.id" in span["attributes"] else None,
-                    span_id=number.to_bytes(8),
-                    category=reading.category,
-                    arguments=reading.arguments.value,
-                    arguments_text=reading.arguments.text,
-                    arguments_state=reading.arguments.state,
-                    result=reading.result.value,
-                    result_text=reading.result.text,
-                    result_state=reading.result.state,
-                    lenient_values=reading.lenient_values,
-                )
+        spans.append(
+            trace_pb2.Span(
+                trace_id=_TRACE_ID,
+                span_id=number.to_bytes(8, "big"),
+                parent_span_id=_AGENT_SPAN_ID,
+                name=span["name"],
+                start_time_unix_nano=span["start_time_unix_nano"] + 1000,
+                end_time_unix_nano=span["end_time_unix_nano"] + 1000,
+                attributes=[_attribute(key, value) for key, value in span["attributes"].items()],
             )
-    return AgentRun(
-        trace_id=bytes(15) + b"\x01",
-        span_id=None,
-        agent=AgentIdentity(name=case["id"]),
-        tool_calls=calls,
-    )
+        )
+    raw = [(span.span_id, span.SerializeToString(), NO_ENVELOPE) for span in spans]
+    (run,) = reconstruct(raw, trace_id=_TRACE_ID, reason=FinishReason.ROOT)
+    return run
 
 
 def _attribute(key: str, value: object) -> KeyValue:

@@ -412,6 +412,30 @@ async def test_shedding_reaches_requests_that_back_off_but_not_those_on_the_wire
     await rig.close()
 
 
+async def test_the_unsent_half_of_a_refused_request_can_be_shed_too() -> None:
+    rig = Rig(delivery="best_effort", sending_queue={"num_consumers": 1})
+    answers = iter([ContentRefusedError("bad span"), RetryableExportError("down")])
+
+    def fail_twice(request: bytes, count: int) -> ExportResponse:
+        for error in answers:
+            raise error
+        return ACCEPTED
+
+    rig.exporter.behave = fail_twice
+    await rig.queue.start()
+    rig.enqueue(1, 2)
+    rig.enqueue(2, 2)
+    await rig.advance(0.2)
+
+    rig.queue.shed(1_000_000)
+    await rig.advance(5)
+
+    assert 2 == rig.exporter.attempts
+    assert (0, 4) == (rig.forwarded, rig.dropped("queue_full"))
+    assert 0 == rig.queue.held_spans == rig.limiter.used
+    await rig.close()
+
+
 async def test_a_required_queue_sheds_nothing() -> None:
     rig = Rig()
     rig.enqueue(1, 4)

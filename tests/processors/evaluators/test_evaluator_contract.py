@@ -16,7 +16,7 @@ from processors.evaluator_discovery import evaluator_types
 from tests.strategies import agent_runs, evaluators, models
 
 _TYPES = list(evaluator_types().values())
-_EXAMPLES = settings(max_examples=60, deadline=None)
+_EXAMPLES = settings(max_examples=40, deadline=None)
 
 
 def _needs_criteria(kind: type[Evaluator]) -> bool:

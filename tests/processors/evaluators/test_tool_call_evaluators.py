@@ -9,6 +9,7 @@ from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator import Evaluator
 from processors.evaluator_discovery import evaluator_types
 from processors.json_value import JsonValue
+from processors.tool_call_config import ToolCallConfig
 from processors.values import json_text
 from tests.strategies import run_with
 
@@ -218,3 +219,100 @@ def test_details_tell_operator_expectation_and_what_was_there() -> None:
         "explained_tool_calls_count": {"search": "Actual: 1, Expected: 2, Score: 0.0"},
     } == answer.details
     assert ("search: Actual: 1, Expected: 2, Score: 0.0",) == answer.lines
+
+
+def _attainable(evaluator: Evaluator, *calls: ToolCall) -> tuple[float, float]:
+    return evaluator.attainable(run_with(list(calls), complete=False))
+
+
+@pytest.mark.parametrize(
+    ("operator", "before", "at", "beyond"),
+    [
+        ("=", (0.0, 1.0), (0.0, 1.0), (0.0, 0.0)),
+        ("==", (0.0, 1.0), (0.0, 1.0), (0.0, 0.0)),
+        ("!=", (0.0, 1.0), (0.0, 1.0), (1.0, 1.0)),
+        (">", (0.0, 1.0), (0.0, 1.0), (1.0, 1.0)),
+        (">=", (0.0, 1.0), (1.0, 1.0), (1.0, 1.0)),
+        ("<", (0.0, 1.0), (0.0, 0.0), (0.0, 0.0)),
+        ("<=", (0.0, 1.0), (0.0, 1.0), (0.0, 0.0)),
+    ],
+)
+def test_a_count_is_settled_once_more_calls_cannot_change_it(
+    operator: str, before: tuple[float, float], at: tuple[float, float], beyond: tuple[float, float]
+) -> None:
+    call = _call("a")
+    for strict in (False, True):
+        evaluator = _evaluator("tool-call-count", {"toolCallsCount": {"a": [operator, 2]}}, strict=strict)
+
+        assert before == _attainable(evaluator, call)
+        assert at == _attainable(evaluator, call, call)
+        assert beyond == _attainable(evaluator, call, call, call)
+
+
+def test_the_bounds_of_counts_add_up_over_criteria() -> None:
+    criteria = {"toolCallsCount": {"a": ["=", 0], "b": [">=", 1], "c": ["=", 1], "d": ["=", 0]}}
+    calls = _call("a"), _call("b")
+
+    assert (0.25, 0.75) == _attainable(_evaluator("tool-call-count", criteria), *calls)
+    assert (0.0, 0.0) == _attainable(_evaluator("tool-call-count", criteria, strict=True), *calls)
+
+
+def test_an_order_keeps_what_it_has_and_can_be_completed() -> None:
+    evaluator = _evaluator("tool-call-order", {"toolCallsOrder": ["a", "b", "c", "d"]})
+
+    assert (0.5, 1.0) == _attainable(evaluator, _call("a"), _call("d"), _call("c"))
+
+
+def test_of_a_parallel_group_only_one_call_is_counted_on() -> None:
+    evaluator = _evaluator("tool-call-order", {"toolCallsOrder": ["a", "b"]})
+    calls = _call("a", parallel_group=1), _call("b", parallel_group=1)
+
+    assert (0.5, 1.0) == _attainable(evaluator, *calls)
+
+
+@pytest.mark.parametrize(
+    ("names", "attainable"),
+    [
+        (["a", "b", "a"], (0.0, 1.0)),
+        (["b", "a"], (0.0, 1.0)),
+        (["b", "b"], (0.0, 0.0)),
+        (["x"], (0.0, 0.0)),
+        (["a", "b", "a", "a"], (0.0, 0.0)),
+    ],
+)
+def test_a_strict_order_is_lost_once_a_call_has_no_place_in_it(
+    names: list[str], attainable: tuple[float, float]
+) -> None:
+    evaluator = _evaluator("tool-call-order", {"toolCallsOrder": ["a", "b", "a"]}, strict=True)
+
+    assert attainable == _attainable(evaluator, *map(_call, names))
+
+
+def test_fitted_arguments_stay_fitted_and_others_can_still_be() -> None:
+    criteria = {"tool_calls": [{"name": "a", "args": {"x": 1}}, {"name": "a", "args": {"x": 2}}]}
+    one, both = [_call("a", {"x": 1})], [_call("a", {"x": 2}), _call("a", {"x": 1})]
+
+    assert (0.5, 1.0) == _attainable(_evaluator("tool-call-args", criteria), *one)
+    assert (0.0, 1.0) == _attainable(_evaluator("tool-call-args", criteria, strict=True), *one)
+    assert (1.0, 1.0) == _attainable(_evaluator("tool-call-args", criteria, strict=True), *both)
+
+
+def test_a_fitted_output_stays_fitted_unless_strict() -> None:
+    said = _call("say", result="hi")
+
+    assert (1.0, 1.0) == _attainable(_evaluator("tool-call-output", _SAID), said)
+    assert (0.0, 1.0) == _attainable(_evaluator("tool-call-output", _SAID, strict=True), said)
+
+
+@pytest.mark.parametrize("id", ["tool-call-count", "tool-call-order", "tool-call-args", "tool-call-output"])
+def test_an_empty_expectation_is_missed_for_good_by_any_call(id: str) -> None:
+    (key,) = (evaluator_types()[id].Criteria or ToolCallConfig).model_fields
+    evaluator = _evaluator(id, {key: {} if id == "tool-call-count" else []})
+
+    assert (0.0, 0.0) == _attainable(evaluator, _call("a"))
+    assert (0.0, 1.0) == _attainable(evaluator)
+
+
+@pytest.mark.parametrize(("times", "highest"), [(0, 1.0), (3, 0.5), (6, 0.0)])
+def test_a_repetition_cannot_be_undone(times: int, highest: float) -> None:
+    assert (0.0, highest) == _attainable(_evaluator("tool-repetition"), *[_call("a")] * times)
