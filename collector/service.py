@@ -48,8 +48,9 @@ FINISH_INTERVAL_SECONDS = 0.1
 """How often finished traces are looked for."""
 RELOAD_INTERVAL_SECONDS = 2.0
 """How often criteria files are looked at for changes."""
-_TRACES_AT_A_TIME = 32
-"""Finished traces that are graded before requests get their turn again."""
+_TRACES_AT_A_TIME = 8
+_SHORTEST_TURN_SECONDS, _LONGEST_TURN_SECONDS = 0.01, 0.25
+"""How long finished traces are graded before requests get their turn again."""
 
 _logger = logging.getLogger(__name__)
 
@@ -216,12 +217,25 @@ class Service:
             await asyncio.sleep(0)
 
     async def _finish_traces(self) -> None:
-        """Take finished traces out of the buffer, a few at a time, and send them on their way."""
+        """Take finished traces out of the buffer and send them on their way.
+
+        Grading and receiving share the loop. A turn of grading is short; while more is due than a turn can
+        do, turns get longer, so that senders are slowed down before the buffer fills up.
+        """
+        turn = _SHORTEST_TURN_SECONDS
         while True:
-            finished = self._buffer.poll(_TRACES_AT_A_TIME)
-            for trace in finished:
-                self._grade_and_forward(trace)
-            await self._clock.sleep(0 if len(finished) >= _TRACES_AT_A_TIME else FINISH_INTERVAL_SECONDS)
+            turn_ends = self._clock.monotonic() + turn
+            while finished := self._buffer.poll(_TRACES_AT_A_TIME):
+                for trace in finished:
+                    self._grade_and_forward(trace)
+                if self._clock.monotonic() >= turn_ends:
+                    break
+            if finished:
+                turn = min(2 * turn, _LONGEST_TURN_SECONDS)
+                await self._clock.sleep(0)
+            else:
+                turn = _SHORTEST_TURN_SECONDS
+                await self._clock.sleep(FINISH_INTERVAL_SECONDS)
 
     def _grade_and_forward(self, trace: FinishedTrace) -> None:
         started = self._clock.unix_nano()
