@@ -6,12 +6,13 @@ calls and agent runs; how each is read from telemetry is the matter of `processo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal
 
 from processors.finish_reason import FinishReason
 from processors.json_value import JsonValue
+from processors.value_type import value_type
 
 
 class ValueState(StrEnum):
@@ -46,7 +47,7 @@ EVALUATED_CATEGORIES: frozenset[CallCategory] = frozenset(
 """Categories that evaluators see without being asked for them by name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_type
 class ToolError:
     """Why a tool call failed; `type` is a class or code, `message` a text for people, both maybe empty."""
 
@@ -54,7 +55,7 @@ class ToolError:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_type
 class ToolCall:
     """One execution of one tool.
 
@@ -87,7 +88,7 @@ class ToolCall:
     """False where only a model's request for the call was seen and nothing shows that it ran."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_type
 class Message:
     """One message of the conversation; `turn` counts from 0."""
 
@@ -96,7 +97,7 @@ class Message:
     turn: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_type
 class AgentIdentity:
     """Who ran. `name` is what criteria are keyed by."""
 
@@ -105,7 +106,7 @@ class AgentIdentity:
     version: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_type
 class AgentRun:
     """One invocation of one agent, with its tool calls in the order of execution.
 

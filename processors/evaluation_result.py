@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from processors.json_value import JsonValue
+from processors.value_type import value_type
 
 
 class Outcome(StrEnum):
@@ -55,7 +56,7 @@ class NotEvaluated:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_type
 class EvaluationResult:
     """One evaluation of one agent run.
 

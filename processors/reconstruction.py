@@ -54,7 +54,8 @@ def reconstruct(
     readings = [None if view is None else reader.read(view) for view in tree.views]
     if not any(readings):
         return []
-    scopes = find_scopes(tree, readings)
+    may_lack_spans = interrupted or reason in CUT_SHORT
+    scopes = find_scopes(tree, readings, lost_means_filtered=not may_lack_spans)
     told = {id(scope): _Run(scope, scopes, tree, readings) for scope in scopes.runs}
     sessions = _sessions(scopes.runs, told)
     runs: list[AgentRun] = []
@@ -67,8 +68,7 @@ def reconstruct(
         is_complete = (
             scope.is_whole
             and scope.kind is not CarrierKind.NOTHING
-            and reason not in CUT_SHORT
-            and not interrupted
+            and not may_lack_spans
             and not (missing_parents == "not_evaluated" and scope.has_lost_parents)
             and not (run.calls.from_messages and run.lost_attributes())
         )

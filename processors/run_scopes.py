@@ -65,13 +65,22 @@ class Scopes:
     agent_calls: frozenset[int]
 
 
-def find_scopes(tree: SpanTree, readings: Sequence[SpanReading | None]) -> Scopes:
+def find_scopes(
+    tree: SpanTree, readings: Sequence[SpanReading | None], *, lost_means_filtered: bool = True
+) -> Scopes:
     """Find the runs of a trace, in order of start.
 
     Runs without any call are listed for agents and workflows; a local root or nothing at all stands for
     a run only where there are calls or model turns.
+
+    Args:
+        tree: The spans.
+        readings: What dialects read in each.
+        lost_means_filtered: Whether a parent that is not here was left out on its way, so that its child
+            belongs to the run around it in time. Otherwise the parent may be a run of its own that has
+            yet to come, and nothing is said of whose the child is.
     """
-    return _Finder(tree, readings).find()
+    return _Finder(tree, readings).find(lost_means_filtered)
 
 
 class _Finder:
@@ -90,24 +99,26 @@ class _Finder:
         self._turns: list[int] = []
         self._workflows_with_agents: set[int] = set()
         self._enclosing: dict[int, RunScope | None] = {}
+        self._lost_parents: dict[bytes, int] = {}
         self._first_container: dict[tuple[CarrierKind, int], RunScope] = {}
 
-    def find(self) -> Scopes:
+    def find(self, lost_means_filtered: bool) -> Scopes:
         self._descend()
         kept = self._without_transparent()
-        self._find_enclosing(kept)
+        if lost_means_filtered:
+            self._find_enclosing(kept)
         for scope in kept:
             if scope.parent is None:
                 scope.parent = self._enclosing.get(self._top[scope.carrier])
         containers: dict[tuple[CarrierKind, int, str], RunScope] = {}
         for position in self._calls:
-            home = self._scope[position] or self._container(position, kept, containers)
+            home = self._scope[position] or self._container(position, containers)
             if home is not None:
                 home.tools.append(position)
                 if self._tree.misses_parent[self._top[position]]:
                     home.has_lost_parents = True
         for position in self._turns:
-            home = self._scope[position] or self._container(position, kept, containers)
+            home = self._scope[position] or self._container(position, containers)
             if home is not None:
                 home.models.append(position)
         for position, reading in enumerate(self._readings):
@@ -220,18 +231,13 @@ class _Finder:
             self._enclosing[position] = found
 
     def _container(
-        self,
-        position: int,
-        agents: Sequence[RunScope],
-        containers: dict[tuple[CarrierKind, int, str], RunScope],
+        self, position: int, containers: dict[tuple[CarrierKind, int, str], RunScope]
     ) -> RunScope | None:
         """The run of a call or a turn that has no agent above it."""
         tree = self._tree
         top = self._top[position]
         if tree.misses_parent[top]:
             enclosing = self._enclosing.get(top)
-            if enclosing is None and len(agents) == 1:
-                enclosing = agents[0]
             if enclosing is not None:
                 enclosing.has_lost_parents = True
                 return enclosing
@@ -243,7 +249,12 @@ class _Finder:
         elif top_reading is not None and top_reading.role in (SpanRole.TOOL, SpanRole.MODEL):
             if is_call and tree.view(top).kind == KIND_SERVER:
                 return None  # a tool server's own view of a call whose caller is not here
-            kind, carrier = CarrierKind.NOTHING, -1
+            # What names one lost parent surely is of one run; more than that nobody can tell.
+            parent = tree.parent_ids[top] if tree.misses_parent[top] else b""
+            kind, carrier = (
+                CarrierKind.NOTHING,
+                self._lost_parents.setdefault(parent, -1 - len(self._lost_parents)),
+            )
         name = ""
         if is_call and reading is not None and not is_placeholder_agent(reading.tool.agent_name):
             name = reading.tool.agent_name

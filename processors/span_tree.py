@@ -21,7 +21,17 @@ class SpanTree:
     with every parent before its children. A span view exists only where it was asked for.
     """
 
-    __slots__ = ("_raws", "ends", "misses_parent", "parents", "span_ids", "starts", "top_down", "views")
+    __slots__ = (
+        "_raws",
+        "ends",
+        "misses_parent",
+        "parent_ids",
+        "parents",
+        "span_ids",
+        "starts",
+        "top_down",
+        "views",
+    )
 
     def __init__(self, spans: Sequence[RawSpan], is_wanted: Callable[[bytes], bool]) -> None:
         """Of several spans with one id, the one with the later end, then the larger bytes, counts.
@@ -45,6 +55,7 @@ class SpanTree:
         position_of = {row[2]: position for position, row in enumerate(ordered)}
 
         self.span_ids = [row[2] for row in ordered]
+        self.parent_ids = [row[3] for row in ordered]
         self.starts = [row[0] for row in ordered]
         self.ends = [-row[1] for row in ordered]
         self.views = [row[6] for row in ordered]

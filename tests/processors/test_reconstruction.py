@@ -261,6 +261,17 @@ def test_a_call_whose_parent_was_lost_belongs_to_the_run_around_it_in_time() -> 
     assert [True, False] == [run.complete for run in refused]
 
 
+def test_calls_whose_parents_were_lost_by_us_are_given_to_no_run_around_them() -> None:
+    spans = [agent(1, None, "a", (0, 100)), tool(2, 98, "x"), tool(3, 98, "y"), tool(4, 99, "z")]
+
+    cut = runs_of(spans, FinishReason.SHUTDOWN)
+
+    assert [("a", []), ("demo", ["x", "y"]), ("demo", ["z"])] == [
+        (run.agent.name, [call.name for call in run.tool_calls]) for run in cut
+    ]
+    assert not any(run.complete for run in cut)
+
+
 def test_calls_are_ordered_by_turn_and_by_place_in_the_answer() -> None:
     asked = requests(("c1", "x", {}), ("c2", "y", {}))
     spans = [

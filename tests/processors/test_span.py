@@ -109,8 +109,9 @@ def test_recorded_spans_read_as_the_protobuf_runtime_reads_them() -> None:
 
 
 def test_fields_in_any_order_and_repeated_take_the_last_value() -> None:
-    first = trace_pb2.Span(name="first", flags=1, kind=2).SerializeToString()
-    second = trace_pb2.Span(name="second", trace_id=b"t" * 16, kind=3).SerializeToString()
+    server, client = trace_pb2.Span.SPAN_KIND_SERVER, trace_pb2.Span.SPAN_KIND_CLIENT
+    first = trace_pb2.Span(name="first", flags=1, kind=server).SerializeToString()
+    second = trace_pb2.Span(name="second", trace_id=b"t" * 16, kind=client).SerializeToString()
 
     view = Span(first + second)
 
