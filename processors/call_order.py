@@ -28,15 +28,19 @@ class CallPlace:
     known_place: int | None = None
 
 
-def order_calls(places: Sequence[CallPlace], turn_ends: Sequence[int]) -> list[int]:
+def order_calls(places: Sequence[CallPlace], turns: Sequence[tuple[int, int]]) -> list[int]:
     """The order of the calls as positions in `places`, whose `turn` and `group` are set on the way.
 
     Args:
         places: The calls.
-        turn_ends: When the run's model turns ended, in ascending order.
+        turns: When the run's model turns began and ended, in ascending order of their ends.
     """
+    turn_ends = [end for _, end in turns]
     for place in places:
-        place.turn = bisect_right(turn_ends, place.start + _TURN_TOLERANCE_NANOS) - 1
+        turn = bisect_right(turn_ends, place.start + _TURN_TOLERANCE_NANOS) - 1
+        while turn >= 0 and turns[turn][0] > place.start:  # a model that began later did not ask for it
+            turn -= 1
+        place.turn = turn
     by_turn: dict[int, list[int]] = {}
     for position in sorted(range(len(places)), key=lambda position: _by_start(places[position])):
         by_turn.setdefault(places[position].turn, []).append(position)

@@ -66,7 +66,8 @@ class RunCalls:
             )
             for position, call in enumerate(calls)
         ]
-        order = order_calls(places, [self._tree.ends[position] for position in self._turns])
+        starts, ends = self._tree.starts, self._tree.ends
+        order = order_calls(places, [(starts[position], ends[position]) for position in self._turns])
         return [
             calls[position]
             if places[position].group is None

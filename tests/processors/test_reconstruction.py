@@ -575,3 +575,19 @@ def test_a_message_only_run_with_dropped_attributes_is_not_complete() -> None:
     spans = [agent(1, None, "a"), span(2, 1, "chat m", answer, dropped=3)]
 
     assert [False] == [run.complete for run in runs_of(spans)]
+
+
+def test_a_call_belongs_to_the_model_turn_before_it_however_soon_the_next_one_ends() -> None:
+    spans = [
+        agent(1, None, "a", at=(0, 1000)),
+        model(2, 1, at=(10, 20)),
+        tool(3, 1, "get", at=(21, 22)),
+        model(4, 1, at=(22, 22)),
+        tool(5, 1, "get", at=(23, 24)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert [(span_id(3), None), (span_id(5), None)] == [
+        (call.span_id, call.parallel_group) for call in run.tool_calls
+    ]
