@@ -71,6 +71,7 @@ class EvaluationStage:
             trace.spans,
             trace_id=trace.trace_id,
             reason=trace.reason,
+            was_quiet=trace.was_quiet,
             interrupted=trace.interrupted,
             missing_parents=self._missing_parents,
             tenant=trace.tenant,

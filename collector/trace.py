@@ -30,7 +30,8 @@ class SpanBatch:
 class FinishedTrace:
     """A trace taken out of the buffer, its spans in order of arrival.
 
-    `interrupted`: spans of it may have been lost while the service refused or could not receive; its
+    `was_quiet`: when it was taken out no span had come for its grace, so that what had ended in it was whole
+    even if the trace was cut short. `interrupted`: spans of it may have been lost while the service refused or could not receive; its
     runs then count as incomplete whatever the reason. `backfill`: it came much later than it happened.
     `held_seconds` is the time since its first span came.
     """
@@ -38,6 +39,7 @@ class FinishedTrace:
     trace_id: bytes
     spans: Sequence[RawSpan]
     reason: FinishReason
+    was_quiet: bool = False
     interrupted: bool = False
     backfill: bool = False
     held_seconds: float = 0.0

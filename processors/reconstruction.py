@@ -35,6 +35,7 @@ def reconstruct(
     *,
     trace_id: bytes,
     reason: FinishReason,
+    was_quiet: bool = False,
     interrupted: bool = False,
     missing_parents: Literal["grade", "not_evaluated"] = "grade",
     tenant: str = "",
@@ -44,7 +45,8 @@ def reconstruct(
     Args:
         spans: All spans of the trace, in any order; repeated ones count once.
         trace_id: Goes into the runs.
-        reason: Why the trace was taken as finished; runs of a trace that was cut short are not complete.
+        reason: Why the trace was taken as finished; runs of a trace that was cut short are not complete,
+        was_quiet: unless no span had come for its grace by then.
         interrupted: Spans may have been lost on our side: no run is complete.
         missing_parents: Whether runs with spans whose parent never came may be complete.
         tenant: Goes into the runs.
@@ -54,7 +56,7 @@ def reconstruct(
     readings = [None if view is None else reader.read(view) for view in tree.views]
     if not any(readings):
         return []
-    may_lack_spans = interrupted or reason in CUT_SHORT
+    may_lack_spans = interrupted or (reason in CUT_SHORT and not was_quiet)
     scopes = find_scopes(tree, readings, lost_means_filtered=not may_lack_spans)
     told = {id(scope): _Run(scope, scopes, tree, readings) for scope in scopes.runs}
     sessions = _sessions(scopes.runs, told)

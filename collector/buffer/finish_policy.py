@@ -134,15 +134,22 @@ class FinishPolicy:
         """When `trace` is finished if no further span comes, and for what reason."""
         waits = self._waits(trace.services)
         reason = self.settled_reason(trace)
-        if reason is FinishReason.IDLE:
-            quiet = waits.idle_timeout
-        else:
-            quiet = waits.multi_service_grace if trace.is_distributed else waits.root_grace
-            if reason is FinishReason.ROOT_INCOMPLETE or not trace.has_root or trace.is_missing_refused_spans:
-                quiet = max(quiet, waits.incomplete_grace)
+        quiet = waits.idle_timeout if reason is FinishReason.IDLE else self.grace(trace)
         due = trace.last_arrival + quiet
         oldest = trace.first_arrival + waits.max_trace_age
         return (due, reason) if due <= oldest else (oldest, FinishReason.MAX_AGE)
+
+    def grace(self, trace: TraceView) -> float:
+        """How long the trace must have been quiet before the runs that have ended in it count as whole."""
+        waits = self._waits(trace.services)
+        grace = waits.multi_service_grace if trace.is_distributed else waits.root_grace
+        if (
+            not trace.has_root
+            or trace.is_missing_refused_spans
+            or self.settled_reason(trace) is not FinishReason.ROOT
+        ):
+            grace = max(grace, waits.incomplete_grace)
+        return grace
 
     def settled_reason(self, trace: TraceView) -> FinishReason:
         """The reason that unlimited quiet would give.

@@ -318,6 +318,8 @@ class TraceBuffer:
             spans=list(trace.spans.values()),
             reason=reason,
             interrupted=interrupted,
+            was_quiet=reason is not FinishReason.OVER_LIMIT
+            and self.finish_clock.now() - trace.last_arrival >= self._policy.grace(trace),
             backfill=0 < trace.latest_end < trace.last_unix_nano - self._max_lateness_nano,
             held_seconds=held_seconds,
             tenant=trace.tenant,

@@ -591,3 +591,15 @@ def test_a_call_belongs_to_the_model_turn_before_it_however_soon_the_next_one_en
     assert [(span_id(3), None), (span_id(5), None)] == [
         (call.span_id, call.parallel_group) for call in run.tool_calls
     ]
+
+
+@pytest.mark.parametrize("reason", sorted(CUT_SHORT - {FinishReason.OVER_LIMIT}))
+def test_a_run_that_had_ended_is_complete_though_the_trace_around_it_was_cut_short(
+    reason: FinishReason,
+) -> None:
+    spans = [agent(2, 1, "a", at=(0, 50)), tool(3, 2, "get", at=(10, 20))]  # span 1 still runs
+
+    (quiet,) = reconstruct(spans, trace_id=TRACE_ID, reason=reason, was_quiet=True)
+    (busy,) = reconstruct(spans, trace_id=TRACE_ID, reason=reason)
+
+    assert (True, False) == (quiet.complete, busy.complete)

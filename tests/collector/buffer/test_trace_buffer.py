@@ -656,3 +656,15 @@ def test_span_ids_reach_the_memory_of_finished_traces() -> None:
     buffer.pass_time(2)
 
     assert finished.add_late_span(trace_id(1), span_id(1)) is False
+
+
+def test_a_trace_cut_short_after_its_grace_was_quiet_and_one_cut_within_it_was_not() -> None:
+    buffer = BufferUnderTest()
+    buffer.admit(batch(raw_span(2, parent=1, trace=1), trace=1))  # its parent still runs
+    buffer.pass_time(10)
+    buffer.admit(batch(raw_span(2, parent=1, trace=2), trace=2))
+    buffer.pass_time(1)
+
+    finished = buffer.buffer.finish_all(FinishReason.SHUTDOWN)
+
+    assert [True, False] == [trace.was_quiet for trace in finished]
