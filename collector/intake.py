@@ -78,11 +78,12 @@ class TraceIntake:
         if not request.rejected:
             return ExportOutcome(accepted=request.accepted, rejected=0)
         self._metrics.spans_refused.add(request.rejected, "invalid_id")
+        total = request.accepted + request.rejected
         return ExportOutcome(
             accepted=request.accepted,
             rejected=request.rejected,
             message=(
-                f"{request.rejected} of {request.accepted + request.rejected} spans rejected: a trace id must "
-                "be 16 bytes and a span id 8 bytes, neither all zero; a parent span id must be empty or 8 bytes."
+                f"{request.rejected} of {total} spans rejected: a trace id must be 16 bytes and a span id "
+                "8 bytes, neither all zero; a parent span id must be empty or 8 bytes."
             ),
         )

@@ -30,10 +30,10 @@ class SpanBatch:
 class FinishedTrace:
     """A trace taken out of the buffer, its spans in order of arrival.
 
-    `was_quiet`: when it was taken out no span had come for its grace, so that what had ended in it was whole
-    even if the trace was cut short. `interrupted`: spans of it may have been lost while the service refused or could not receive; its
-    runs then count as incomplete whatever the reason. `backfill`: it came much later than it happened.
-    `held_seconds` is the time since its first span came.
+    `was_quiet`: no span had come for its grace when it was taken out, so that what had ended in it was whole
+    even if the trace was cut short. `interrupted`: spans of it may have been lost while the service refused
+    or could not receive; its runs then count as incomplete whatever the reason. `backfill`: it came much
+    later than it happened. `held_seconds` is the time since its first span came.
     """
 
     trace_id: bytes

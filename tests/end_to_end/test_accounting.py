@@ -1,0 +1,168 @@
+"""Received = forwarded + dropped(reason) + held, whatever happens, on the running service.
+
+The service is the real one, with real gRPC in and out, on a clock that moves only when the machine below says
+so. What is checked is what a scrape shows.
+"""
+
+import asyncio
+import io
+from collections.abc import Coroutine
+from typing import TypeVar
+
+import aiohttp
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from prometheus_client.parser import text_string_to_metric_families
+
+from collector.clock import ManualClock
+from collector.configuration import parse_configuration
+from collector.otlp.codec import join_spans
+from collector.service import Service
+from processors.span import RawSpan
+from tests.support.backends import ACCEPT, Answer, GrpcBackend, span_ids
+from tests.support.held_spans import START_UNIX_NANO, raw_span
+from tests.support.otlp_senders import GrpcSender
+
+pytestmark = pytest.mark.end_to_end
+
+T = TypeVar("T")
+
+_CONFIGURATION = """
+receivers: {{otlp: {{protocols: {{grpc: {{endpoint: "127.0.0.1:0"}}}}}}}}
+processors:
+  memory_limiter: {{limit_mib: 1}}
+  group_by_trace: {{max_spans_per_trace: 6, idle_timeout: 5s, max_trace_age: 30s}}
+exporters:
+  otlp: {{endpoint: "{endpoint}", tls: {{insecure: true}}, delivery: {delivery}}}
+service: {{telemetry: {{endpoint: "127.0.0.1:0"}}, shutdown_timeout: 5s}}
+"""
+
+
+class RunningService(RuleBasedStateMachine):
+    """A sender that repeats, contradicts and delays itself, a backend that comes and goes, and time."""
+
+    @initialize(delivery=st.sampled_from(["required", "best_effort"]))
+    def start(self, delivery: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.clock = ManualClock(unix_nano=START_UNIX_NANO)
+        self.backend = GrpcBackend(lambda _: self.answer)
+        self.answer = ACCEPT
+        self.accepted_ids: set[bytes] = set()
+        self.sent = 0
+        self.refused = 0
+        self.run_until(self.backend.start())
+        text = _CONFIGURATION.format(endpoint=self.backend.endpoint, delivery=delivery)
+        self.service = Service(
+            parse_configuration(text, "test", {}),
+            environment={},
+            console=io.StringIO(),
+            clock=self.clock,
+        )
+        ready: asyncio.Future[str] = self.loop.create_future()
+        self.serving = self.loop.create_task(self.service.run(ready.set_result))
+        self.endpoints = dict(pair.split("=") for pair in self.run_until(ready).split())
+        self.sender = self.run_until(self.make_sender())
+        self.is_running = True
+        self.scrape()
+
+    def run_until(self, step: Coroutine[object, object, T] | asyncio.Future[T]) -> T:
+        return self.loop.run_until_complete(step)
+
+    async def make_sender(self) -> GrpcSender:
+        return GrpcSender(self.endpoints["grpc"])
+
+    @rule(
+        trace=st.integers(1, 4),
+        numbers=st.lists(st.integers(1, 9), min_size=1, max_size=5),
+        root=st.booleans(),
+        ends=st.integers(0, 1),
+        padding=st.sampled_from([0, 0, 0, 200_000]),
+    )
+    def send(self, trace: int, numbers: list[int], root: bool, ends: int, padding: int) -> None:
+        spans: list[RawSpan] = [
+            raw_span(
+                trace * 100 + number,
+                None if root and number == 1 else trace * 100 + 1,
+                trace=trace,
+                end=START_UNIX_NANO + ends,
+                name="x" * padding + "span",
+            )
+            for number in numbers
+        ]
+        answer = self.run_until(self.sender.send(join_spans(spans)))
+        assert answer.code in ("OK", "UNAVAILABLE", "RESOURCE_EXHAUSTED"), answer
+        self.sent += len(spans)
+        if answer.code == "OK":
+            self.accepted_ids.update(span[0] for span in spans)
+        else:
+            self.refused += len(spans)
+
+    @rule(steps=st.integers(1, 40))
+    def pass_time(self, steps: int) -> None:
+        for _ in range(steps):
+            self.clock.advance(0.5)
+            self.run_until(asyncio.sleep(0))
+            self.run_until(asyncio.sleep(0))
+
+    @rule(seconds=st.sampled_from([2, 8, 30]))
+    def stop_the_process(self, seconds: int) -> None:
+        self.clock.advance(seconds)
+        self.run_until(asyncio.sleep(0))
+
+    @rule(kind=st.sampled_from(["accept", "unavailable", "refuse_content", "partial"]))
+    def change_the_backend(self, kind: str) -> None:
+        self.answer = Answer("partial", rejected=1) if kind == "partial" else Answer(kind)  # type: ignore[arg-type]
+
+    @invariant()
+    def nothing_is_unaccounted_for(self) -> None:
+        if getattr(self, "is_running", False):
+            samples = self.scrape()
+            assert 0 == samples["tracegrade_accounting_error_spans", "otlp"]
+            assert self.sent - self.refused == samples["tracegrade_spans_received_total", ""]
+
+    def scrape(self) -> dict[tuple[str, str], float]:
+        async def get() -> str:
+            async with (
+                aiohttp.ClientSession() as session,
+                session.get(f"http://{self.endpoints['telemetry']}/metrics") as response,
+            ):
+                return await response.text()
+
+        return {
+            (sample.name, sample.labels.get("exporter", "")): sample.value
+            for family in text_string_to_metric_families(self.run_until(get()))
+            for sample in family.samples
+        }
+
+    def teardown(self) -> None:
+        if not hasattr(self, "serving"):
+            return
+        self.answer = ACCEPT
+        self.is_running = False
+        self.service.request_stop()
+
+        async def drain() -> None:
+            while not self.serving.done():
+                self.clock.advance(0.1)
+                await asyncio.sleep(0.001)
+
+        self.run_until(drain())
+        self.serving.result()
+        arrived = span_ids(self.backend.requests)
+        assert len(arrived) == len(set(arrived)), "a span was forwarded twice"
+        assert set(arrived) <= self.accepted_ids
+        self.run_until(self.sender.channel.close())
+        self.run_until(self.backend.stop())
+        self.loop.run_until_complete(self.loop.shutdown_default_executor())
+        self.loop.close()
+
+
+TestRunningService = RunningService.TestCase
+TestRunningService.settings = settings(
+    max_examples=12,
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
