@@ -5,25 +5,20 @@ so. What is checked is what a scrape shows.
 """
 
 import asyncio
-import io
 from collections.abc import Coroutine
 from typing import TypeVar
 
-import aiohttp
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from prometheus_client.parser import text_string_to_metric_families
 
-from collector.clock import ManualClock
-from collector.configuration import parse_configuration
 from collector.otlp.codec import join_spans
-from collector.service import Service
 from processors.span import RawSpan
 from tests.support.backends import ACCEPT, Answer, GrpcBackend, span_ids
 from tests.support.held_spans import START_UNIX_NANO, raw_span
 from tests.support.otlp_senders import GrpcSender
+from tests.support.service_in_loop import ServiceInLoop
 
 pytestmark = pytest.mark.end_to_end
 
@@ -46,7 +41,6 @@ class RunningService(RuleBasedStateMachine):
     @initialize(delivery=st.sampled_from(["required", "best_effort"]))
     def start(self, delivery: str) -> None:
         self.loop = asyncio.new_event_loop()
-        self.clock = ManualClock(unix_nano=START_UNIX_NANO)
         self.backend = GrpcBackend(lambda _: self.answer)
         self.answer = ACCEPT
         self.accepted_ids: set[bytes] = set()
@@ -54,24 +48,19 @@ class RunningService(RuleBasedStateMachine):
         self.refused = 0
         self.run_until(self.backend.start())
         text = _CONFIGURATION.format(endpoint=self.backend.endpoint, delivery=delivery)
-        self.service = Service(
-            parse_configuration(text, "test", {}),
-            environment={},
-            console=io.StringIO(),
-            clock=self.clock,
-        )
-        ready: asyncio.Future[str] = self.loop.create_future()
-        self.serving = self.loop.create_task(self.service.run(ready.set_result))
-        self.endpoints = dict(pair.split("=") for pair in self.run_until(ready).split())
+        self.service = self.run_until(self.start_service(text))
         self.sender = self.run_until(self.make_sender())
-        self.is_running = True
-        self.scrape()
+
+    async def start_service(self, configuration: str) -> ServiceInLoop:
+        service = ServiceInLoop(configuration, START_UNIX_NANO)
+        await service.start()
+        return service
 
     def run_until(self, step: Coroutine[object, object, T] | asyncio.Future[T]) -> T:
         return self.loop.run_until_complete(step)
 
     async def make_sender(self) -> GrpcSender:
-        return GrpcSender(self.endpoints["grpc"])
+        return GrpcSender(self.service.endpoints["grpc"])
 
     @rule(
         trace=st.integers(1, 4),
@@ -99,16 +88,13 @@ class RunningService(RuleBasedStateMachine):
         else:
             self.refused += len(spans)
 
-    @rule(steps=st.integers(1, 40))
-    def pass_time(self, steps: int) -> None:
-        for _ in range(steps):
-            self.clock.advance(0.5)
-            self.run_until(asyncio.sleep(0))
-            self.run_until(asyncio.sleep(0))
+    @rule(seconds=st.integers(1, 20))
+    def pass_time(self, seconds: int) -> None:
+        self.run_until(self.service.pass_time(seconds))
 
     @rule(seconds=st.sampled_from([2, 8, 30]))
     def stop_the_process(self, seconds: int) -> None:
-        self.clock.advance(seconds)
+        self.service.clock.advance(seconds)
         self.run_until(asyncio.sleep(0))
 
     @rule(kind=st.sampled_from(["accept", "unavailable", "refuse_content", "partial"]))
@@ -117,45 +103,22 @@ class RunningService(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_unaccounted_for(self) -> None:
-        if getattr(self, "is_running", False):
-            samples = self.scrape()
-            assert 0 == samples["tracegrade_accounting_error_spans", "otlp"]
-            assert self.sent - self.refused == samples["tracegrade_spans_received_total", ""]
-
-    def scrape(self) -> dict[tuple[str, str], float]:
-        async def get() -> str:
-            async with (
-                aiohttp.ClientSession() as session,
-                session.get(f"http://{self.endpoints['telemetry']}/metrics") as response,
-            ):
-                return await response.text()
-
-        return {
-            (sample.name, sample.labels.get("exporter", "")): sample.value
-            for family in text_string_to_metric_families(self.run_until(get()))
-            for sample in family.samples
-        }
+        if hasattr(self, "sender"):
+            samples = self.run_until(self.service.metrics())
+            assert 0 == samples['tracegrade_accounting_error_spans{exporter="otlp"}']
+            assert self.sent - self.refused == samples["tracegrade_spans_received_total"]
 
     def teardown(self) -> None:
-        if not hasattr(self, "serving"):
+        if not hasattr(self, "sender"):
             return
         self.answer = ACCEPT
-        self.is_running = False
-        self.service.request_stop()
-
-        async def drain() -> None:
-            while not self.serving.done():
-                self.clock.advance(0.1)
-                await asyncio.sleep(0.001)
-
-        self.run_until(drain())
-        self.serving.result()
+        self.run_until(self.service.stop())
         arrived = span_ids(self.backend.requests)
         assert len(arrived) == len(set(arrived)), "a span was forwarded twice"
         assert set(arrived) <= self.accepted_ids
         self.run_until(self.sender.channel.close())
         self.run_until(self.backend.stop())
-        self.loop.run_until_complete(self.loop.shutdown_default_executor())
+        self.run_until(self.loop.shutdown_default_executor())
         self.loop.close()
 
 

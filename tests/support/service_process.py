@@ -12,9 +12,9 @@ from typing import Self
 import aiohttp
 import orjson
 import yaml
-from prometheus_client.parser import text_string_to_metric_families
 
 from processors.json_value import JsonObject, JsonValue
+from tests.support.service_in_loop import read_samples
 
 PATIENCE_SECONDS = 60.0
 _READY = re.compile(r"^tracegrade ready: (.*)$")
@@ -128,13 +128,7 @@ class ServiceProcess:
             aiohttp.ClientSession() as session,
             session.get(f"http://{self.endpoints['telemetry']}/metrics") as response,
         ):
-            text = await response.text()
-        samples: dict[str, float] = {}
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                labels = ",".join(f'{key}="{value}"' for key, value in sorted(sample.labels.items()))
-                samples[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
-        return samples
+            return read_samples(await response.text())
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Return when `condition` holds; fails with the log if it does not in time."""
