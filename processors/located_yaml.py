@@ -260,14 +260,15 @@ class _Reader:
         while not isinstance(key_event := next(self._events), yaml.MappingEndEvent):
             key, is_merge = self._key(key_event)
             self._path.append(key)
-            if not is_merge and key in values:
+            is_duplicate = not is_merge and key in values
+            if is_duplicate:  # the first counts, so that its mistakes are told as well
                 self._problem(key_event, f"duplicate key, first on line {places[key].line}")
             node = self._node(next(self._events))
             size += node.size
             height = max(height, node.height)
             if is_merge:
                 merged += self._merged(key_event, node)
-            else:
+            elif not is_duplicate:
                 values[key] = node.value
                 places[key] = _at(key_event, node.place.children, node.place.reference)
             self._path.pop()
