@@ -2,15 +2,17 @@
 # Two stages: the first installs what the lock file pins, the second carries the result and nothing else.
 FROM python:3.11-slim-bookworm AS build
 WORKDIR /src
-RUN python -m venv /opt/tracegrade
-COPY requirements.lock pyproject.toml README.md LICENSE ./
-RUN /opt/tracegrade/bin/pip install --no-cache-dir --disable-pip-version-check \
-      --require-hashes -r requirements.lock
+COPY requirements.lock requirements-dev.lock ./
+RUN python -m venv /opt/tracegrade \
+ && /opt/tracegrade/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.lock
+RUN python -m venv /opt/build \
+ && /opt/build/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements-dev.lock
+COPY pyproject.toml README.md LICENSE ./
 COPY collector collector
 COPY processors processors
 COPY config config
-RUN /opt/tracegrade/bin/pip install --no-cache-dir --disable-pip-version-check \
-      --no-deps --no-build-isolation .
+RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
+ && /opt/tracegrade/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps /wheels/*.whl
 
 FROM python:3.11-slim-bookworm
 LABEL org.opencontainers.image.title="tracegrade" \
