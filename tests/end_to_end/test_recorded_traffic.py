@@ -20,7 +20,18 @@ pytestmark = pytest.mark.end_to_end
 
 FRAMEWORKS = ("pydantic_ai", "openinference_langchain", "openinference_openai_agents", "uipath_style")
 
-RECORDED_LONG_AGO: JsonObject = {"processors": {"group_by_trace": {"max_lateness": "1000000h"}}}
+# Shuffled over all traces, the spans of one trace come as far apart as sending everything takes.
+SETTINGS: JsonObject = {
+    "processors": {
+        "group_by_trace": {
+            "max_lateness": "1000000h",
+            "root_grace": "5s",
+            "multi_service_grace": "5s",
+            "incomplete_grace": "5s",
+            "idle_timeout": "5s",
+        }
+    }
+}
 
 CRITERIA = """
 agents:
@@ -130,7 +141,7 @@ async def _send_and_stop(
     folder: Path, transport: str, arrangement: str
 ) -> tuple[ServiceProcess, dict[str, float]]:
     folder.mkdir()
-    async with ServiceProcess(folder, RECORDED_LONG_AGO, CRITERIA) as service:
+    async with ServiceProcess(folder, SETTINGS, CRITERIA) as service:
         async with _sender(transport, service) as sender:
             for body in _arrangement(arrangement):
                 answer = await sender.send(body, compress=arrangement == "shuffled")
