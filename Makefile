@@ -54,3 +54,5 @@ reference: install
 	$(BIN)/tracegrade schema config > config/tracegrade.schema.json
 	$(BIN)/tracegrade schema criteria > config/criteria.schema.json
 	$(BIN)/python -m collector.telemetry.reference > docs/metrics.md
+	$(BIN)/python -m collector.frameworks_reference > docs/frameworks.md
+	$(BIN)/python -m collector.evaluators_reference > docs/evaluators.md

@@ -15,13 +15,20 @@ from pathlib import Path
 
 from rich.console import Console
 
+from collector.clock import SystemClock
+from collector.compare import ChangeKind, compare
 from collector.configuration import ServiceConfig, load_configuration, print_configuration, schema_documents
-from collector.criteria_files import load_criteria
+from collector.criteria_files import CriteriaStore, load_criteria
+from collector.criteria_tests import run_criteria_tests
 from collector.demo import DemoError, run_demo
 from collector.errors import BackgroundTaskDied, StartupError
+from collector.import_criteria import SourceKind, import_criteria
 from collector.replay import Format, replay
 from collector.service import Service
 from collector.telemetry.logs import configure_logging
+from collector.workers.custom_evaluators import CustomEvaluators, load_custom_evaluators
+from collector.workers.offline import OfflineWorkers
+from processors.criteria_writer import EVERY_AGENT
 from processors.problem import ProblemsFound
 
 EXIT_OK, EXIT_FAILED, EXIT_UNUSABLE = 0, 1, 2
@@ -66,7 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
 
     validate = commands.add_parser(
-        "validate", help="check the service file and the criteria; prints every problem"
+        "validate",
+        help="check the service file and the criteria, and run their tests; prints every problem",
     )
     _add_config(validate)
     validate.add_argument(
@@ -90,7 +98,8 @@ def _parser() -> argparse.ArgumentParser:
         description=(
             "Grade recorded traffic with exactly the code of the service. Exit code 0: every evaluation "
             "passed or was not evaluated; 1: one failed or errored; 2: unusable input or criteria, or "
-            "nothing to read."
+            "nothing to read. With --compare, 0: no outcome differs; 1: one does, of an evaluation that both "
+            "sets gave; 2: as above."
         ),
     )
     replaying.add_argument(
@@ -104,12 +113,59 @@ def _parser() -> argparse.ArgumentParser:
         "--criteria", metavar="FILE_OR_DIR", help="default: the built-in reference-free set"
     )
     replaying.add_argument(
+        "--compare",
+        nargs=2,
+        metavar=("OLD", "NEW"),
+        help="grade by two criteria files or folders, and print only what is not the same",
+    )
+    replaying.add_argument(
         "--format", choices=[choice.value for choice in Format], default=Format.TABLE.value
+    )
+    replaying.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="a service file: its dialects are read, and its criteria unless --criteria is given",
+    )
+    replaying.add_argument(
+        "--explain",
+        action="store_true",
+        help="show which dialect read which span as what, and why spans were left out "
+        "(on standard error unless the format is table)",
     )
     replaying.add_argument(
         "--require-evaluated", action="store_true", help="exit with 1 when nothing was graded"
     )
     replaying.set_defaults(command=_replay)
+
+    importing = commands.add_parser(
+        "import",
+        help="write a criteria file from an evaluation folder of UiPath or a suite of Letta",
+        description=(
+            "Write the deterministic evaluators and test cases of another tool as a criteria file. Standard "
+            "error tells what was not carried over, a line each. Exit code 0: everything was; 1: something "
+            "was not; 2: the files cannot be used, or nothing was carried over."
+        ),
+    )
+    importing.add_argument(
+        "kind",
+        nargs="?",
+        choices=[kind.value for kind in SourceKind],
+        help="default: recognised by the content of PATH",
+    )
+    importing.add_argument(
+        "path",
+        type=Path,
+        metavar="PATH",
+        help="a folder with evaluators/ and eval-sets/, or one evaluation set; or a suite.yaml",
+    )
+    importing.add_argument(
+        "--agent", default=EVERY_AGENT, metavar="NAME", help="the agent to grade (default: every agent)"
+    )
+    importing.add_argument(
+        "--output", type=Path, metavar="FILE", help="a file that is not there yet (default: standard output)"
+    )
+    importing.set_defaults(command=_import)
 
     demo = commands.add_parser(
         "demo", help="start the service, send it scripted agents' traffic, show the verdicts"
@@ -169,18 +225,28 @@ def _announce(endpoints: str) -> None:
 
 def _validate(options: argparse.Namespace) -> int:
     config = load_configuration(options.config, os.environ)
+    evaluators = load_custom_evaluators(config.processors.evaluation)
     checked = []
     if options.config is not None or not options.criteria:
-        evaluations = load_criteria(config.criteria_patterns(), environment=os.environ)
-        checked.append(
-            f"{options.config or 'the built-in configuration'}: valid, criteria for {evaluations.describe()}"
-        )
+        subject = str(options.config or "the built-in configuration")
+        checked.append(_checked_criteria(subject, config.criteria_patterns(), evaluators))
     for path in options.criteria:
-        checked.append(
-            f"{path}: valid, criteria for {load_criteria([path], environment=os.environ).describe()}"
-        )
+        checked.append(_checked_criteria(path, [path], evaluators))
     print("\n".join(checked))
     return EXIT_OK
+
+
+def _checked_criteria(subject: str, patterns: Sequence[str] | None, evaluators: CustomEvaluators) -> str:
+    """Load the criteria and run the tests in them; what was found sound, for people."""
+    store = CriteriaStore(patterns, environment=os.environ, evaluators=evaluators.known)
+    for warning in store.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    with OfflineWorkers(evaluators) as workers:
+        problems = run_criteria_tests(store.cases, store.current, workers)
+    if problems:
+        raise ProblemsFound(problems)
+    tests = f", {len(store.cases)} of {len(store.cases)} tests pass" if store.cases else ""
+    return f"{subject}: valid, criteria for {store.current.describe()}{tests}"
 
 
 def _print_config(options: argparse.Namespace) -> int:
@@ -193,15 +259,82 @@ def _schema(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _replay(options: argparse.Namespace) -> int:
-    criteria = load_criteria([options.criteria] if options.criteria else None, environment=os.environ)
-    summary = replay(
-        options.paths,
-        criteria,
-        output_format=Format(options.format),
-        output=sys.stdout,
-        progress=Console(stderr=True) if sys.stderr.isatty() else None,
+def _import(options: argparse.Namespace) -> int:
+    kind = SourceKind(options.kind) if options.kind else None
+    imported = import_criteria(options.path, kind, options.agent)
+    for problem in imported.left_out:
+        print(problem, file=sys.stderr)
+    counts = f"{imported.evaluations} evaluations imported, {len(imported.left_out)} notes"
+    if not imported.evaluations:
+        print(f"{counts}: nothing was written", file=sys.stderr)
+        return EXIT_UNUSABLE
+    if options.output is None:
+        print(imported.text, end="")
+    else:
+        try:
+            with options.output.open("x", encoding="utf-8") as file:
+                file.write(imported.text)
+        except OSError as error:
+            print(f"cannot write {options.output}: {error.strerror}", file=sys.stderr)
+            return EXIT_UNUSABLE
+    print(counts, file=sys.stderr)
+    return EXIT_FAILED if imported.left_out else EXIT_OK
+
+
+def _compare(options: argparse.Namespace) -> int:
+    for name in ("criteria", "explain", "require_evaluated"):
+        if getattr(options, name):
+            print(f"--compare and --{name.replace('_', '-')} exclude each other", file=sys.stderr)
+            return EXIT_UNUSABLE
+    if options.format == Format.JUNIT.value:
+        print("--compare prints json or table, not junit", file=sys.stderr)
+        return EXIT_UNUSABLE
+    config = load_configuration(options.config, os.environ)
+    evaluators = load_custom_evaluators(config.processors.evaluation)
+    old, new = (
+        load_criteria([criteria], environment=os.environ, evaluators=evaluators.known)
+        for criteria in options.compare
     )
+    with OfflineWorkers(evaluators) as workers:
+        comparison = compare(
+            options.paths,
+            old,
+            new,
+            output_format="json" if options.format == Format.JSON.value else "table",
+            output=sys.stdout,
+            progress=Console(stderr=True) if sys.stderr.isatty() else None,
+            dialects=config.own_dialects(),
+            unix_nano=SystemClock().unix_nano(),
+            workers=workers,
+        )
+    for warning in comparison.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if not comparison.spans and not comparison.runs:
+        print(f"no span and no agent run in {', '.join(map(str, options.paths))}", file=sys.stderr)
+        return EXIT_UNUSABLE
+    return EXIT_FAILED if comparison.changes[ChangeKind.FLIP] else EXIT_OK
+
+
+def _replay(options: argparse.Namespace) -> int:
+    if options.compare:
+        return _compare(options)
+    config = load_configuration(options.config, os.environ)
+    patterns = [options.criteria] if options.criteria else config.criteria_patterns()
+    output_format = Format(options.format)
+    evaluators = load_custom_evaluators(config.processors.evaluation)
+    criteria = load_criteria(patterns, environment=os.environ, evaluators=evaluators.known)
+    with OfflineWorkers(evaluators) as workers:
+        summary = replay(
+            options.paths,
+            criteria,
+            output_format=output_format,
+            output=sys.stdout,
+            progress=Console(stderr=True) if sys.stderr.isatty() and not options.explain else None,
+            dialects=config.own_dialects(),
+            explanation=Console(stderr=output_format is not Format.TABLE) if options.explain else None,
+            unix_nano=SystemClock().unix_nano(),
+            workers=workers,
+        )
     for warning in summary.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if not summary.spans and not summary.runs:

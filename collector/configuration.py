@@ -32,10 +32,6 @@ _REFERENCE = re.compile(r"\$\{env:\w+\}\Z")
 _COMPONENT_ID = re.compile(r"[a-z0-9_]+(?:/[A-Za-z0-9_.-]+)?\Z")
 _PLANNED: Mapping[tuple[str, ...], str] = {
     ("journal",): '"journal" is not supported by this version: held spans live in memory',
-    ("processors", "evaluation", "workers"): '"workers" is not supported by this version: there are no '
-    "third-party evaluators yet",
-    ("processors", "evaluation", "timeout"): '"timeout" is not supported by this version: there are no '
-    "third-party evaluators yet",
     ("service", "pipelines"): "there are no pipelines: every component written is active",
 }
 _PLANNED_MODES = ("stream", "verdicts_only")

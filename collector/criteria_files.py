@@ -11,8 +11,11 @@ from pathlib import Path
 
 from collector.default_files import default_file
 from collector.file_patterns import FoundFiles, find_files
-from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
-from processors.criteria_file import read_criteria
+from processors.criteria import CriteriaSet, Evaluation
+from processors.criteria_case import CriteriaCase
+from processors.criteria_file import CriteriaDocument, read_criteria_file
+from processors.criteria_warnings import criteria_warnings
+from processors.evaluator import Evaluator
 from processors.problem import Problem, ProblemsFound, join_path
 
 DEFAULT_CRITERIA = "criteria/default.yaml"
@@ -21,17 +24,23 @@ DEFAULT_CRITERIA = "criteria/default.yaml"
 _ENDINGS = (".yaml", ".yml", ".json")
 
 
-def load_criteria(patterns: Sequence[str | Path] | None, *, environment: Mapping[str, str]) -> CriteriaSet:
+def load_criteria(
+    patterns: Sequence[str | Path] | None,
+    *,
+    environment: Mapping[str, str],
+    evaluators: Mapping[str, type[Evaluator]] | None = None,
+) -> CriteriaSet:
     """All criteria in the files that `patterns` name; None means the built-in set.
 
     A pattern is a file, a folder (its `.yaml`, `.yml` and `.json` files, not those of folders in it) or a
     glob; relative ones are relative to the working directory. A file that several name counts once.
+    `evaluators` are those that criteria may name, by id; None: the built-in ones.
 
     Raises:
         ProblemsFound: with the problems of all files, of patterns that match nothing, and of evaluations
             that two files give one agent under one name.
     """
-    return CriteriaStore(patterns, environment=environment).current
+    return CriteriaStore(patterns, environment=environment, evaluators=evaluators).current
 
 
 class CriteriaStore:
@@ -41,13 +50,21 @@ class CriteriaStore:
     changed: who holds a set keeps grading by it. The methods read the disk.
     """
 
-    def __init__(self, patterns: Sequence[str | Path] | None, *, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        patterns: Sequence[str | Path] | None,
+        *,
+        environment: Mapping[str, str],
+        evaluators: Mapping[str, type[Evaluator]] | None = None,
+    ) -> None:
         self._patterns = [str(pattern) for pattern in patterns or [default_file(DEFAULT_CRITERIA)]]
         self._environment = environment
+        self._evaluators = evaluators
         self._good: dict[str, _CriteriaFile] = {}
         self._matches: dict[str, Sequence[str]] = {}
         self._seen = ""
         self._current = CriteriaSet()
+        self._warnings: list[Problem] = []
         problems = self.reload()
         if problems:
             raise ProblemsFound(problems)
@@ -56,6 +73,16 @@ class CriteriaStore:
     def current(self) -> CriteriaSet:
         """The criteria in force."""
         return self._current
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What the criteria in force say without effect (`processors.criteria_warnings`)."""
+        return self._warnings
+
+    @property
+    def cases(self) -> list[CriteriaCase]:
+        """The tests in the files in force, in their order."""
+        return [case for file in self._good.values() for case in file.document.cases]
 
     def changed(self) -> bool:
         """True when the files are not those of the last load: by their content, not by their times."""
@@ -75,7 +102,8 @@ class CriteriaStore:
         self._seen = found.digest
         self._good = files
         self._matches = {**self._matches, **found.matches}
-        self._current = CriteriaSet([agent for file in files.values() for agent in file.agents])
+        self._current = CriteriaSet([agent for file in files.values() for agent in file.document.agents])
+        self._warnings = criteria_warnings(self._current.agents)
         return list(dict.fromkeys(problems))
 
     def _read(self, found: FoundFiles, problems: list[Problem]) -> "dict[str, _CriteriaFile]":
@@ -86,9 +114,8 @@ class CriteriaStore:
                 file = self._good.get(name)
                 if content is not None and (file is None or file.digest != sha256(content).digest()):
                     try:
-                        file = _CriteriaFile(
-                            name, sha256(content).digest(), _parse(name, content, self._environment)
-                        )
+                        document = _parse(name, content, self._environment, self._evaluators)
+                        file = _CriteriaFile(name, sha256(content).digest(), document)
                     except ProblemsFound as error:
                         problems += error.problems
                 if file is not None:
@@ -116,23 +143,28 @@ class _CriteriaFile:
 
     name: str
     digest: bytes
-    agents: Sequence[AgentCriteria]
+    document: CriteriaDocument
 
 
-def _parse(name: str, content: bytes, environment: Mapping[str, str]) -> list[AgentCriteria]:
+def _parse(
+    name: str,
+    content: bytes,
+    environment: Mapping[str, str],
+    evaluators: Mapping[str, type[Evaluator]] | None,
+) -> CriteriaDocument:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ProblemsFound([Problem(name, line, "", "not valid UTF-8")]) from None
-    return read_criteria(text, name, environment)
+    return read_criteria_file(text, name, environment, evaluators)
 
 
 def _conflicts(files: Mapping[str, _CriteriaFile]) -> Iterator[tuple[Problem, tuple[str, str]]]:
     """Evaluations that two files give one agent, each with the names of the two files."""
     first: dict[tuple[str, str, str], tuple[str, Evaluation]] = {}
     for name, file in files.items():
-        for agent in file.agents:
+        for agent in file.document.agents:
             for index, evaluation in enumerate(agent.evaluations):
                 key = agent.tenant, agent.pattern, evaluation.name
                 other, other_evaluation = first.setdefault(key, (name, evaluation))

@@ -1,7 +1,6 @@
-"""Grading recorded traffic offline, with exactly the code of the service.
+"""Grading recorded traffic offline, with exactly the code of the service, and printing what was found.
 
-All files of one call are one stream: spans of a trace may lie in several of them. There is no clock: every
-trace finishes with the reason that unlimited quiet would give it.
+All files of one call are one stream (`collector.recorded_stream`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,26 +12,20 @@ from xml.etree import ElementTree
 
 import orjson
 from rich.console import Console
-from rich.progress import track
 
-from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
-from collector.buffer.trace_buffer import TraceBuffer
-from collector.clock import ManualClock
-from collector.evaluation import EvaluationStage
-from collector.memory_limiter import MemoryLimiter
-from collector.recorded_traffic import RecordedTraffic, find_recorded_files
+from collector.recorded_stream import RecordedStream
 from collector.run_table import RunTable, outcome_counts
 from collector.runs_file import run_to_json
-from collector.telemetry.metrics import Metrics
-from collector.trace import FinishedTrace, GradedRun, SpanBatch
-from processors.agent_run import AgentRun
+from collector.trace import FinishedTrace, GradedRun
+from collector.trace_printout import print_explanation
+from collector.workers.offline import OfflineWorkers
 from processors.criteria import CriteriaSet
-from processors.evaluate import evaluate_run
-from processors.evaluation_result import Outcome, Severity
+from processors.dialect import Dialect
+from processors.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.json_value import JsonObject
 from processors.problem import Problem, ProblemsFound
-
-_NO_LIMIT = 1 << 62
+from processors.reconstruction import span_reader
+from processors.trace_explanation import explain_trace
 
 
 class Format(Enum):
@@ -47,8 +40,8 @@ class Format(Enum):
 class ReplaySummary:
     """What was read and how it ended.
 
-    `failed` counts evaluations that failed or errored, advisory ones left out; `graded` those with a
-    verdict. `warnings` name spans that were left out.
+    `failed` counts evaluations that failed or errored, without those in shadow, muted or advisory; `graded`
+    those with a verdict, without those in shadow. `warnings` name spans that were left out.
     """
 
     spans: int = 0
@@ -65,83 +58,50 @@ def replay(
     output_format: Format,
     output: TextIO,
     progress: Console | None = None,
+    unix_nano: int = 0,
+    dialects: Sequence[Dialect] = (),
+    explanation: Console | None = None,
+    workers: OfflineWorkers | None = None,
 ) -> ReplaySummary:
     """Grade the traffic in `paths` and print every agent run, traces in order of first arrival.
+
+    Args:
+        paths: Files and folders.
+        criteria: What runs are graded by.
+        output_format: How runs are printed.
+        output: Where they are printed.
+        progress: Shows how far reading and grading are.
+        unix_nano: The time of grading, by which mutes are in force.
+        dialects: Telemetry conventions of the user's own.
+        explanation: Shows how the spans of each trace were understood, before its runs.
+        workers: What runs custom evaluators.
 
     Raises:
         ProblemsFound: something could not be read; nothing was printed.
     """
-    files, problems = find_recorded_files(paths)
-    traffic = RecordedTraffic()
-    summary = ReplaySummary()
-    stream = _Stream()
-    for file in track(files, "Reading", console=progress, transient=True) if progress else files:
-        for item in traffic.read(file):
-            if isinstance(item, AgentRun):
-                summary.runs += 1
-                stream.add_run(item)
-            else:
-                summary.spans += item.accepted
-                stream.add_spans([SpanBatch(trace_id, spans) for trace_id, spans in item.traces.items()])
-    problems += traffic.problems
+    stream = RecordedStream(unix_nano=unix_nano, dialects=dialects, workers=workers)
+    problems = stream.read(paths, progress)
     if problems:
         raise ProblemsFound(problems)
-    summary.warnings = traffic.warnings
+    summary = ReplaySummary(spans=stream.spans, runs=stream.runs, warnings=stream.warnings)
 
-    graded = _counted(stream.grade(criteria, progress), summary)
+    reader = span_reader(dialects)
+
+    def explain(trace: FinishedTrace) -> None:
+        if explanation is not None:
+            print_explanation(explanation, trace.trace_id, explain_trace(trace.spans, reader))
+
+    graded = _counted(stream.grade(criteria, progress, explain), summary)
     _PRINTERS[output_format](graded, output)
     return summary
-
-
-class _Stream:
-    """The traffic of one call: spans in a real trace buffer, runs beside it, in order of first arrival."""
-
-    def __init__(self) -> None:
-        self._clock = ManualClock()
-        self._metrics = Metrics()
-        config = GroupByTraceConfig(max_spans_per_trace=_NO_LIMIT, max_bytes_per_trace=_NO_LIMIT)
-        self._buffer = TraceBuffer(
-            config=config,
-            policy=FinishPolicy(config),
-            limiter=MemoryLimiter(_NO_LIMIT),
-            metrics=self._metrics,
-            clock=self._clock,
-        )
-        self._runs: dict[bytes, list[AgentRun]] = {}
-        self._order: dict[bytes, None] = {}
-
-    def add_spans(self, batches: Sequence[SpanBatch]) -> None:
-        self._order.update(dict.fromkeys(batch.trace_id for batch in batches))
-        self._buffer.admit(batches)
-
-    def add_run(self, run: AgentRun) -> None:
-        self._order.setdefault(run.trace_id)
-        self._runs.setdefault(run.trace_id, []).append(run)
-
-    def grade(self, criteria: CriteriaSet, progress: Console | None) -> Iterator[GradedRun]:
-        finished: dict[bytes, FinishedTrace] = {trace.trace_id: trace for trace in self._buffer.settle()}
-        stage = EvaluationStage(
-            criteria=lambda: criteria, metrics=self._metrics, clock=self._clock, instance="replay"
-        )
-        trace_ids = list(self._order)
-        for trace_id in (
-            track(trace_ids, "Grading", console=progress, transient=True) if progress else trace_ids
-        ):
-            trace = finished.pop(trace_id, None)
-            if trace is not None:
-                yield from stage.grade(trace).runs
-            for run in self._runs.get(trace_id, ()):
-                yield GradedRun(
-                    run=run, results=evaluate_run(run, criteria.evaluations_for(run.agent.name, run.tenant))
-                )
 
 
 def _counted(graded: Iterable[GradedRun], summary: ReplaySummary) -> Iterator[GradedRun]:
     for run in graded:
         for result in run.results:
-            if result.outcome in (Outcome.PASS, Outcome.FAIL):
+            if result.outcome in (Outcome.PASS, Outcome.FAIL) and result.stage is Stage.LIVE:
                 summary.graded += 1
-            if result.outcome in (Outcome.FAIL, Outcome.ERROR) and result.severity is not Severity.ADVISORY:
+            if result.outcome in (Outcome.FAIL, Outcome.ERROR) and result.counts:
                 summary.failed += 1
         yield run
 
@@ -184,10 +144,11 @@ def _print_junit(graded: Iterable[GradedRun], output: TextIO) -> None:
                 name=_xml_text(f"{result.name} [{run.run.trace_id.hex()}]"),
             )
             explanation = _xml_text(result.explanation)
-            if result.outcome is Outcome.FAIL and result.severity is not Severity.ADVISORY:
+            if result.outcome is Outcome.FAIL and result.counts:
                 ElementTree.SubElement(case, "failure", message=explanation, type=result.evaluator)
-            elif result.outcome is Outcome.FAIL:
-                ElementTree.SubElement(case, "system-out").text = f"advisory: {explanation}"
+            elif result.outcome in (Outcome.FAIL, Outcome.ERROR) and not result.counts:
+                note = _xml_text(f"{_exemption(result)}: {result.explanation}")
+                ElementTree.SubElement(case, "system-out").text = note
             elif result.outcome is Outcome.ERROR:
                 ElementTree.SubElement(case, "error", message=explanation, type=result.error_type or "error")
             elif result.outcome is Outcome.NOT_EVALUATED:
@@ -211,6 +172,13 @@ _PRINTERS: dict[Format, Callable[[Iterable[GradedRun], TextIO], None]] = {
     Format.TABLE: _print_table,
     Format.JUNIT: _print_junit,
 }
+
+
+def _exemption(result: EvaluationResult) -> str:
+    """Why a failure decides nothing."""
+    if result.stage is Stage.SHADOW:
+        return "shadow"
+    return "muted" if result.muted_until_unix_nano else "advisory"
 
 
 def _xml_text(text: str) -> str:

@@ -36,11 +36,16 @@ class RunTable:
 
 
 def outcome_counts(runs: Iterable[JsonObject]) -> dict[str, int]:
-    """How many evaluations of `runs` ended in each outcome."""
-    counts = dict.fromkeys(_MARKS, 0)
+    """How many evaluations of `runs` ended in each outcome.
+
+    Those in shadow count as `shadow` alone, failures under a mute as `muted`.
+    """
+    counts = dict.fromkeys((*_MARKS, "shadow", "muted"), 0)
     for run in runs:
         for evaluation in _objects(run.get("evaluations")):
-            outcome = str(evaluation.get("outcome"))
+            outcome = str(evaluation.get("stage", evaluation.get("outcome")))
+            if evaluation.get("muted") and outcome in ("fail", "error"):
+                outcome = "muted"
             counts[outcome] = counts.get(outcome, 0) + 1
     return counts
 
@@ -84,6 +89,8 @@ def _verdicts(run: JsonObject) -> RenderableType:
         mark, style = _MARKS.get(str(evaluation.get("outcome")), (str(evaluation.get("outcome")), ""))
         score = evaluation.get("score")
         explanation = str(evaluation.get("explanation") or evaluation.get("reason") or "")
+        for note in (evaluation.get("stage"), "muted" if evaluation.get("muted") else None):
+            mark, style = (f"{mark} ({note})", "dim") if note else (mark, style)
         table.add_row(
             Text(mark, style=style),
             "" if not isinstance(score, int | float) else f"{score:.2f}",

@@ -1,14 +1,16 @@
 """Agent runs as JSON objects, one a line: what `replay` prints, `results_file` writes, and `replay` reads.
 
 The form is a stable contract. Beside it, a key is written only where it says something: `input_state` and
-`output_state` when the value is not present, `complete` when the finish reason does not tell it already,
-`tenant`, `executed` and `lenient_values` when they are not the default.
+`output_state` when the value is not present, `messages_state` when no answer of the agent was captured,
+`complete` when the finish reason does not tell it already, `available_tools` (name to JSON schema or null)
+when they are known, `tenant`, `executed` and `lenient_values` when they are not the default, and a result's
+`stage` and `muted` when it is in shadow or muted. `resource_attributes` and `span_attributes`, which criteria
+can select runs by, are read and never written.
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import Literal, TypeVar
 
@@ -24,11 +26,11 @@ from processors.agent_run import (
     ToolError,
     ValueState,
 )
-from processors.evaluation_result import EvaluationResult
+from processors.evaluation_result import EvaluationResult, Stage
 from processors.finish_reason import CUT_SHORT, FinishReason
 from processors.json_value import JsonObject, JsonValue
 from processors.problem import did_you_mean
-from processors.values import DecodedValue, decode_arguments, decode_result
+from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result
 
 
 def format_run(graded: GradedRun) -> bytes:
@@ -63,12 +65,16 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         entry["input_state"] = run.input_state.value
     if run.output_state is not ValueState.PRESENT:
         entry["output_state"] = run.output_state.value
+    if not run.answers_are_known():
+        entry["messages_state"] = run.messages_state.value
     if run.complete != is_complete_by_default(run.finish_reason):
         entry["complete"] = run.complete
     if not run.complete and run.incomplete_reason != incomplete_reason_of(run.finish_reason):
         entry["incomplete_reason"] = run.incomplete_reason
     if run.tenant:
         entry["tenant"] = run.tenant
+    if run.available_tools:
+        entry["available_tools"] = dict(run.available_tools)
     return entry
 
 
@@ -133,6 +139,10 @@ def _result_to_json(result: EvaluationResult) -> JsonObject:
         entry["error_type"] = result.error_type
     if result.tool_call_id is not None:
         entry["tool_call_id"] = result.tool_call_id
+    if result.stage is not Stage.LIVE:
+        entry["stage"] = result.stage.value
+    if result.muted_until_unix_nano:
+        entry["muted"] = True
     return entry
 
 
@@ -143,6 +153,7 @@ def _hex(identifier: bytes | None) -> str | None:
 _RUN_KEYS = (
     "trace_id", "span_id", "agent", "parent_agent", "session", "input", "output", "finish_reason", "messages",
     "tool_calls", "evaluations", "input_state", "output_state", "complete", "incomplete_reason", "tenant",
+    "available_tools", "messages_state", "resource_attributes", "span_attributes",
 )  # fmt: skip
 _AGENT_KEYS = ("name", "id", "version")
 _MESSAGE_KEYS = ("role", "content", "turn")
@@ -191,6 +202,7 @@ class _RunReader:
             output=run_output,
             output_state=output_state,
             messages=self._messages(run),
+            messages_state=self._messages_state(run),
             tool_calls=[
                 self._call(call, f"tool_calls[{index}]")
                 for index, call in enumerate(self._list(run, "tool_calls"))
@@ -199,6 +211,9 @@ class _RunReader:
             complete=self._flag(run, "", "complete", is_complete_by_default(reason)),
             incomplete_reason="over_limit" if incomplete_reason == "over_limit" else "incomplete_trace",
             tenant=self._text(run, "", "tenant") or "",
+            available_tools=self._available_tools(run),
+            resource=self._attributes(run, "resource_attributes"),
+            span_attributes=self._attributes(run, "span_attributes"),
         )
         if self._problems:
             raise ValueError("\n".join(self._problems))
@@ -214,6 +229,27 @@ class _RunReader:
             id=self._text(agent, "agent", "id"),
             version=self._text(agent, "agent", "version"),
         )
+
+    def _available_tools(self, run: JsonObject) -> dict[str, JsonValue] | None:
+        tools = run.get("available_tools")
+        if tools is None or isinstance(tools, dict):
+            return tools
+        self._expected("available_tools", "an object of tool names with their JSON schemas or null", tools)
+        return None
+
+    def _attributes(self, run: JsonObject, key: str) -> JsonObject:
+        attributes = run.get(key, {})
+        if isinstance(attributes, dict):
+            return attributes
+        self._expected(key, "an object of attribute names with their values", attributes)
+        return {}
+
+    def _messages_state(self, run: JsonObject) -> ValueState:
+        """Absent where the line tells of other things only; a line of nothing is an empty trajectory."""
+        tells_other = "input" in run or "output" in run or bool(run.get("tool_calls"))
+        is_left_out = "messages" not in run and tells_other
+        default = ValueState.ABSENT if is_left_out else ValueState.PRESENT
+        return self._word(run, "", "messages_state", ValueState, default)
 
     def _messages(self, run: JsonObject) -> list[Message]:
         messages = []
@@ -271,12 +307,14 @@ class _RunReader:
     ) -> DecodedValue:
         text = self._text(call, path, f"{key}_text")
         if key not in call:
-            value = DecodedValue(None, None, ValueState.ABSENT) if text is None else decode(text)
+            value = ABSENT if text is None else decode(text)
         elif f"{key}_text" in call:
             value = DecodedValue(call[key], text, ValueState.PRESENT)
+        elif call.get(f"{key}_state") == ValueState.ABSENT:
+            return ABSENT
         else:
             value = decode(call[key])
-        return replace(value, state=self._word(call, path, f"{key}_state", ValueState, value.state))
+        return value._replace(state=self._word(call, path, f"{key}_state", ValueState, value.state))
 
     def _captured(self, run: JsonObject, key: str) -> tuple[JsonValue, ValueState]:
         default = ValueState.PRESENT if key in run else ValueState.ABSENT

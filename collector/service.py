@@ -20,7 +20,7 @@ from collector.clock import Clock, SystemClock
 from collector.configuration import PROMETHEUS, ServiceConfig
 from collector.criteria_files import CriteriaStore
 from collector.errors import BackgroundTaskDied
-from collector.evaluation import EvaluationStage
+from collector.evaluation import AwaitedTrace, EvaluationStage
 from collector.exporters.discarding_queue import DiscardingQueue
 from collector.exporters.discovery import exporter_types
 from collector.exporters.exporter import ExporterContext, ResultExporter
@@ -32,7 +32,7 @@ from collector.memory_limiter import MemoryLimiter
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.task_supervisor import TaskSupervisor
-from collector.telemetry.accounting import publish_accounting_errors
+from collector.telemetry.accounting import BEFORE_FAN_OUT, publish_accounting_errors
 from collector.telemetry.http import TelemetryServer
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.otlp_destination import refuse_own_receivers
@@ -42,6 +42,9 @@ from collector.telemetry.readiness import Readiness
 from collector.telemetry.registry import MetricsRegistry
 from collector.telemetry.score_series import ScoreSeries
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
+from collector.workers.custom_evaluators import load_custom_evaluators
+from collector.workers.pool import WorkerPool
+from processors.evaluation_result import Stage
 from processors.finish_reason import FinishReason
 
 FINISH_INTERVAL_SECONDS = 0.1
@@ -58,10 +61,11 @@ _logger = logging.getLogger(__name__)
 class Service:
     """Everything between the sockets and the backends; one per process.
 
-    Constructing it opens nothing but reads the criteria files.
+    Constructing it opens nothing but reads the criteria files, and loads custom evaluators once in a process
+    that ends at once.
 
     Raises:
-        ProblemsFound: the criteria files have mistakes.
+        ProblemsFound: the criteria files have mistakes, or a custom evaluator cannot be loaded.
     """
 
     def __init__(
@@ -81,7 +85,10 @@ class Service:
 
         # What all stages lean on.
         self._metrics = metrics = Metrics()
-        self._criteria = CriteriaStore(config.criteria_patterns(), environment=environment)
+        evaluators = load_custom_evaluators(config.processors.evaluation)
+        self._criteria = CriteriaStore(
+            config.criteria_patterns(), environment=environment, evaluators=evaluators.known
+        )
         self._limiter = MemoryLimiter(config.processors.memory_limiter.limit_bytes)
 
         # The data path, from its end to its beginning.
@@ -90,14 +97,19 @@ class Service:
         )
         self._fan_out = FanOut(queues, result_exporters, self._limiter)
         grouping = config.processors.group_by_trace
+        self._workers = WorkerPool(evaluators, metrics=metrics, clock=clock) if evaluators.kinds else None
+        self._awaiting_workers: dict[asyncio.Task[None], int] = {}
         self._evaluation = EvaluationStage(
             criteria=lambda: self._criteria.current,
             metrics=metrics,
             clock=clock,
             instance=instance,
             missing_parents=grouping.missing_parents,
+            dialects=config.own_dialects(),
+            workers=self._workers,
         )
         self._buffer = TraceBuffer(config=grouping, limiter=self._limiter, metrics=metrics, clock=clock)
+        metrics.spans_held.read_from(self._spans_before_fan_out, BEFORE_FAN_OUT)
         self._intake = TraceIntake(self._buffer, self._forward_late, metrics)
         protocols = config.receivers.otlp.protocols
         self._receivers: dict[str, OtlpGrpcReceiver | OtlpHttpReceiver] = {}
@@ -182,6 +194,8 @@ class Service:
             logging.getLogger().addHandler(self._own_logs)
         await self._telemetry.start()
         await self._fan_out.start(self._tasks)
+        if self._workers is not None:
+            self._workers.start(self._tasks)
         for receiver in self._receivers.values():
             await receiver.start()
         refuse_own_receivers(
@@ -204,6 +218,7 @@ class Service:
         for receiver in self._receivers.values():
             await _completed(receiver.shutdown(deadline))
         await _completed(self._finish_what_is_held())
+        await _completed(self._finish_what_awaits_workers(deadline))
         await _completed(self._fan_out.shutdown(deadline))
         await self._tasks.cancel()
         self._scores.flush()
@@ -215,6 +230,20 @@ class Service:
         for trace in self._buffer.finish_all(FinishReason.SHUTDOWN):
             self._grade_and_forward(trace)
             await asyncio.sleep(0)
+
+    async def _finish_what_awaits_workers(self, deadline: float) -> None:
+        """Let workers answer for half of the time that is left; the exporters need the other half."""
+        if self._workers is None:
+            return
+        if self._awaiting_workers:
+            patience = (deadline - self._clock.monotonic()) / 2
+            timer = asyncio.ensure_future(self._clock.sleep(patience))
+            answered = asyncio.ensure_future(asyncio.wait(list(self._awaiting_workers)))
+            await asyncio.wait((timer, answered), return_when=asyncio.FIRST_COMPLETED)
+            timer.cancel()
+            self._workers.close()
+            await answered
+        await self._workers.shutdown()
 
     async def _finish_traces(self) -> None:
         """Take finished traces out of the buffer and send them on their way.
@@ -238,8 +267,25 @@ class Service:
                 await self._clock.sleep(FINISH_INTERVAL_SECONDS)
 
     def _grade_and_forward(self, trace: FinishedTrace) -> None:
+        """Send the trace on its way graded; at once, unless a custom evaluator has to be waited for."""
         started = self._clock.unix_nano()
-        graded = self._evaluation.grade(trace)
+        graded = self._evaluation.begin(trace)
+        if isinstance(graded, AwaitedTrace):
+            work = self._forward_when_answered(graded, started)
+            task = self._tasks.create_task(work, name="await workers")
+            self._awaiting_workers[task] = len(trace.spans)
+            task.add_done_callback(self._awaiting_workers.pop)
+        else:
+            self._forward(trace, graded, started)
+
+    async def _forward_when_answered(self, awaited: AwaitedTrace, started: int) -> None:
+        graded = await self._evaluation.complete(awaited)
+        task = asyncio.current_task()
+        if task in self._awaiting_workers:
+            self._awaiting_workers[task] = 0  # from here on the queues count its spans
+        self._forward(awaited.trace, graded, started)
+
+    def _forward(self, trace: FinishedTrace, graded: GradedTrace, started: int) -> None:
         self._scores.record(graded)
         self._fan_out.export(graded, held_bytes(trace.spans))
         if self._own_traces is not None:
@@ -250,6 +296,9 @@ class Service:
                 start_unix_nano=started,
                 end_unix_nano=self._clock.unix_nano(),
             )
+
+    def _spans_before_fan_out(self) -> int:
+        return self._buffer.spans_held + sum(self._awaiting_workers.values())
 
     def _forward_late(self, batch: SpanBatch) -> None:
         late = GradedTrace(trace_id=batch.trace_id, spans=batch.spans, tenant=batch.tenant)
@@ -283,12 +332,16 @@ class Service:
         self._metrics.criteria_last_reload_successful.set(is_current)
         self._metrics.criteria_info.values.clear()
         self._metrics.criteria_info.set(1, criteria.hash)
-        self._scores.set_criteria(
-            {
-                agent: [evaluation.name for evaluation in criteria.evaluations_for(agent)]
+        for warning in self._criteria.warnings:
+            _logger.warning("A criteria file may not say what it should: %s", warning)
+        names = {
+            stage: {
+                agent: [found.name for found in criteria.evaluations_for(agent) if found.stage is stage]
                 for agent in criteria.exact_names()
             }
-        )
+            for stage in Stage
+        }
+        self._scores.set_criteria(names[Stage.LIVE], shadow=names[Stage.SHADOW])
 
 
 async def _completed(step: Awaitable[None]) -> None:

@@ -12,6 +12,7 @@ from pydantic import (
     PrivateAttr,
     SerializeAsAny,
     WithJsonSchema,
+    field_validator,
     model_validator,
 )
 
@@ -22,6 +23,10 @@ from collector.memory_limiter import MemoryLimiterConfig
 from collector.receivers.otlp_grpc import GrpcServerConfig
 from collector.receivers.otlp_http import HttpServerConfig
 from collector.telemetry.telemetry_config import TelemetryConfig
+from collector.workers.config import WorkersConfig
+from processors.dialect_discovery import discover_dialects
+from processors.dialect_mapping import DialectMapping
+from processors.mapped_dialect import MappedDialect
 
 
 def _checked_pattern(pattern: Path) -> Path:
@@ -80,7 +85,7 @@ class ReceiversConfig(BaseModel):
     otlp: OtlpReceiverConfig = OtlpReceiverConfig()
 
 
-class EvaluationConfig(BaseModel):
+class EvaluationConfig(WorkersConfig):
     """What agents are graded by."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -92,6 +97,20 @@ class EvaluationConfig(BaseModel):
         "reference apply to every agent.",
         examples=[["criteria/*.yaml"]],
     )
+    dialects: tuple[DialectMapping, ...] = Field(
+        default=(),
+        description="Telemetry conventions of your own. All known frameworks are read without any of these.",
+    )
+
+    @field_validator("dialects")
+    @classmethod
+    def _check_names(cls, dialects: tuple[DialectMapping, ...]) -> tuple[DialectMapping, ...]:
+        taken = {dialect.name for dialect in discover_dialects()}
+        for mapping in dialects:
+            if mapping.name in taken:
+                raise ValueError(f'two dialects are called "{mapping.name}": expected a name of its own')
+            taken.add(mapping.name)
+        return dialects
 
 
 class ProcessorsConfig(BaseModel):
@@ -165,6 +184,10 @@ class ServiceConfig(BaseModel):
         """The criteria files to load; None: the built-in ones."""
         patterns = self.processors.evaluation.criteria
         return None if patterns is None else [str(pattern) for pattern in patterns]
+
+    def own_dialects(self) -> list[MappedDialect]:
+        """The telemetry conventions that the file describes."""
+        return [MappedDialect(mapping) for mapping in self.processors.evaluation.dialects]
 
     def telemetry_endpoint(self) -> str:
         """Where metrics and health are served."""

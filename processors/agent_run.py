@@ -126,6 +126,8 @@ class AgentRun:
     output: JsonValue = None
     output_state: ValueState = ValueState.ABSENT
     messages: Sequence[Message] = ()
+    messages_state: ValueState = ValueState.PRESENT
+    """`PRESENT`: `messages` is the whole conversation. `ABSENT`: it is what telemetry shows of it."""
     finish_reason: FinishReason = FinishReason.ROOT
     complete: bool = True
     """False when spans of this run may be missing: only verdicts that no further span could change count."""
@@ -136,8 +138,19 @@ class AgentRun:
     tenant: str = ""
     resource: Mapping[str, JsonValue] = field(default_factory=dict)
     """Resource attributes of the carrier span (empty for runs not read from spans)."""
+    span_attributes: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Attributes of the carrier span (empty for runs not read from spans); decoded when asked for."""
     carrier_span_id: bytes | None = None
     """The span that results are written to: the invocation span, else the span that stands for it."""
+    available_tools: Mapping[str, JsonValue] | None = None
+    """The tools that the run could call, by name, with their JSON schemas (null where none is told).
+    None or empty: nobody told which."""
+
+    def answers_are_known(self) -> bool:
+        """Whether `messages` shows what the agent said; if not, nothing of it was captured."""
+        return self.messages_state is ValueState.PRESENT or any(
+            message.role == "assistant" for message in self.messages
+        )
 
     def evaluated_calls(self, extra: frozenset[CallCategory] = frozenset()) -> list[ToolCall]:
         """The calls that evaluators see: `EVALUATED_CATEGORIES` and those in `extra`, in order."""

@@ -5,12 +5,19 @@ everything of our own stands under `tracegrade.`.
 """
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from processors.agent_run import AgentRun
-from processors.evaluation_result import EvaluationResult, NotEvaluatedReason
-from processors.protobuf_wire import encode_field
+from processors.evaluation_result import (
+    EvaluationResult,
+    NotEvaluatedReason,
+    Outcome,
+    Severity,
+    Stage,
+)
+from processors.finish_reason import FinishReason
+from processors.protobuf_wire import encode_field, encode_varint
 from processors.span import RawSpan, Span
 
 EVENT_NAME = "gen_ai.evaluation.result"
@@ -19,6 +26,10 @@ _EVENT_NAME_BYTES = EVENT_NAME.encode()
 _EVENT_NAME_FIELD = encode_field(0x12, _EVENT_NAME_BYTES)
 _FIXED64 = struct.Struct("<Q")
 _DOUBLE = struct.Struct("<d")
+
+
+_MUTED = encode_field(0x1A, encode_field(0x0A, b"tracegrade.muted") + encode_field(0x12, b"\x10\x01"))
+"""The attribute `tracegrade.muted` with the value true."""
 
 
 def makes_event(result: EvaluationResult) -> bool:
@@ -59,33 +70,35 @@ def append_results(
 
 def evaluation_event(result: EvaluationResult, run: AgentRun, time_unix_nano: int, instance: str) -> bytes:
     """One result as the encoded `events` field of a Span message."""
-    parts = [
-        b"\x09",
-        _FIXED64.pack(time_unix_nano),
-        _EVENT_NAME_FIELD,
-        _constant_attributes(
+    event = (
+        b"\x09"
+        + _FIXED64.pack(time_unix_nano)
+        + _constant_fields(
             result.name,
             result.evaluator,
             result.evaluator_version,
-            result.outcome.value,
+            result.outcome,
             result.pass_threshold,
             result.criteria_hash,
-            result.severity.value,
-            run.finish_reason.value,
+            result.severity,
+            result.stage,
+            run.finish_reason,
             instance,
-        ),
-    ]
+        )
+    )
     if result.score is not None:
-        parts.append(_double_attribute("gen_ai.evaluation.score.value", result.score))
+        event += _SCORE_VALUE + _DOUBLE.pack(result.score)
     if result.explanation:
-        parts.append(_text_attribute("gen_ai.evaluation.explanation", result.explanation))
+        event += _text_attribute(_EXPLANATION, result.explanation)
     if result.error_type is not None:
-        parts.append(_text_attribute("error.type", result.error_type))
+        event += _text_attribute(_ERROR_TYPE, result.error_type)
     if result.reason is not None:
-        parts.append(_text_attribute("tracegrade.not_evaluated.reason", result.reason.value))
+        event += _text_attribute(_REASON, result.reason.value)
+    if result.muted_until_unix_nano:
+        event += _MUTED
     if result.tool_call_id is not None:
-        parts.append(_text_attribute("tracegrade.tool.call.id", result.tool_call_id))
-    return encode_field(0x5A, b"".join(parts))
+        event += _text_attribute(_CALL_ID, result.tool_call_id)
+    return encode_field(0x5A, event)
 
 
 def count_results(spans: Iterable[RawSpan]) -> int:
@@ -98,41 +111,54 @@ def count_results(spans: Iterable[RawSpan]) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _constant_attributes(
+def _constant_fields(
     name: str,
     evaluator: str,
     version: str,
-    outcome: str,
+    outcome: Outcome,
     pass_threshold: float,
     criteria_hash: str,
-    severity: str,
-    finish_reason: str,
+    severity: Severity,
+    stage: Stage,
+    finish_reason: FinishReason,
     instance: str,
 ) -> bytes:
-    texts: Mapping[str, str] = {
+    """The name of the event and those of its attributes that are the same for many results."""
+    texts = {
         "gen_ai.evaluation.name": name,
-        "gen_ai.evaluation.score.label": outcome,
+        "gen_ai.evaluation.score.label": outcome.value,
         "tracegrade.evaluator.id": evaluator,
         "tracegrade.evaluator.version": version,
         "tracegrade.criteria.hash": criteria_hash,
-        "tracegrade.severity": severity,
-        "tracegrade.finish_reason": finish_reason,
+        "tracegrade.severity": severity.value,
+        "tracegrade.finish_reason": finish_reason.value,
         "tracegrade.instance": instance,
     }
-    return b"".join(_text_attribute(key, value) for key, value in texts.items()) + _double_attribute(
-        "tracegrade.pass_threshold", pass_threshold
-    )
+    if stage is not Stage.LIVE:
+        texts["tracegrade.stage"] = stage.value
+    attributes = [_text_attribute(_key_field(key), value) for key, value in texts.items()]
+    threshold = _double_attribute("tracegrade.pass_threshold") + _DOUBLE.pack(pass_threshold)
+    return _EVENT_NAME_FIELD + b"".join(attributes) + threshold
 
 
-def _text_attribute(key: str, value: str) -> bytes:
+def _text_attribute(key_field: bytes, value: str) -> bytes:
     encoded = value.encode("utf-8", "replace")
-    return encode_field(0x1A, _key_field(key) + encode_field(0x12, encode_field(0x0A, encoded)))
+    return encode_field(0x1A, key_field + encode_field(0x12, encode_field(0x0A, encoded)))
 
 
-def _double_attribute(key: str, value: float) -> bytes:
-    return encode_field(0x1A, _key_field(key) + encode_field(0x12, b"\x21" + _DOUBLE.pack(value)))
+def _double_attribute(key: str) -> bytes:
+    """An attribute but for its value, the eight bytes to follow."""
+    key_field = _key_field(key)
+    # tag and length of the value, tag of its double, the double
+    return b"\x1a" + encode_varint(len(key_field) + 11) + key_field + b"\x12\x09\x21"
 
 
-@lru_cache(maxsize=64)
 def _key_field(key: str) -> bytes:
     return encode_field(0x0A, key.encode())
+
+
+_SCORE_VALUE = _double_attribute("gen_ai.evaluation.score.value")
+_EXPLANATION = _key_field("gen_ai.evaluation.explanation")
+_ERROR_TYPE = _key_field("error.type")
+_REASON = _key_field("tracegrade.not_evaluated.reason")
+_CALL_ID = _key_field("tracegrade.tool.call.id")

@@ -7,12 +7,12 @@ from processors.attributes import Attributes
 from processors.result_envelope import OpenedResult, open_result
 from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result
 
+_NO_RESULT = OpenedResult(ABSENT)
+
 
 def first_text(attributes: Attributes, keys: Sequence[str]) -> str:
     """The first of the attributes `keys` that is a text and not empty; numbers count as their text."""
     for key in keys:
-        if key not in attributes:
-            continue
         value = attributes.get(key)
         if isinstance(value, str):
             if value:
@@ -40,7 +40,7 @@ def first_result(attributes: Attributes, keys: Sequence[str], known: int = 0) ->
     for key in keys:
         if key in attributes:
             return open_result(decode_result(attributes.get(key)), known)
-    return OpenedResult(ABSENT)
+    return _NO_RESULT
 
 
 def better(first: DecodedValue, second: DecodedValue) -> DecodedValue:

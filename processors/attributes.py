@@ -21,110 +21,116 @@ class Attributes(Mapping[str, AttributeValue]):
     """The attributes of a span, event, resource or scope, over the bytes they came in.
 
     Looking up a key decodes its value; nothing else is decoded. Of two attributes with one key the
-    last counts.
+    last counts. Iteration is in order of the keys.
     """
 
-    __slots__ = ("_data", "_slices")
+    __slots__ = ("_encoded",)
 
-    def __init__(self, data: bytes, slices: dict[str, tuple[int, int]]) -> None:
-        self._data = data
-        self._slices = slices
+    def __init__(self, encoded: Mapping[str, bytes]) -> None:
+        """`encoded` holds the bytes of an AnyValue message for every key."""
+        self._encoded = encoded
 
     def __getitem__(self, key: str) -> AttributeValue:
-        start, end = self._slices[key]
-        return _value_of_key_value(self._data, start, end)
+        encoded = self._encoded.get(key)
+        if encoded is None:
+            raise KeyError(key)
+        return _decode(encoded)
 
     def get(self, key: str, default: AttributeValue = None) -> AttributeValue:  # type: ignore[override]
         """The value of `key`, or `default`."""
-        found = self._slices.get(key)
-        return default if found is None else _value_of_key_value(self._data, found[0], found[1])
+        encoded = self._encoded.get(key)
+        if encoded is None:
+            return default
+        # Most values that are asked for are short texts.
+        if (
+            len(encoded) > 2
+            and encoded[0] == _STRING
+            and encoded[1] < 0x80
+            and encoded[1] + 2 == len(encoded)
+        ):
+            return encoded[2:].decode()
+        return _decode(encoded)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._slices
+        return key in self._encoded
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._slices)
+        # What the protobuf runtime hands out is in no order that would stay the same.
+        return iter(sorted(self._encoded))
 
     def __len__(self) -> int:
-        return len(self._slices)
+        return len(self._encoded)
 
     def text(self, key: str) -> str | None:
         """The value of `key` if it is a string that is not empty, else None."""
         value = self.get(key)
         return value if isinstance(value, str) and value else None
 
+    def among(self, keys: frozenset[str]) -> frozenset[str]:
+        """Those of `keys` that are there; cheaper than asking for three of them."""
+        return keys.intersection(self._encoded)
 
-NO_ATTRIBUTES = Attributes(b"", {})
 
-
-def index_key_value(data: bytes, start: int, end: int, slices: dict[str, tuple[int, int]]) -> None:
-    """Enter the KeyValue message between `start` and `end` into `slices`."""
-    if data[start] == 0x0A and data[start + 1] < 0x80:
-        key_end = start + 2 + data[start + 1]
-        if key_end == end or data[key_end] == 0x12:
-            slices[data[start + 2 : key_end].decode()] = (key_end, end)
-            return
-    key = ""
-    for tag, _, value_start, stop in fields(data, start, end):
-        if tag == 0x0A:
-            key = data[value_start:stop].decode()
-    slices[key] = (start, end)
+NO_ATTRIBUTES = Attributes({})
 
 
 def decode_key_values(data: bytes, tag: int, start: int = 0, end: int | None = None) -> Attributes:
     """The attributes among the fields between `start` and `end` whose tag is `tag`."""
-    slices: dict[str, tuple[int, int]] = {}
-    for found, _, value_start, stop in fields(data, start, len(data) if end is None else end):
+    encoded = _encoded_values(data, tag, start, len(data) if end is None else end)
+    return Attributes(encoded) if encoded else NO_ATTRIBUTES
+
+
+def _encoded_values(data: bytes, tag: int, start: int, end: int) -> dict[str, bytes]:
+    """The keys of KeyValue messages with the bytes of their values, in the order in which they stand."""
+    encoded: dict[str, bytes] = {}
+    for found, _, value_start, stop in fields(data, start, end):
         if found == tag:
-            index_key_value(data, value_start, stop, slices)
-    return Attributes(data, slices) if slices else NO_ATTRIBUTES
+            key = ""
+            value = b""
+            for part, _, part_start, part_stop in fields(data, value_start, stop):
+                if part == 0x0A:
+                    key = data[part_start:part_stop].decode()
+                elif part == 0x12:
+                    value = data[part_start:part_stop]
+            encoded[key] = value
+    return encoded
 
 
-def _value_of_key_value(data: bytes, start: int, end: int) -> AttributeValue:
-    # Most values are texts, and stand as a string AnyValue right behind the key.
-    if end - start > 3 and data[start] == 0x12:
-        position = start + 2 if data[start + 1] < 0x80 else read_varint(data, start + 1)[1]
-        if data[position] == _STRING:
-            length = data[position + 1]
-            position += 2
-            if length >= 0x80:
-                length, position = read_varint(data, position - 1)
-            if position + length == end:
-                return data[position:end].decode()
-    value: AttributeValue = None
-    for tag, _, value_start, stop in fields(data, start, end):
-        if tag == 0x12:
-            value = _any_value(data, value_start, stop)
-    return value
-
-
-def _any_value(data: bytes, start: int, end: int) -> AttributeValue:
-    if start == end:
+def _decode(data: bytes) -> AttributeValue:
+    """The value of an AnyValue message."""
+    if not data:
         return None
-    tag = data[start]
-    if tag == _STRING:
-        length, position = read_varint(data, start + 1)
-        if position + length == end:
-            return data[position:end].decode()
+    if data[0] == _STRING:  # most values are texts
+        length = data[1]
+        start = 2
+        if length >= 0x80:
+            if data[2] < 0x80:
+                length = length & 0x7F | data[2] << 7
+                start = 3
+            else:
+                length, start = read_varint(data, 1)
+        if start + length == len(data):
+            return data[start:].decode()
     value: AttributeValue = None
-    for tag, _, value_start, stop in fields(data, start, end):
+    for tag, _, start, stop in fields(data, 0, len(data)):
         if tag == _STRING:
-            value = data[value_start:stop].decode()
+            value = data[start:stop].decode()
         elif tag == _INT:
-            unsigned = read_varint(data, value_start)[0]
+            unsigned = read_varint(data, start)[0]
             value = unsigned - (1 << 64) if unsigned >> 63 else unsigned
         elif tag == _BOOL:
-            value = read_varint(data, value_start)[0] != 0
+            value = read_varint(data, start)[0] != 0
         elif tag == _DOUBLE_TAG:
-            value = _DOUBLE.unpack_from(data, value_start)[0]
+            value = _DOUBLE.unpack_from(data, start)[0]
         elif tag == _ARRAY:
             value = [
-                _any_value(data, item_start, item_stop)
-                for item_tag, _, item_start, item_stop in fields(data, value_start, stop)
+                _decode(data[item_start:item_stop])
+                for item_tag, _, item_start, item_stop in fields(data, start, stop)
                 if item_tag == 0x0A
             ]
         elif tag == _KVLIST:
-            value = dict(decode_key_values(data, 0x0A, value_start, stop))
+            encoded = _encoded_values(data, 0x0A, start, stop)
+            value = {key: _decode(member) for key, member in encoded.items()}
         elif tag == _BYTES:
-            value = data[value_start:stop]
+            value = data[start:stop]
     return value

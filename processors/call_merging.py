@@ -54,9 +54,11 @@ def merge_calls(
         name = fields.name or fields.inferred_name
         call = MergedCall(position, name, fields, _error_of(reading.span, fields))
         outer = call_of.get(tool_above[position])
-        if outer is not None and _is_one_call(outer, call):
+        if outer is not None and (fields.is_part or _is_one_call(outer, call)):
             outer.absorb(call)
             call_of[position] = outer
+            continue
+        if fields.is_part:
             continue
         call_of[position] = call
         calls.append(call)
@@ -91,6 +93,8 @@ def _merge_instrumentations(
     by_name: dict[str, list[MergedCall]] = {}
     for call in calls:
         by_name.setdefault(call.name, []).append(call)
+    if len(by_name) == len(calls):
+        return calls
     gone: set[int] = set()
     for same_name in by_name.values():
         if len(same_name) < 2:
@@ -143,11 +147,12 @@ def _error_of(span: Span, fields: ToolReading) -> ToolError | None:
     An error type, the status, what the dialect read, or an exception event beside a status that is not OK
     make an error; the texts come from wherever there are any.
     """
-    error_type = span.attributes.text("error.type") or ""
+    attributes = span.attributes
+    error_type = (attributes.text("error.type") or "") if "error.type" in attributes else ""
     status = span.status_code
     has_exception = False
     exception_type = exception_message = ""
-    if span.has_events and status != _STATUS_OK:
+    if status != _STATUS_OK and span.has_events:
         for event in span.events:
             if event.name == "exception":
                 has_exception = True

@@ -6,93 +6,94 @@ start; never by arrival or by end alone.
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 _TURN_TOLERANCE_NANOS = 1_000_000
 """A call may seem to start this much before the model's answer ended: clocks of senders are coarse."""
 
 NOT_ASKED_FOR = -1
 
-
-@dataclass(slots=True)
-class CallPlace:
-    """Where a call stands: its times, its span id, and its place in the model's answer if that is known."""
-
-    start: int
-    end: int
-    span_id: bytes
-    place: Callable[[], int | None]
-    """Asked only where calls share a turn; `NOT_ASKED_FOR` where the model's answer lacks the call."""
-    turn: int = -1
-    group: int | None = None
-    known_place: int | None = None
+CallTimes: TypeAlias = tuple[int, int, bytes]
+"""(start, end times minus one, span id): calls compare by it as they followed each other."""
 
 
-def order_calls(places: Sequence[CallPlace], turns: Sequence[tuple[int, int]]) -> list[int]:
-    """The order of the calls as positions in `places`, whose `turn` and `group` are set on the way.
+def order_calls(
+    calls: Sequence[CallTimes], turns: Sequence[tuple[int, int]], place_of: Callable[[int], int | None]
+) -> tuple[list[int], dict[int, int]]:
+    """The order of the calls as positions in `calls`, and the numbers of the groups that ran side by side.
 
     Args:
-        places: The calls.
+        calls: When each call ran.
         turns: When the run's model turns began and ended, in ascending order of their ends.
+        place_of: Tells the place of a call in its model's answer, None where that is not known and
+            `NOT_ASKED_FOR` where the answer lacks the call; asked only where calls share a turn.
     """
     turn_ends = [end for _, end in turns]
-    for place in places:
-        turn = bisect_right(turn_ends, place.start + _TURN_TOLERANCE_NANOS) - 1
-        while turn >= 0 and turns[turn][0] > place.start:  # a model that began later did not ask for it
+    placed: list[tuple[int, CallTimes, int]] = []
+    for position, times in enumerate(calls):
+        start = times[0]
+        turn = bisect_right(turn_ends, start + _TURN_TOLERANCE_NANOS) - 1
+        # Some senders end a turn's span only when its calls are done.
+        following = turn + 1
+        if (
+            following < len(turns)
+            and turns[following][0] <= start
+            and -times[1] <= turn_ends[following]
+            and (turn < 0 or turn_ends[turn] <= turns[following][0])
+        ):
+            turn = following
+        while turn >= 0 and turns[turn][0] > start:  # a model that began later did not ask for it
             turn -= 1
-        place.turn = turn
+        placed.append((turn, times, position))
+    placed.sort()
+    groups: dict[int, int] = {}
+    if len({turn for turn, _, _ in placed}) == len(placed):
+        return [position for _, _, position in placed], groups
     by_turn: dict[int, list[int]] = {}
-    for position in sorted(range(len(places)), key=lambda position: _by_start(places[position])):
-        by_turn.setdefault(places[position].turn, []).append(position)
+    for turn, _, position in placed:
+        by_turn.setdefault(turn, []).append(position)
     ordered: list[int] = []
     next_group = 0
-    for turn in sorted(by_turn):
-        members = by_turn[turn]
+    for turn, members in by_turn.items():
         if len(members) > 1:
+            places = {position: place_of(position) for position in members}
+            # Calls that the turn's model is known not to have asked for are a program's own.
+            if turn >= 0 and any(place != NOT_ASKED_FOR for place in places.values()):
+                groups.update(dict.fromkeys(members, next_group))
+                next_group += 1
+            else:
+                next_group = _group_by_time(calls, members, groups, next_group)
             members = _by_place(places, members)
-            next_group = _group(places, members, turn, next_group)
         ordered.extend(members)
-    return ordered
+    return ordered, groups
 
 
-def _by_start(place: CallPlace) -> tuple[int, int, bytes]:
-    return place.start, -place.end, place.span_id
-
-
-def _by_place(places: Sequence[CallPlace], members: list[int]) -> list[int]:
+def _by_place(places: dict[int, int | None], members: list[int]) -> list[int]:
     """The calls of one turn in the order the model asked for them, if it is known of every one."""
-    for position in members:
-        places[position].known_place = places[position].place()
-    known = {places[position].known_place for position in members}
+    known = set(places.values())
     if None in known or NOT_ASKED_FOR in known or len(known) < len(members):
         return members
-    return sorted(members, key=lambda position: places[position].known_place or 0)
+    return sorted(members, key=lambda position: places[position] or 0)
 
 
-def _group(places: Sequence[CallPlace], members: list[int], turn: int, next_group: int) -> int:
-    """Number the calls that ran side by side: one turn's, or without turns those that overlap in time.
-
-    Calls that the turn's model is known not to have asked for are a program's own, one after the other.
-    """
-    if turn >= 0 and any(places[position].known_place != NOT_ASKED_FOR for position in members):
-        for position in members:
-            places[position].group = next_group
-        return next_group + 1
+def _group_by_time(
+    calls: Sequence[CallTimes], members: list[int], groups: dict[int, int], next_group: int
+) -> int:
+    """Number the calls, in order of start, that overlap in time; the number of the group to come."""
     cluster: list[int] = []
     latest = 0
-    for position in sorted(members, key=lambda position: _by_start(places[position])):
-        place = places[position]
-        if cluster and place.start >= latest and place.start != places[cluster[-1]].start:
-            next_group = _close(places, cluster, next_group)
+    for position in members:
+        start, negative_end, _ = calls[position]
+        if cluster and start >= latest and start != calls[cluster[-1]][0]:
+            next_group = _close(cluster, groups, next_group)
             cluster, latest = [], 0
         cluster.append(position)
-        latest = max(latest, place.end)
-    return _close(places, cluster, next_group)
+        latest = max(latest, -negative_end)
+    return _close(cluster, groups, next_group)
 
 
-def _close(places: Sequence[CallPlace], cluster: list[int], next_group: int) -> int:
+def _close(cluster: list[int], groups: dict[int, int], next_group: int) -> int:
     if len(cluster) < 2:
         return next_group
-    for position in cluster:
-        places[position].group = next_group
+    groups.update(dict.fromkeys(cluster, next_group))
     return next_group + 1

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from processors.agent_run import ValueState
 from processors.attributes import AttributeValue
 from processors.json_value import JsonObject, JsonValue
-from processors.messages import last_text, read_messages, text_of
+from processors.messages import is_role_pair, last_text, read_messages, text_of
 from processors.values import DecodedValue, decode_result
 
 _TASK_OPTIONS = frozenset(
@@ -19,17 +19,19 @@ _INPUT_KEYS = ("input", "query", "task")
 _OUTPUT_KEYS = ("output", "raw", "final_output")
 
 
-def decode_input(raw: AttributeValue) -> DecodedValue:
+def decode_input(raw: "AttributeValue | JsonValue") -> DecodedValue:
     """What the agent was asked, from the value that telemetry calls its input."""
     return _decode(raw, _input_text)
 
 
-def decode_output(raw: AttributeValue) -> DecodedValue:
+def decode_output(raw: "AttributeValue | JsonValue") -> DecodedValue:
     """What the agent answered, from the value that telemetry calls its output."""
     return _decode(raw, _output_text)
 
 
-def _decode(raw: AttributeValue, envelope_text: "Callable[[JsonValue], str | None]") -> DecodedValue:
+def _decode(
+    raw: "AttributeValue | JsonValue", envelope_text: "Callable[[JsonValue], str | None]"
+) -> DecodedValue:
     decoded = decode_result(raw)
     if decoded.state is not ValueState.PRESENT:
         return decoded
@@ -89,7 +91,10 @@ def _is_message_list(value: JsonValue) -> bool:
         isinstance(value, list)
         and bool(value)
         and all(isinstance(item, (dict, list)) for item in value)
-        and any(_is_message(item[0] if isinstance(item, list) and item else item) for item in value)
+        and any(
+            is_role_pair(item) or _is_message(item[0] if isinstance(item, list) and item else item)
+            for item in value
+        )
     )
 
 

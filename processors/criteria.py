@@ -2,16 +2,27 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import translate
 from hashlib import sha256
 
-from processors.evaluation_result import Severity
+from processors.criteria_template import CriteriaTemplate
+from processors.evaluation_result import Severity, Stage
 from processors.evaluator import Evaluator
+from processors.selector import Selector
 
 _MAX_CACHED_AGENTS = 10_000
 _WILDCARDS = frozenset("*?[")
 _BRACKETS = re.compile(r"\[!?\]?[^\]]*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Mute:
+    """Until when the failures of an evaluation are nobody's alert, why, and who said so."""
+
+    until_unix_nano: int
+    reason: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +30,9 @@ class Evaluation:
     """One evaluation of a criteria file, ready to run.
 
     `name` is unique among the evaluations of an agent. `criteria_hash` changes whenever anything that
-    could change a verdict does. `source` is `file:line` for messages.
+    could change a verdict does. `source` is `file:line` for messages. `when` None applies to every run,
+    `sample` is the share of traces that are taken. `template` makes the evaluator where criteria take
+    values from the run; `evaluator` then only names it.
     """
 
     name: str
@@ -29,6 +42,23 @@ class Evaluation:
     criteria_hash: str = ""
     enabled: bool = True
     source: str = ""
+    when: Selector | None = None
+    sample: float = 1.0
+    stage: Stage = Stage.LIVE
+    mute: Mute | None = None
+    template: CriteriaTemplate | None = None
+    is_plain: bool = field(init=False)
+    """True where none of the last five says anything: every run is graded, and the results are live."""
+
+    def __post_init__(self) -> None:
+        is_plain = (
+            self.when is None
+            and self.sample >= 1.0
+            and self.stage is Stage.LIVE
+            and self.mute is None
+            and self.template is None
+        )
+        object.__setattr__(self, "is_plain", is_plain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +68,17 @@ class AgentCriteria:
     In a pattern `*` stands for any characters, `?` for one, `[abc]`, `[a-z]` and `[!a]` for one of a set,
     as in `fnmatch.fnmatchcase`; `[*]`, `[?]` and `[[]` are the characters themselves. Case counts. A name
     that is written just like the pattern always matches.
+
+    `owner` and `contact` are those of the file: who answers for these criteria, and where. `source` is
+    `file:line` for messages.
     """
 
     pattern: str
     evaluations: Sequence[Evaluation]
     tenant: str = ""
+    owner: str = ""
+    contact: str = ""
+    source: str = ""
 
     @property
     def is_exact(self) -> bool:
@@ -132,6 +168,8 @@ def _hash(agents: Sequence[AgentCriteria]) -> str:
         for evaluation in agent.evaluations:
             parts = evaluation.name, evaluation.criteria_hash, str(evaluation.severity), evaluation.enabled
             digest.update(repr(parts).encode())
+            if not evaluation.is_plain:
+                digest.update(repr((evaluation.sample, str(evaluation.stage), evaluation.mute)).encode())
     return digest.hexdigest()[:16]
 
 

@@ -1,43 +1,43 @@
 """Reads one criteria file: text in, ready evaluations out, or every mistake in it at once."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from processors.criteria import AgentCriteria, Evaluation
-from processors.criteria_file_model import AgentEntry, CriteriaFile, EvaluationEntry
+from processors.criteria import AgentCriteria, Evaluation, Mute
+from processors.criteria_case import CriteriaCase, ExpectedResult
+from processors.criteria_file_model import CriteriaFile, EvaluationEntry, MuteEntry
+from processors.criteria_template import CriteriaTemplate, has_references
 from processors.environment import expand
 from processors.evaluator import Evaluator
 from processors.evaluator_discovery import evaluator_types
+from processors.expected_value import (
+    KNOWN_MATCHERS,
+    expected_value_problems,
+    is_matcher,
+)
 from processors.json_value import JsonObject, JsonValue
 from processors.located_yaml import LocatedYaml, read_yaml
 from processors.model_problems import Path, camel_case, known_keys, model_problems
 from processors.problem import Problem, ProblemsFound, did_you_mean
+from processors.when_entry import selector_of, when_problems
 
 _PREFIX = "uipath-"
 _DEFAULT_CRITERIA = "default_evaluation_criteria"
-_PLANNED_KEYS: Mapping[type[BaseModel], frozenset[str]] = {
-    CriteriaFile: frozenset({"owner", "contact", "tests", "mute", "sample"}),
-    AgentEntry: frozenset({"owner", "contact", "tests", "mute", "sample", "when"}),
-    EvaluationEntry: frozenset({"when", "sample", "stage", "mute", "owner", "contact", "tests"}),
-}
-_PLANNED_MATCHERS = (
-    "$regex",
-    "$glob",
-    "$in",
-    "$range",
-    "$approx",
-    "$type",
-    "$schema",
-    "$present",
-    "$absent",
-    "$any",
-    "$input",
-    "$literal",
-)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class CriteriaDocument:
+    """What a criteria file holds: its criteria in their order, and the tests of them."""
+
+    agents: Sequence[AgentCriteria]
+    cases: Sequence[CriteriaCase] = ()
 
 
 def read_criteria(
@@ -46,7 +46,17 @@ def read_criteria(
     environment: Mapping[str, str],
     evaluators: Mapping[str, type[Evaluator]] | None = None,
 ) -> list[AgentCriteria]:
-    """The criteria in `text`, in its order.
+    """The criteria in `text`, in its order; as `read_criteria_file`."""
+    return list(read_criteria_file(text, file, environment, evaluators).agents)
+
+
+def read_criteria_file(
+    text: str,
+    file: str,
+    environment: Mapping[str, str],
+    evaluators: Mapping[str, type[Evaluator]] | None = None,
+) -> CriteriaDocument:
+    """The criteria and tests in `text`, in its order.
 
     `file` is the name that messages use. `evaluators` are the known evaluators by id; None: all there are.
 
@@ -55,18 +65,19 @@ def read_criteria(
     """
     document = read_yaml(text, file, partial(expand, environment=environment, dollars="criteria"))
     reader = _Reader(document, evaluator_types() if evaluators is None else evaluators)
-    agents = reader.read()
+    found = reader.read()
     problems = document.all_problems(reader.problems)
     if problems:
         raise ProblemsFound(problems)
-    return agents
+    return found
 
 
 class _Parts(NamedTuple):
-    """`config` and `criteria` of an evaluation after validation."""
+    """`config` and `criteria` of an evaluation after validation, and the latter as written."""
 
     config: BaseModel
     criteria: BaseModel | None
+    written: JsonObject | None
 
 
 class _Reader:
@@ -75,9 +86,9 @@ class _Reader:
         self._document = document
         self._evaluators = evaluators
 
-    def read(self) -> list[AgentCriteria]:
-        """The agents; only to be used when there are no problems."""
-        content = self._own_keys(self._document.value)
+    def read(self) -> CriteriaDocument:
+        """What the file holds; only to be used when there are no problems."""
+        content = _with_preferred_keys(self._document.value)
         try:
             file = CriteriaFile.model_validate(content)
         except ValidationError as error:
@@ -91,51 +102,67 @@ class _Reader:
                 if not isinstance(entry, dict):
                     continue
                 entry_path = (*path, index)
+                is_selectable = self._check_when(entry.get("when"), (*entry_path, "when"))
                 evaluator = self._evaluator(entry, entry_path)
                 if evaluator is None:
                     continue
-                parsed = file.agents[agent].evaluations[index] if file else None
+                parsed = file.agents[agent].evaluations[index] if file and is_selectable else None
                 self._check_name(entry.get("name"), evaluator.id, entry_path, names)
                 ready = self._evaluation(evaluator, entry, entry_path, parsed)
                 if ready is not None:
                     evaluations.append(ready)
-            tenant = file.tenant if file else ""
-            agents.append(AgentCriteria(pattern=agent, evaluations=tuple(evaluations), tenant=tenant))
-        return agents
+            agents.append(
+                AgentCriteria(
+                    pattern=agent,
+                    evaluations=tuple(evaluations),
+                    tenant=file.tenant if file else "",
+                    owner=(file.owner if file else None) or "",
+                    contact=(file.contact if file else None) or "",
+                    source=self._source(("agents", agent)),
+                )
+            )
+        return CriteriaDocument(tuple(agents), self._cases(file) if file else ())
 
     def _problem(self, path: Path, message: str) -> None:
         self.problems.append(self._document.problem(path, message))
 
-    def _own_keys(self, value: JsonValue) -> JsonValue:
-        """`value` without keys that belong to features not built yet, each of them reported."""
-        content = self._without_planned(value, CriteriaFile, ())
-        agents = content.get("agents") if isinstance(content, dict) else None
-        if not isinstance(content, dict) or not isinstance(agents, dict):
-            return content
-        return {
-            **content,
-            "agents": {name: self._own_agent_keys(name, agent) for name, agent in agents.items()},
-        }
+    def _source(self, path: Path) -> str:
+        return f"{self._document.file}:{self._document.problem(path, '').line}"
 
-    def _own_agent_keys(self, name: str, value: JsonValue) -> JsonValue:
-        agent = self._without_planned(value, AgentEntry, ("agents", name))
-        entries = agent.get("evaluations") if isinstance(agent, dict) else None
-        if not isinstance(agent, dict) or not isinstance(entries, list):
-            return agent
-        kept: list[JsonValue] = []
-        for index, entry in enumerate(entries):
-            own = self._without_planned(entry, EvaluationEntry, ("agents", name, "evaluations", index))
-            kept.append(_prefer_camel_case(own) if isinstance(own, dict) else own)
-        return {**agent, "evaluations": kept}
+    def _cases(self, file: CriteriaFile) -> tuple[CriteriaCase, ...]:
+        cases = []
+        for index, test in enumerate(file.tests):
+            path: Path = ("tests", index)
+            if (test.run is None) == (test.trace is None):
+                self._problem(path, 'expected one of the keys "run" and "trace"')
+            if test.run is not None and test.agent is not None:
+                self._problem((*path, "agent"), 'the agent of a "run" is named in it')
+            expect = {
+                name: ExpectedResult(expected)
+                if isinstance(expected, str)
+                else ExpectedResult(expected.outcome, expected.score, expected.reason)
+                for name, expected in test.expect.items()
+            }
+            cases.append(
+                CriteriaCase(
+                    name=test.name,
+                    run=test.run,
+                    trace=test.trace,
+                    agent=test.agent,
+                    expect=expect,
+                    tenant=file.tenant,
+                    document=self._document,
+                    path=path,
+                )
+            )
+        return tuple(cases)
 
-    def _without_planned(self, value: JsonValue, model: type[BaseModel], path: Path) -> JsonValue:
-        planned = _PLANNED_KEYS[model]
-        if not isinstance(value, dict) or planned.isdisjoint(value):
-            return value
-        for key in value:
-            if key in planned:
-                self._problem((*path, key), f'"{key}" is not supported by this version')
-        return {key: inner for key, inner in value.items() if key not in planned}
+    def _check_when(self, written: JsonValue, path: Path) -> bool:
+        """Whether there is no mistake in `written` but such as the model reports."""
+        problems = list(when_problems(written)) if isinstance(written, dict) else []
+        for inner_path, message in problems:
+            self._problem((*path, *inner_path), message)
+        return not problems
 
     def _evaluator(self, entry: JsonObject, path: Path) -> type[Evaluator] | None:
         written = entry.get("evaluator")
@@ -172,22 +199,30 @@ class _Reader:
             return None
         if parsed is None:
             return None
+        is_template = parts.written is not None and has_references(parts.written)
         return Evaluation(
             name=parsed.name or kind.id,
             evaluator=evaluator,
             pass_threshold=parsed.pass_threshold,
             severity=parsed.severity,
-            criteria_hash=_criteria_hash(kind, parts, parsed.pass_threshold),
+            criteria_hash=_criteria_hash(kind, parts, parsed),
             enabled=parsed.enabled,
-            source=f"{self._document.file}:{self._document.problem(path, '').line}",
+            source=self._source(path),
+            when=None if parsed.when is None else selector_of(parsed.when),
+            sample=parsed.sample,
+            stage=parsed.stage,
+            mute=None if parsed.mute is None else _mute(parsed.mute),
+            template=CriteriaTemplate(kind, parts.config, parts.written)
+            if is_template and parts.written is not None
+            else None,
         )
 
     def _parts(self, kind: type[Evaluator], entry: JsonObject, path: Path) -> _Parts | None:
-        written = entry.get("config")
-        if written is not None and not isinstance(written, dict):
+        written_config = entry.get("config")
+        if written_config is not None and not isinstance(written_config, dict):
             return None  # the model has reported it
         config_path: Path = (*path, "config")
-        config = dict(written or {})
+        config = dict(written_config or {})
         default, default_key = None, ""
         for key in (_DEFAULT_CRITERIA, camel_case(_DEFAULT_CRITERIA)):  # of both, camelCase counts
             if key in config:
@@ -212,48 +247,53 @@ class _Reader:
                 self._problem(path, f'missing key "criteria": {kind.id} needs {keys}')
         if valid_config is None or not isinstance(given, dict | None):
             return None
-        return _Parts(valid_config, valid)
+        written = default if given is None else given
+        return _Parts(valid_config, valid, written if isinstance(written, dict) else None)
 
     def _criteria(self, kind: type[Evaluator], value: JsonValue, path: Path) -> BaseModel | None:
         if not isinstance(value, dict):
             if path[-1] != "criteria":  # there the model has reported it
                 self._problem(path, "expected a mapping of keys to values")
             return None
-        before = len(self.problems)
-        self._refuse_matchers(value, path)
-        refused = tuple(problem.path.rpartition(".")[0] for problem in self.problems[before:])
         if kind.Criteria is None:
             for key in value:
                 self._problem((*path, key), f"unknown key; {kind.id} takes no criteria")
             return None
         before = len(self.problems)
-        valid = self._validated(kind.Criteria, value, path)
+        places: set[int] = set()
+        valid = self._validated(kind.Criteria, value, path, places)
+        shape = self.problems[before:]
+        self.problems[before:] = []
+        self._check_matchers(value, path, places)
+        refused = tuple(problem.path.rpartition(".")[0] for problem in self.problems[before:])
         if refused:  # what the model says of the same values would only confuse
-            shape = self.problems[before:]
-            self.problems[before:] = [problem for problem in shape if not problem.path.startswith(refused)]
+            shape = [problem for problem in shape if not problem.path.startswith(refused)]
+        self.problems += shape
         return valid
 
-    def _validated(self, model: type[BaseModel], value: JsonValue, path: Path) -> BaseModel | None:
+    def _validated(
+        self, model: type[BaseModel], value: JsonValue, path: Path, places: set[int] | None = None
+    ) -> BaseModel | None:
+        """`value` as `model`; the ids of the expected values in it are added to `places`."""
         try:
-            return model.model_validate(value)
+            return model.model_validate(value, context=places)
         except ValidationError as error:
             self.problems += model_problems(error, model, self._document, path)
             return None
 
-    def _refuse_matchers(self, value: JsonValue, path: Path) -> None:
-        if isinstance(value, list):
-            for index, item in enumerate(value):
-                self._refuse_matchers(item, (*path, index))
+    def _check_matchers(self, value: JsonValue, path: Path, places: set[int]) -> None:
+        """Report matchers with mistakes, and those that stand where the evaluator takes none."""
+        if id(value) in places:
+            for place, message in expected_value_problems(value, path):
+                self._problem(place, message)
+        elif is_matcher(value) and next(iter(value)) in KNOWN_MATCHERS:
+            self._problem((*path, next(iter(value))), "a matcher cannot stand here")
         elif isinstance(value, dict):
             for key, item in value.items():
-                if len(value) == 1 and key.startswith("$"):
-                    if key in _PLANNED_MATCHERS:
-                        self._problem((*path, key), f'matcher "{key}" is not supported by this version')
-                    else:
-                        hint = did_you_mean(key, _PLANNED_MATCHERS)
-                        self._problem((*path, key), f'unknown matcher "{key[:100]}"{hint}')
-                else:
-                    self._refuse_matchers(item, (*path, key))
+                self._check_matchers(item, (*path, key), places)
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                self._check_matchers(item, (*path, index), places)
 
 
 def evaluator_id(written: str) -> str:
@@ -272,14 +312,37 @@ def _entries(content: JsonValue) -> list[tuple[str, Path, Sequence[JsonValue]]]:
     return found
 
 
-def _prefer_camel_case(value: JsonObject) -> JsonObject:
-    """`value` with only the camelCase one where a key is there in both spellings."""
+def _with_preferred_keys(content: JsonValue) -> JsonValue:
+    """`content` with only the camelCase one where a key of an evaluation is there in both spellings."""
+    agents = content.get("agents") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or not isinstance(agents, dict):
+        return content
+    preferred: JsonObject = {}
+    for name, agent in agents.items():
+        entries = agent.get("evaluations") if isinstance(agent, dict) else None
+        if isinstance(agent, dict) and isinstance(entries, list):
+            preferred[name] = {**agent, "evaluations": [_prefer_camel_case(entry) for entry in entries]}
+        else:
+            preferred[name] = agent
+    return {**content, "agents": preferred}
+
+
+def _prefer_camel_case(value: JsonValue) -> JsonValue:
+    if not isinstance(value, dict):
+        return value
     both = {key for key in value if "_" in key and camel_case(key) in value}
-    return {key: inner for key, inner in value.items() if key not in both}
+    return {key: inner for key, inner in value.items() if key not in both} if both else value
 
 
-def _criteria_hash(kind: type[Evaluator], parts: _Parts, pass_threshold: float) -> str:
-    texts = [kind.id, kind.version, repr(pass_threshold), parts.config.model_dump_json()]
+def _mute(entry: MuteEntry) -> Mute:
+    microseconds = (entry.until - _EPOCH) // timedelta(microseconds=1)
+    return Mute(until_unix_nano=microseconds * 1000, reason=entry.reason, by=entry.by)
+
+
+def _criteria_hash(kind: type[Evaluator], parts: _Parts, entry: EvaluationEntry) -> str:
+    texts = [kind.id, kind.version, repr(entry.pass_threshold), parts.config.model_dump_json()]
     if parts.criteria is not None:
         texts.append(parts.criteria.model_dump_json())
+    if entry.when is not None:
+        texts.append(entry.when.model_dump_json(exclude_unset=True))
     return sha256("\n".join(texts).encode()).hexdigest()[:16]

@@ -5,11 +5,13 @@ and reads their fields; it decides nothing about runs, calls or order. Several d
 span: their readings are merged, field by field, in order of rank.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from processors.agent_run import CallCategory, ToolError
+from processors.framework import Framework
+from processors.json_value import JsonValue
 from processors.messages import ChatMessage
 from processors.span import Span
 from processors.values import ABSENT, DecodedValue
@@ -44,6 +46,8 @@ class ToolReading(NamedTuple):
     lenient_values: bool = False
     is_synthetic: bool = False
     """True for a span that reports no call of its own: it is left out."""
+    is_part: bool = False
+    """True for a span that only tells how the call above it went; without such a call it is left out."""
 
 
 class AgentReading(NamedTuple):
@@ -64,7 +68,7 @@ class Conversation:
     Each side is read when it is first asked for: histories are long, and mostly nobody asks.
     """
 
-    __slots__ = ("_input", "_output", "_read_input", "_read_output")
+    __slots__ = ("_input", "_output", "_read_input", "_read_output", "_read_tools")
 
     def __init__(
         self,
@@ -75,6 +79,16 @@ class Conversation:
         self._read_output = read_output
         self._input: Sequence[ChatMessage] | None = None
         self._output: Sequence[ChatMessage] | None = None
+        self._read_tools: Callable[[], Mapping[str, JsonValue]] = dict
+
+    def offering(self, read_tools: Callable[[], Mapping[str, JsonValue]]) -> "Conversation":
+        """The same conversation, with what reads the tools that were offered in it."""
+        self._read_tools = read_tools
+        return self
+
+    def tools(self) -> Mapping[str, JsonValue]:
+        """The tools that could be called, with their schemas (null where none is told); read anew each time."""
+        return self._read_tools()
 
     @property
     def input(self) -> Sequence[ChatMessage]:
@@ -110,6 +124,11 @@ class Dialect(Protocol):
     @property
     def keys(self) -> Sequence[str]:
         """Attribute keys of which a span has at least one if the dialect can apply to it."""
+        ...
+
+    @property
+    def frameworks(self) -> Sequence[Framework]:
+        """The frameworks that write this convention, for the page of frameworks."""
         ...
 
     def role(self, span: Span) -> SpanRole | None:

@@ -35,6 +35,20 @@ class Severity(StrEnum):
     ADVISORY = "advisory"
 
 
+class Stage(StrEnum):
+    """How much a result counts: a shadow one is shown, and neither alerts anybody nor gates anything."""
+
+    LIVE = "live"
+    SHADOW = "shadow"
+
+
+class SkipReason(StrEnum):
+    """Why an evaluation gave no result for a run."""
+
+    WHEN = "when"
+    SAMPLE = "sample"
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """What an evaluator found: a value in [0, 1] and the details from which a reader can recompute it.
@@ -62,7 +76,8 @@ class EvaluationResult:
 
     `score` is set for `PASS` and `FAIL` only, `reason` for `NOT_EVALUATED` only, `error_type` (the class
     name of what was raised) for `ERROR` only. `explanation` has at most 1,024 characters.
-    `tool_call_id` and `tool_span_id` are set for verdicts on a single call.
+    `tool_call_id` and `tool_span_id` are set for verdicts on a single call. `muted_until_unix_nano` is the
+    end of the mute that was in force when the run was graded, 0 without one.
     """
 
     name: str
@@ -77,5 +92,16 @@ class EvaluationResult:
     pass_threshold: float = 1.0
     severity: Severity = Severity.TICKET
     criteria_hash: str = ""
+    stage: Stage = Stage.LIVE
+    muted_until_unix_nano: int = 0
     tool_call_id: str | None = None
     tool_span_id: bytes | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether a failure may alert people or gate a change: not in shadow, not muted, not advisory."""
+        return (
+            self.stage is Stage.LIVE
+            and not self.muted_until_unix_nano
+            and self.severity is not Severity.ADVISORY
+        )

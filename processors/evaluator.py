@@ -11,11 +11,12 @@ from processors.evaluation_result import NotEvaluated, Score
 class Evaluator(Protocol):
     """Grades agent runs against one set of criteria.
 
-    An evaluator is a class with three class attributes and is constructed once per evaluation in a
+    An evaluator is a class with the class attributes below and is constructed once per evaluation in a
     criteria file, with its validated configuration and criteria. It is then called for many runs and
     must not keep state between them. It is deterministic and total: for every run it returns a `Score`
-    with a value in [0, 1] or a `NotEvaluated`; it does no I/O, reads no clock and never raises for what
-    a trace can hold. Work is bounded: beyond its caps it answers `NotEvaluated(OVER_LIMIT)`.
+    with a value in [0, 1] or a `NotEvaluated`; it does no I/O, reads no clock and raises nothing for what a
+    trace can hold but an `EvaluationError`, where its criteria do not fit what the run holds. Work is
+    bounded: beyond its caps it answers `NotEvaluated(OVER_LIMIT)`.
     """
 
     id: ClassVar[str]
@@ -28,7 +29,11 @@ class Evaluator(Protocol):
     """The `criteria:` object, or None for evaluators that take none."""
 
     def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
-        """Grade one run as it stands, as if no further span could come."""
+        """Grade one run as it stands, as if no further span could come.
+
+        Raises:
+            EvaluationError: the run cannot be graded by the criteria; its outcome is `error`.
+        """
         ...
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:

@@ -1,7 +1,26 @@
 """The Pydantic base of what evaluators take from criteria files."""
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationInfo, model_validator
 from pydantic.alias_generators import to_camel
+
+
+def _note_place(value: object, info: ValidationInfo) -> object:
+    if isinstance(info.context, set) and isinstance(value, dict | list):
+        info.context.add(id(value))
+    return value
+
+
+ExpectedJson: TypeAlias = Annotated[JsonValue, BeforeValidator(_note_place)]
+"""An expected value in which matchers may stand (`processors.expected_value`).
+
+The evaluator compiles it with `compile_expected` and compares with `fits`. In a field of any other type a
+matcher is refused when criteria are loaded. A set as validation context takes the ids of such values.
+"""
+
+ExpectedObject: TypeAlias = Annotated[dict[str, JsonValue], BeforeValidator(_note_place)]
+"""An expected object in which matchers may stand, or a matcher for an object as a whole."""
 
 
 class EvaluatorModel(BaseModel):

@@ -7,6 +7,8 @@ from processors.json_value import JsonValue
 from processors.limits import MAX_EXPLANATION_CHARACTERS
 
 _SEPARATOR = "; "
+_FEW_LINES = 16
+"""So many are joined whole: cutting off what is too long costs less than counting."""
 
 
 def explanation(score: Score) -> str:
@@ -20,17 +22,23 @@ def explanation(score: Score) -> str:
 
 def explanation_text(lines: Iterable[str]) -> str:
     """`lines` as one explanation, within the same limits."""
-    pieces = []
-    length = -len(_SEPARATOR)
-    for line in lines:
-        length += len(line) + len(_SEPARATOR)
-        pieces.append(line)
-        if length > MAX_EXPLANATION_CHARACTERS:
-            break
-    text = _SEPARATOR.join(pieces)
+    if isinstance(lines, tuple) and len(lines) <= _FEW_LINES:
+        text = _SEPARATOR.join(lines)
+    else:
+        text = _SEPARATOR.join(_beginning(lines))
     if len(text) > MAX_EXPLANATION_CHARACTERS:
         text = text[: MAX_EXPLANATION_CHARACTERS - 1] + "…"
     return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def _beginning(lines: Iterable[str]) -> Iterator[str]:
+    """As many of `lines` as an explanation shows."""
+    length = -len(_SEPARATOR)
+    for line in lines:
+        yield line
+        length += len(line) + len(_SEPARATOR)
+        if length > MAX_EXPLANATION_CHARACTERS:
+            return
 
 
 def _lines(details: Mapping[str, JsonValue]) -> Iterator[str]:

@@ -71,6 +71,8 @@ class CallResponse:
     name: str
     content: JsonValue
     failed: bool = False
+    has_content: bool = True
+    """False where the message tells that there was a result, but not which."""
 
 
 @dataclass(slots=True)
@@ -103,6 +105,8 @@ def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "use
         inner = content.get("messages")
         content = inner if isinstance(inner, list) else [content]
     while isinstance(content, list) and len(content) == 1 and isinstance(content[0], list):
+        if is_role_pair(content[0]):
+            break
         content = content[0]
     if not isinstance(content, list):
         return []
@@ -118,7 +122,22 @@ def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "use
             message = read_message(item, default_role)
             if message is not None:
                 messages.append(message)
+        elif is_role_pair(item) and isinstance(item, list):
+            message = read_message({"role": item[0], "content": item[1]}, default_role)
+            if message is not None:
+                messages.append(message)
     return messages
+
+
+def is_role_pair(item: JsonValue) -> bool:
+    """Whether `item` is a message written as a list of its role and its text."""
+    return (
+        isinstance(item, list)
+        and len(item) == 2
+        and isinstance(item[0], str)
+        and item[0] in _ROLES
+        and isinstance(item[1], str)
+    )
 
 
 def read_message(item: dict[str, JsonValue], default_role: Role = "user") -> ChatMessage | None:
@@ -153,6 +172,7 @@ def read_message(item: dict[str, JsonValue], default_role: Role = "user") -> Cha
                 _string(item.get("name")),
                 _response_content(content),
                 item.get("status") == "error" or item.get("is_error") is True,
+                any(key in item for key in ("parts", "content", "contents")),
             )
         )
         message.text = text_of(content)
@@ -318,9 +338,10 @@ def _add_text(message: ChatMessage, text: str) -> None:
 
 def _add_response(message: ChatMessage, part: dict[str, JsonValue]) -> None:
     content: JsonValue = None
+    has_content = False
     for key in ("response", "result", "output", "content", "server_tool_call_response"):
         if key in part:
-            content = part[key]
+            content, has_content = part[key], True
             break
     failed = part.get("is_error") is True or part.get("isError") is True or part.get("status") == "error"
     if isinstance(content, dict) and content.get("type") in ("error-text", "error-json", "text", "json"):
@@ -328,8 +349,8 @@ def _add_response(message: ChatMessage, part: dict[str, JsonValue]) -> None:
         content = content.get("value", content.get("text"))
     call_id = _first_string(part, "id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "tool_call_id")
     name = _first_string(part, "name", "toolName", "tool_name")
-    message.responses.append(CallResponse(call_id, name, _response_content(content), failed))
-    if message.role == "tool":
+    message.responses.append(CallResponse(call_id, name, _response_content(content), failed, has_content))
+    if message.role == "tool" and has_content:
         _add_text(message, content if isinstance(content, str) else json_text(content))
 
 

@@ -118,6 +118,8 @@ def _problem(document: LocatedYaml, place: Path, details: ErrorDetails, model: t
     if kind == "extra_forbidden":
         known = sorted(_keys_at(model, details["loc"][:-1]))
         return document.problem(place, unknown_key(str(details["loc"][-1]), known))
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _unknown_variant(document, place, details)
     expected = _expected(details)
     if expected:
         message = f"expected {expected}; found {_found(document, place, details['input'])}"
@@ -131,6 +133,23 @@ def _problem(document: LocatedYaml, place: Path, details: ErrorDetails, model: t
         place, str(raised) if isinstance(raised, Exception) else details["msg"]
     )
     return document.problem(place, message[:1].lower() + message[1:] if message[1:2].islower() else message)
+
+
+def _unknown_variant(document: LocatedYaml, place: Path, details: ErrorDetails) -> Problem:
+    """The problem of an object whose one key tells what else it holds, where that key is missing or wrong."""
+    context = details.get("ctx", {})
+    key = str(context.get("discriminator")).strip("'")
+    if "tag" not in context:
+        return document.problem(place, f'missing key "{key}"')
+    tag, tags = str(context["tag"]), re.findall(r"'([^']*)'", str(context["expected_tags"]))
+    expected = ", ".join([f'"{known}"' for known in tags])
+    written = details["input"]
+    found = written.get(key, tag) if isinstance(written, Mapping) else tag
+    place = (*place, key)
+    hint = did_you_mean(tag, tags)
+    return document.problem(
+        place, f"expected one of {expected}; found {_found(document, place, found)}{hint}"
+    )
 
 
 def unknown_key(key: str, known: Sequence[str]) -> str:

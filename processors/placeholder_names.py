@@ -9,6 +9,9 @@ PLACEHOLDER_AGENT_NAMES: frozenset[str] = frozenset(
 )
 """Agent names that name no agent, in lower case."""
 
+AGENT_NAME_RESOURCE_ATTRIBUTES: tuple[str, ...] = ("gen_ai.agent.name", "service.name")
+"""Resource attributes that name the agent where no span does, in this order."""
+
 GENERIC_CHAIN_NAMES: frozenset[str] = frozenset(
     {"AgentExecutor", "Agent workflow", "LangGraph", "RunnableSequence", "chain", "graph", "main", "root"}
 )

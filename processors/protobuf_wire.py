@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 VARINT, FIXED64, LENGTH_DELIMITED, START_GROUP, END_GROUP, FIXED32 = range(6)
 
+_BYTES = [bytes((byte,)) for byte in range(256)]
+
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
     """The unsigned varint at `position` and the position behind it."""
@@ -74,7 +76,9 @@ def fields(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, int
 def encode_varint(value: int) -> bytes:
     """`value`, not negative, as a varint."""
     if value < 0x80:
-        return bytes((value,))
+        return _BYTES[value]
+    if value < 0x4000:
+        return _BYTES[value & 0x7F | 0x80] + _BYTES[value >> 7]
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -85,4 +89,4 @@ def encode_varint(value: int) -> bytes:
 
 def encode_field(tag: int, payload: bytes) -> bytes:
     """A length-delimited field: `tag` is the whole tag (field number and wire type), below 128."""
-    return bytes((tag,)) + encode_varint(len(payload)) + payload
+    return _BYTES[tag] + encode_varint(len(payload)) + payload

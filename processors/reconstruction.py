@@ -10,23 +10,24 @@ from typing import Literal
 
 from processors.agent_run import AgentIdentity, AgentRun, ToolCall, ValueState
 from processors.attribute_reading import better
-from processors.dialect import AgentReading
+from processors.available_tools import AvailableTools, merge_tools
+from processors.dialect import AgentReading, Dialect
 from processors.dialect_discovery import discover_dialects
 from processors.envelope import Envelope
 from processors.finish_reason import CUT_SHORT, FinishReason
 from processors.json_value import JsonValue
 from processors.messages import ChatMessage, last_text
-from processors.placeholder_names import is_placeholder_agent
+from processors.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_placeholder_agent
 from processors.run_calls import RunCalls
 from processors.run_scopes import CarrierKind, RunScope, Scopes, find_scopes
 from processors.span import RawSpan
+from processors.span_attributes import SpanAttributes
 from processors.span_reading import SpanReader, SpanReading, merged_agent
 from processors.span_tree import SpanTree
 from processors.transcript import Transcript
 from processors.values import ABSENT, DecodedValue, json_value
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
-_RESOURCE_NAMES = ("gen_ai.agent.name", "service.name")
 _NOTHING_READ = AgentReading()
 
 
@@ -39,6 +40,7 @@ def reconstruct(
     interrupted: bool = False,
     missing_parents: Literal["grade", "not_evaluated"] = "grade",
     tenant: str = "",
+    reader: SpanReader | None = None,
 ) -> list[AgentRun]:
     """The agent runs in the spans of one trace, in order of start; none where no agent or call is told.
 
@@ -50,10 +52,12 @@ def reconstruct(
         interrupted: Spans may have been lost on our side: no run is complete.
         missing_parents: Whether runs with spans whose parent never came may be complete.
         tenant: Goes into the runs.
+        reader: Reads the spans; by default with the built-in dialects.
     """
-    reader = _reader()
-    tree = SpanTree(spans, reader.may_read)
-    readings = [None if view is None else reader.read(view) for view in tree.views]
+    if reader is None:
+        reader = span_reader()
+    tree = SpanTree(spans)
+    readings = [reader.read(view) for view in tree.views]
     if not any(readings):
         return []
     may_lack_spans = interrupted or (reason in CUT_SHORT and not was_quiet)
@@ -75,7 +79,7 @@ def reconstruct(
             and not (run.calls.from_messages and run.lost_attributes())
         )
         asked, answered = run.input(), run.output()
-        envelope = tree.view(scope.carrier).envelope
+        envelope = tree.views[scope.carrier].envelope
         runs.append(
             AgentRun(
                 trace_id=trace_id,
@@ -93,6 +97,7 @@ def reconstruct(
                 output=answered.value,
                 output_state=answered.state,
                 messages=Transcript(run.messages),
+                messages_state=ValueState.ABSENT,
                 finish_reason=reason,
                 complete=is_complete,
                 incomplete_reason="over_limit" if reason is FinishReason.OVER_LIMIT else "incomplete_trace",
@@ -100,7 +105,9 @@ def reconstruct(
                 end_unix_nano=run.end(calls),
                 tenant=tenant,
                 resource=_resource(envelope),
+                span_attributes=SpanAttributes(tree.views[scope.carrier].raw),
                 carrier_span_id=tree.span_ids[scope.carrier],
+                available_tools=AvailableTools(run.tools),
             )
         )
     return runs
@@ -128,8 +135,8 @@ class _Run:
         name = self.reading.name or self._scope.agent_name or self.reading.inferred_name
         if name:
             return name
-        resource = self._tree.view(self._scope.carrier).envelope.resource_attributes
-        for key in _RESOURCE_NAMES:
+        resource = self._tree.views[self._scope.carrier].envelope.resource_attributes
+        for key in AGENT_NAME_RESOURCE_ATTRIBUTES:
             told = resource.text(key) or ""
             if not is_placeholder_agent(told) and not told.startswith("unknown_service"):
                 return told
@@ -168,6 +175,15 @@ class _Run:
             if reading is not None and (reading.conversation.input or reading.conversation.output):
                 return [*reading.conversation.input, *reading.conversation.output]
         return ()
+
+    def tools(self) -> dict[str, JsonValue]:
+        """The tools that the invocation or any model turn of it was offered."""
+        found: dict[str, JsonValue] = {}
+        for position in (*self._scope.layers, *self.calls.turns):
+            reading = self._readings[position]
+            if reading is not None:
+                merge_tools(found, reading.conversation.tools())
+        return found
 
     def lost_attributes(self) -> bool:
         """Whether the sender dropped attributes of a model turn, and with them perhaps calls."""
@@ -215,8 +231,13 @@ def _stable_id(agent_id: str) -> str | None:
     return None if not agent_id or _UUID.search(agent_id) else agent_id
 
 
+def span_reader(own: Sequence[Dialect] = ()) -> SpanReader:
+    """What reads spans with the dialects `own` first, then with all that are built in."""
+    return SpanReader([*own, *discover_dialects()]) if own else _built_in_reader()
+
+
 @cache
-def _reader() -> SpanReader:
+def _built_in_reader() -> SpanReader:
     return SpanReader(discover_dialects())
 
 

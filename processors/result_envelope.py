@@ -28,6 +28,8 @@ class OpenedResult(NamedTuple):
     error: ToolError | None = None
 
 
+_ENVELOPE_KEYS = frozenset({"content", "lc", "output", "raw_output", "response", "type"})
+"""An object with none of these keys is no envelope."""
 _RAW_OUTPUT_KEYS = {"blocks", "tool_name", "raw_input", "raw_output", "is_error"}
 
 
@@ -42,6 +44,8 @@ def open_result(decoded: DecodedValue, known: int = 0) -> OpenedResult:
         return OpenedResult(decoded)
     value = decoded.value
     if isinstance(value, dict):
+        if _ENVELOPE_KEYS.isdisjoint(value):
+            return OpenedResult(decoded)
         return _open_object(decoded, value, known)
     if isinstance(value, list) and value:
         text = _text_blocks(value, {"text"} if known & BLOCKS else {"type", "text"})

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
 from processors.call_merging import MergedCall, merge_calls
-from processors.call_order import NOT_ASKED_FOR, CallPlace, order_calls
+from processors.call_order import NOT_ASKED_FOR, order_calls
 from processors.dialect import Conversation, SpanRole
 from processors.messages import PROVIDER_CALL_MARKERS
 from processors.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
@@ -34,7 +33,8 @@ class RunCalls:
         self._readings = readings
         self._requests: RequestedCalls | None = None
         self._agent_calls = scopes.agent_calls
-        self._turns = sorted(scope.models, key=lambda position: (tree.ends[position], position))
+        ends = tree.ends
+        self._turns = sorted(scope.models, key=lambda position: (ends[position], position))
         self._nth: dict[int, int] = {}
         self._merged = merge_calls(scope.tools, scopes.tool_above, tree, readings) if scope.tools else []
         self.from_messages = not self._merged
@@ -50,30 +50,46 @@ class RunCalls:
         if not merged:
             return self._message_calls(self._all_requests().in_order)
         counts: dict[str, int] = {}
-        for call in sorted(merged, key=lambda call: call.spans[0]):
-            self._nth[call.spans[0]] = counts.get(call.name, 0)
-            counts[call.name] = counts.get(call.name, 0) + 1
+        for call in sorted(merged, key=_first_span):
+            name = call.name
+            self._nth[call.spans[0]] = nth = counts.get(name, 0)
+            counts[name] = nth + 1
         calls = [self._span_call(call) for call in merged]
-        calls.extend(self._provider_calls())
+        if any(map(self._may_hold_provider_calls, self._turns)):
+            calls.extend(self._provider_calls())
         if len(calls) == 1:
             return calls
-        places = [
-            CallPlace(
-                call.start_unix_nano,
-                call.end_unix_nano,
-                call.span_id or (call.call_id or "").encode(),
-                partial(self._place, call, position),
-            )
-            for position, call in enumerate(calls)
-        ]
         starts, ends = self._tree.starts, self._tree.ends
-        order = order_calls(places, [(starts[position], ends[position]) for position in self._turns])
+        order, groups = order_calls(
+            [
+                (call.start_unix_nano, -call.end_unix_nano, call.span_id or (call.call_id or "").encode())
+                for call in calls
+            ],
+            [(starts[position], ends[position]) for position in self._turns],
+            lambda position: self._place(calls[position], position),
+        )
+        if not self._turns:
+            self._group_by_history(calls, groups)
+        if not groups:
+            return [calls[position] for position in order]
         return [
-            calls[position]
-            if places[position].group is None
-            else replace(calls[position], parallel_group=places[position].group)
+            replace(calls[position], parallel_group=groups[position])
+            if position in groups
+            else calls[position]
             for position in order
         ]
+
+    def _group_by_history(self, calls: Sequence[ToolCall], groups: dict[int, int]) -> None:
+        """Group what one message of the run's own history asked for, where no model span tells the turns."""
+        by_id = {call.call_id: position for position, call in enumerate(calls) if call.call_id}
+        if len(by_id) < 2:
+            return
+        for _, told in self._conversations(self._scope.layers):
+            for message in (*told.input, *told.output):
+                ids = {request.call_id for request in message.requests}
+                members = [position for call_id, position in by_id.items() if call_id in ids]
+                if len(members) > 1 and not any(position in groups for position in members):
+                    groups.update(dict.fromkeys(members, len(calls) + len(groups)))
 
     def _all_requests(self) -> RequestedCalls:
         if self._requests is None:
@@ -106,7 +122,11 @@ class RunCalls:
                 result = self._answered(call_id)
         lenient = fields.lenient_values
         category = fields.category
-        if category is CallCategory.FUNCTION and any(span in self._agent_calls for span in merged.spans):
+        if (
+            category is CallCategory.FUNCTION
+            and self._agent_calls
+            and not self._agent_calls.isdisjoint(merged.spans)
+        ):
             category = CallCategory.AGENT
         return ToolCall(
             name=merged.name,
@@ -142,7 +162,9 @@ class RunCalls:
 
     def _answered(self, call_id: str) -> DecodedValue:
         response = self._all_requests().result(call_id)
-        return ABSENT if response is None else open_result(decode_result(response.content)).result
+        if response is None or not response.has_content:
+            return ABSENT
+        return open_result(decode_result(response.content)).result
 
     def _place(self, call: ToolCall, position: int) -> int | None:
         """The place of a call in its model's answer; None where the messages do not tell."""
@@ -153,19 +175,25 @@ class RunCalls:
         found = requests.find(call.call_id or "", call.name, nth)
         return NOT_ASKED_FOR if found is None else found.place
 
+    def _may_hold_provider_calls(self, turn: int) -> bool:
+        reading = self._readings[turn]
+        if reading is None:
+            return False
+        raw = reading.span.raw
+        for marker in PROVIDER_CALL_MARKERS:  # noqa: SIM110  # measured: a generator costs twice as much
+            if marker in raw:
+                return True
+        return False
+
     def _provider_calls(self) -> list[ToolCall]:
         """Calls that ran at the model's provider, of which no span can tell."""
-        for position in self._turns:
-            reading = self._readings[position]
-            if reading is not None and any(marker in reading.span.raw for marker in PROVIDER_CALL_MARKERS):
-                known = {call.reading.call_id for call in self._merged}
-                at_provider = [
-                    requested
-                    for requested in self._all_requests().in_order
-                    if requested.request.runs_at_provider and requested.request.call_id not in known
-                ]
-                return self._message_calls(at_provider)
-        return []
+        known = {call.reading.call_id for call in self._merged}
+        at_provider = [
+            requested
+            for requested in self._all_requests().in_order
+            if requested.request.runs_at_provider and requested.request.call_id not in known
+        ]
+        return self._message_calls(at_provider)
 
     def _message_calls(self, requested: Sequence[RequestedCall]) -> list[ToolCall]:
         per_turn: dict[int, int] = {}
@@ -179,7 +207,9 @@ class RunCalls:
         request = requested.request
         arguments = decode_arguments(request.arguments) if request.has_arguments else ABSENT
         response = self._all_requests().result(request.call_id)
-        opened = None if response is None else open_result(decode_result(response.content))
+        opened = None
+        if response is not None and response.has_content:
+            opened = open_result(decode_result(response.content))
         result = ABSENT if opened is None else opened.result
         error = None if opened is None else opened.error
         if response is not None and response.failed and error is None:
@@ -199,6 +229,10 @@ class RunCalls:
             start_unix_nano=self._tree.ends[requested.model],
             executed=response is not None or request.runs_at_provider or not is_last_turn,
         )
+
+
+def _first_span(call: MergedCall) -> int:
+    return call.spans[0]
 
 
 def _category_of(name: str, runs_at_provider: bool) -> CallCategory:

@@ -6,7 +6,7 @@ the run that encloses it in time.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from processors.dialect import SpanRole
@@ -28,28 +28,54 @@ class CarrierKind(Enum):
     NOTHING = auto()
 
 
-@dataclass(slots=True, eq=False)
 class RunScope:
     """The spans of one run, as positions in the tree.
 
-    `layers` are the reports of the invocation itself, outermost first. `models` are model calls of the
-    run's own turns, not those that a tool or another model call made. `has_lost_parents` is true where
-    some span of the run named a parent that never came.
+    Attributes:
+        kind: What stands for the run.
+        carrier: The span that stands for the run, or its first where nothing does.
+        layers: The reports of the invocation itself, outermost first.
+        parent: The run that this one is part of.
+        asked_by: The tool call of the parent run under which this run lies, or -1.
+        tools: The calls.
+        models: Model calls of the run's own turns, not those that a tool or another model call made.
+        agent_name: The agent's name as its calls tell it, where no span of its own does.
+        is_whole: False where the span that stands for the run may lack what lies above it.
+        has_lost_parents: True where some span of the run named a parent that never came.
     """
 
-    kind: CarrierKind
-    carrier: int
-    layers: list[int] = field(default_factory=list)
-    parent: "RunScope | None" = None
-    asked_by: int = -1
-    """The tool call of the parent run under which this run lies, or -1."""
-    tools: list[int] = field(default_factory=list)
-    models: list[int] = field(default_factory=list)
-    agent_name: str = ""
-    """The agent's name as its calls tell it, where no span of its own does."""
-    is_whole: bool = True
-    """False where the span that stands for the run may lack what lies above it."""
-    has_lost_parents: bool = False
+    __slots__ = (
+        "agent_name",
+        "asked_by",
+        "carrier",
+        "has_lost_parents",
+        "is_whole",
+        "kind",
+        "layers",
+        "models",
+        "parent",
+        "tools",
+    )
+
+    def __init__(
+        self,
+        kind: CarrierKind,
+        carrier: int,
+        layers: list[int],
+        parent: "RunScope | None" = None,
+        asked_by: int = -1,
+        agent_name: str = "",
+    ) -> None:
+        self.kind = kind
+        self.carrier = carrier
+        self.layers = layers
+        self.parent = parent
+        self.asked_by = asked_by
+        self.tools: list[int] = []
+        self.models: list[int] = []
+        self.agent_name = agent_name
+        self.is_whole = True
+        self.has_lost_parents = False
 
 
 @dataclass(slots=True)
@@ -94,6 +120,7 @@ class _Finder:
         self._model = [-1] * count
         self._top = [-1] * count
         self._tool_above = [-1] * count
+        self._has_workflows = False
         self._agents: list[RunScope] = []
         self._calls: list[int] = []
         self._turns: list[int] = []
@@ -104,7 +131,7 @@ class _Finder:
 
     def find(self, lost_means_filtered: bool) -> Scopes:
         self._descend()
-        kept = self._without_transparent()
+        kept = self._without_echoes(self._without_transparent())
         if lost_means_filtered:
             self._find_enclosing(kept)
         for scope in kept:
@@ -121,54 +148,63 @@ class _Finder:
             home = self._scope[position] or self._container(position, containers)
             if home is not None:
                 home.models.append(position)
-        for position, reading in enumerate(self._readings):
-            if reading is not None and reading.role is SpanRole.WORKFLOW and self._stands_alone(position):
-                self._container_at(CarrierKind.WORKFLOW, position, "", containers)
+        if self._has_workflows:
+            for position, reading in enumerate(self._readings):
+                if reading is not None and reading.role is SpanRole.WORKFLOW and self._stands_alone(position):
+                    self._container_at(CarrierKind.WORKFLOW, position, "", containers)
         runs = [*kept, *containers.values()]
         for scope in runs:
             if scope.kind is not CarrierKind.NOTHING and self._tree.misses_parent[self._top[scope.carrier]]:
                 scope.has_lost_parents = True
-        runs.sort(key=lambda scope: (scope.carrier, scope.kind is not CarrierKind.AGENT, scope.agent_name))
+        if len(runs) > 1:
+            runs.sort(
+                key=lambda scope: (scope.carrier, scope.kind is not CarrierKind.AGENT, scope.agent_name)
+            )
         return Scopes(runs, self._tool_above, frozenset(run.asked_by for run in runs if run.asked_by >= 0))
 
     def _descend(self) -> None:
         """Hand down from parent to child: the run, the workflow, the call and the model turn one is in."""
         readings, parents = self._readings, self._tree.parents
+        scopes, workflows, tools = self._scope, self._workflow, self._tool
+        models, tops = self._model, self._top
         for position in self._tree.top_down:
             parent = parents[position]
             if parent >= 0:
-                scope, workflow = self._scope[parent], self._workflow[parent]
-                tool, model = self._tool[parent], self._model[parent]
-                self._top[position] = self._top[parent]
+                scope, workflow = scopes[parent], workflows[parent]
+                tool, model = tools[parent], models[parent]
+                tops[position] = tops[parent]
             else:
                 scope, workflow, tool, model = None, -1, -1, -1
-                self._top[position] = position
+                tops[position] = position
             reading = readings[position]
-            role = SpanRole.OTHER if reading is None else reading.role
-            if role is SpanRole.TOOL and reading is not None:
-                if not reading.tool.is_synthetic:
-                    self._tool_above[position] = tool
-                    self._calls.append(position)
-                    tool, model = position, -1
-            elif role is SpanRole.AGENT and reading is not None:
-                if scope is not None and tool < 0 and self._is_same_agent(scope, reading):
-                    scope.layers.append(position)
-                else:
-                    if scope is None and workflow >= 0:
-                        self._workflows_with_agents.add(workflow)
-                    scope = RunScope(CarrierKind.AGENT, position, [position], scope, tool)
-                    self._agents.append(scope)
-                    tool = model = -1
-            elif role is SpanRole.MODEL:
-                if tool < 0 and model < 0:
-                    self._turns.append(position)
-                model = position
-            elif role is SpanRole.WORKFLOW and scope is None and workflow < 0:
-                workflow = position
-            self._scope[position] = scope
-            self._workflow[position] = workflow
-            self._tool[position] = tool
-            self._model[position] = model
+            if reading is not None:
+                role = reading.role
+                if role is SpanRole.TOOL:
+                    if not reading.tool.is_synthetic:
+                        self._tool_above[position] = tool
+                        self._calls.append(position)
+                        tool, model = position, -1
+                elif role is SpanRole.AGENT:
+                    if scope is not None and tool < 0 and self._is_same_agent(scope, reading):
+                        scope.layers.append(position)
+                    else:
+                        if scope is None and workflow >= 0:
+                            self._workflows_with_agents.add(workflow)
+                        scope = RunScope(CarrierKind.AGENT, position, [position], scope, tool)
+                        self._agents.append(scope)
+                        tool = model = -1
+                elif role is SpanRole.MODEL:
+                    if tool < 0 and model < 0:
+                        self._turns.append(position)
+                    model = position
+                elif role is SpanRole.WORKFLOW:
+                    self._has_workflows = True
+                    if scope is None and workflow < 0:
+                        workflow = position
+            scopes[position] = scope
+            workflows[position] = workflow
+            tools[position] = tool
+            models[position] = model
 
     def _is_same_agent(self, scope: RunScope, reading: SpanReading) -> bool:
         """Whether `reading` reports the same invocation as the agent span around it."""
@@ -183,6 +219,8 @@ class _Finder:
 
     def _without_transparent(self) -> list[RunScope]:
         """The agents without those that only wrap others: no name of its own, runs below, no calls."""
+        if len(self._agents) < 2:
+            return self._agents
         with_calls = {id(scope) for position in self._calls if (scope := self._scope[position]) is not None}
         wrappers = {
             id(scope.parent) for scope in self._agents if scope.parent is not None and self._is_named(scope)
@@ -203,6 +241,46 @@ class _Finder:
                     self._scope[position] = dropped[id(scope)]
         return kept
 
+    def _without_echoes(self, agents: list[RunScope]) -> list[RunScope]:
+        """The agents without spans that only repeat the run beside them.
+
+        Such a span has nothing below it, and within its time lies a run of the same agent under the same
+        parent: its fields count for that run.
+        """
+        if len(agents) < 2:
+            return agents
+        tree = self._tree
+        with_children = set(tree.parents)
+        by_parent: dict[int, list[RunScope]] = {}
+        for scope in agents:
+            if scope.carrier in with_children and tree.parents[scope.carrier] >= 0:
+                by_parent.setdefault(tree.parents[scope.carrier], []).append(scope)
+        kept: list[RunScope] = []
+        for scope in agents:
+            run = None
+            if scope.carrier not in with_children:
+                run = self._echoed(scope.carrier, by_parent.get(tree.parents[scope.carrier], ()))
+            if run is None:
+                kept.append(scope)
+            else:
+                run.layers.append(scope.carrier)
+        return kept
+
+    def _echoed(self, position: int, runs: Sequence[RunScope]) -> RunScope | None:
+        """The one of `runs` that began and ended within the agent span at `position` and is that agent's."""
+        tree, reading = self._tree, self._readings[position]
+        if reading is None or not (reading.agent.name or reading.agent.inferred_name):
+            return None
+        for scope in runs:
+            began_within = tree.starts[position] <= tree.starts[scope.carrier]
+            if (
+                began_within
+                and tree.ends[scope.carrier] <= tree.ends[position]
+                and self._is_same_agent(scope, reading)
+            ):
+                return scope
+        return None
+
     def _is_named(self, scope: RunScope) -> bool:
         return any(
             reading.agent.name for layer in scope.layers if (reading := self._readings[layer]) is not None
@@ -211,9 +289,9 @@ class _Finder:
     def _find_enclosing(self, agents: Sequence[RunScope]) -> None:
         """For every local root whose parent was lost, the innermost agent run around it in time."""
         tree = self._tree
-        lost = [position for position, misses in enumerate(tree.misses_parent) if misses]
-        if not lost or not agents:
+        if not agents or True not in tree.misses_parent:
             return
+        lost = [position for position, misses in enumerate(tree.misses_parent) if misses]
         waiting = sorted(agents, key=lambda scope: scope.carrier)
         open_runs: list[RunScope] = []
         taken = 0
@@ -247,7 +325,7 @@ class _Finder:
         if self._workflow[position] >= 0:
             kind, carrier = CarrierKind.WORKFLOW, self._workflow[position]
         elif top_reading is not None and top_reading.role in (SpanRole.TOOL, SpanRole.MODEL):
-            if is_call and tree.view(top).kind == KIND_SERVER:
+            if is_call and tree.views[top].kind == KIND_SERVER:
                 return None  # a tool server's own view of a call whose caller is not here
             # What names one lost parent surely is of one run; more than that nobody can tell.
             parent = tree.parent_ids[top] if tree.misses_parent[top] else b""
@@ -263,7 +341,7 @@ class _Finder:
             if there is not None:
                 return there
         if kind is CarrierKind.NOTHING and not name:
-            name = tree.view(position).envelope.service_name
+            name = tree.views[position].envelope.service_name
         return self._container_at(kind, carrier, name, containers, position)
 
     def _container_at(

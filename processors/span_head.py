@@ -1,13 +1,13 @@
 """The few fields of a span that say where it stands in its trace, read without decoding the rest.
 
 Every held span is read so once, so the layout that senders write (fields in the order of their numbers) is
-taken apart at fixed offsets; any other order is walked field by field.
+taken apart at fixed offsets; any other is left to the protobuf runtime.
 """
 
 import struct
 from typing import TypeAlias
 
-from processors.protobuf_wire import FIXED64, LENGTH_DELIMITED, fields, read_varint, skip_field
+from processors.span_message import parse_span
 
 SpanHead: TypeAlias = tuple[bytes, int, int, int]
 """(parent span id, kind, start, end): no parent is empty, times are Unix nanoseconds."""
@@ -30,6 +30,9 @@ def read_span_head(payload: bytes) -> SpanHead:
 
     A parent id of zeros is no parent. Missing numbers are 0. Which of two occurrences of one field
     counts is open; no encoder writes a field of these twice.
+
+    Raises:
+        google.protobuf.message.DecodeError: `payload` is no such message.
     """
     size = len(payload)
     if size >= _SHORTEST:
@@ -47,7 +50,10 @@ def read_span_head(payload: bytes) -> SpanHead:
             )
             if kind_tag == _KIND_TAG and start_tag == _START_TAG and end_tag == _END_TAG and kind < 0x80:
                 return (b"" if parent == _NO_PARENT else parent), kind, start, end
-    return _walk(payload)
+    span = parse_span(payload)
+    parent = span.parent_span_id
+    parent = b"" if parent == _NO_PARENT else parent
+    return parent, span.kind, span.start_time_unix_nano, span.end_time_unix_nano
 
 
 def parent_is_remote(payload: bytes) -> bool:
@@ -55,39 +61,4 @@ def parent_is_remote(payload: bytes) -> bool:
 
     False also when the sender did not say (bit 8 of the flags is clear): older SDKs leave it open.
     """
-    flags = 0
-    for tag, _, start, stop in fields(payload, 0, len(payload)):
-        if tag == 0x85:
-            flags = int.from_bytes(payload[start:stop], "little")
-    return flags & _REMOTE_PARENT == _REMOTE_PARENT
-
-
-def _walk(payload: bytes) -> SpanHead:
-    parent = b""
-    kind = start_unix_nano = end_unix_nano = 0
-    position, end = 0, len(payload)
-    while position < end:
-        tag = payload[position]
-        position += 1
-        if tag >= 0x80:
-            tag, position = read_varint(payload, position - 1)
-        wire_type = tag & 7
-        if wire_type == LENGTH_DELIMITED:
-            length = payload[position]
-            position += 1
-            if length >= 0x80:
-                length, position = read_varint(payload, position - 1)
-            if tag == 0x22:
-                parent = payload[position : position + length]
-            position += length
-        elif wire_type == FIXED64:
-            if tag == _START_TAG:
-                start_unix_nano = int.from_bytes(payload[position : position + 8], "little")
-            elif tag == _END_TAG:
-                end_unix_nano = int.from_bytes(payload[position : position + 8], "little")
-            position += 8
-        elif tag == _KIND_TAG:
-            kind, position = read_varint(payload, position)
-        else:
-            position = skip_field(payload, position, wire_type)
-    return (b"" if parent == _NO_PARENT else parent), kind, start_unix_nano, end_unix_nano
+    return parse_span(payload).flags & _REMOTE_PARENT == _REMOTE_PARENT

@@ -8,6 +8,8 @@ from processors.dialect import AgentReading, Conversation, Dialect, SpanRole, To
 from processors.placeholder_names import is_placeholder_agent
 from processors.span import Span
 
+_MAX_KEY_SETS = 1024
+
 
 class SpanReading:
     """A span that some dialect recognises. Fields are read when they are asked for, and once."""
@@ -21,6 +23,11 @@ class SpanReading:
         self._tool: ToolReading | None = None
         self._agent: AgentReading | None = None
         self._conversation: Conversation | None = None
+
+    @property
+    def dialects(self) -> Sequence[Dialect]:
+        """The dialects that recognise the span, in order of rank."""
+        return self._dialects
 
     @property
     def tool(self) -> ToolReading:
@@ -54,49 +61,43 @@ class SpanReading:
 
 
 def _merged_conversation(first: Conversation, second: Conversation) -> Conversation:
-    return Conversation(lambda: first.input or second.input, lambda: first.output or second.output)
+    merged = Conversation(lambda: first.input or second.input, lambda: first.output or second.output)
+    return merged.offering(lambda: first.tools() or second.tools())
 
 
 class SpanReader:
-    """Reads spans with a set of dialects, and tells from the bytes alone which spans need no reading."""
+    """Reads spans with a set of dialects."""
 
     def __init__(self, dialects: Sequence[Dialect]) -> None:
         """`dialects` in order of rank."""
-        self._by_key: dict[str, list[Dialect]] = {}
-        for dialect in dialects:
-            for key in dialect.keys:
-                self._by_key.setdefault(key, []).append(dialect)
-        self._order = {id(dialect): place for place, dialect in enumerate(dialects)}
-        keys = [key.encode() for key in self._by_key]
-        self._markers = tuple(key for key in keys if not any(other != key and other in key for other in keys))
-
-    def may_read(self, raw: bytes) -> bool:
-        """False only if no dialect can recognise the span with these bytes."""
-        for marker in self._markers:  # noqa: SIM110  # measured: a generator costs twice as much
-            if marker in raw:
-                return True
-        return False
+        self._dialects = dialects
+        self._keys = frozenset(key for dialect in dialects for key in dialect.keys)
+        self._recognising: dict[frozenset[str], Sequence[Dialect]] = {}
 
     def read(self, span: Span) -> SpanReading | None:
         """The span as its dialects read it, or None if none recognises it."""
+        keys = span.attributes.among(self._keys)
+        if not keys:
+            return None
+        dialects = self._recognising.get(keys)
+        if dialects is None:
+            dialects = self._dialects_of(keys)
+        role: SpanRole | None = None
         found: list[Dialect] = []
-        by_key = self._by_key
-        for key in span.attributes:
-            dialects = by_key.get(key)
-            if dialects is not None:
-                for dialect in dialects:
-                    if dialect not in found:
-                        found.append(dialect)
-        if not found:
-            return None
-        if len(found) == 1:
-            role = found[0].role(span)
-            return None if role is None else SpanReading(span, role, found)
-        found.sort(key=lambda dialect: self._order[id(dialect)])
-        roles = [(role, dialect) for dialect in found if (role := dialect.role(span)) is not None]
-        if not roles:
-            return None
-        return SpanReading(span, max(role for role, _ in roles), [dialect for _, dialect in roles])
+        for dialect in dialects:
+            told = dialect.role(span)
+            if told is not None:
+                found.append(dialect)
+                if role is None or told > role:
+                    role = told
+        return None if role is None else SpanReading(span, role, found)
+
+    def _dialects_of(self, keys: frozenset[str]) -> Sequence[Dialect]:
+        """The dialects that one of `keys` speaks of; remembered, since few sets of keys occur."""
+        dialects = tuple(dialect for dialect in self._dialects if not keys.isdisjoint(dialect.keys))
+        if len(self._recognising) < _MAX_KEY_SETS:
+            self._recognising[keys] = dialects
+        return dialects
 
 
 def merged_tool(first: ToolReading, second: ToolReading) -> ToolReading:
@@ -117,6 +118,7 @@ def merged_tool(first: ToolReading, second: ToolReading) -> ToolReading:
         agent_name=first.agent_name or second.agent_name,
         lenient_values=first.lenient_values and second.lenient_values,
         is_synthetic=first.is_synthetic or second.is_synthetic,
+        is_part=first.is_part and second.is_part,
     )
 
 
@@ -136,6 +138,7 @@ def merged_agent(first: AgentReading, second: AgentReading) -> AgentReading:
 def _without_placeholders(reading: AgentReading) -> AgentReading:
     name = "" if is_placeholder_agent(reading.name) else reading.name
     inferred = "" if is_placeholder_agent(reading.inferred_name) else reading.inferred_name
-    if name == reading.name and inferred == reading.inferred_name:
+    agent_id = "" if is_placeholder_agent(reading.id) else reading.id
+    if name == reading.name and inferred == reading.inferred_name and agent_id == reading.id:
         return reading
-    return reading._replace(name=name, inferred_name=inferred)
+    return reading._replace(name=name, inferred_name=inferred, id=agent_id)

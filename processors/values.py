@@ -8,8 +8,7 @@ with a state that says why.
 import json
 import math
 import re
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import orjson
 
@@ -29,13 +28,14 @@ REDACTION_MARKERS: frozenset[str] = frozenset(
 """What redacting instrumentations leave in place of a value."""
 
 _MORE_ROUNDS = 2
-_LONG_NUMBER = re.compile(r"[0-9]{19}")
+_DIGITS_TO_ZEROS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
+_LONG_NUMBER = b"0" * 19
+_LONGEST_MARKER = max(map(len, REDACTION_MARKERS))
 _LOOKS_STRUCTURED = re.compile(r"""\{\s*(?:["'}]|$)|\[\s*(?:[\[{"'\]]|$)""")
 _CUT_MARKS = ("…", "...", "[truncated]", "(truncated)", "<truncated>")
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedValue:
+class DecodedValue(NamedTuple):
     """A decoded value with the text it was read from.
 
     `value` counts only while `state` is `PRESENT`, with one exception: arguments that are valid but no
@@ -52,6 +52,11 @@ ABSENT = DecodedValue(None, None, ValueState.ABSENT)
 """Nothing was captured."""
 
 
+def text_value(text: str | None) -> DecodedValue:
+    """`text` as it stands, or `ABSENT` for None."""
+    return ABSENT if text is None else DecodedValue(text, text, ValueState.PRESENT)
+
+
 def decode_arguments(raw: "AttributeValue | JsonValue") -> DecodedValue:
     """Decode the arguments of a call, given as text or as a value.
 
@@ -63,9 +68,10 @@ def decode_arguments(raw: "AttributeValue | JsonValue") -> DecodedValue:
     text = raw.strip()
     if not text or text == "null":
         return DecodedValue({}, raw, ValueState.PRESENT)
-    if text in REDACTION_MARKERS:
-        return DecodedValue(None, raw, ValueState.REDACTED)
-    if len(text) > MAX_TEXT_LENGTH:
+    if len(text) <= _LONGEST_MARKER:
+        if text in REDACTION_MARKERS:
+            return DecodedValue(None, raw, ValueState.REDACTED)
+    elif len(text) > MAX_TEXT_LENGTH:
         return DecodedValue(None, raw, ValueState.UNPARSED)
     try:
         value = parse_text(text)
@@ -85,9 +91,10 @@ def decode_result(raw: "AttributeValue | JsonValue") -> DecodedValue:
         value = json_value(raw)
         return DecodedValue(value, value if isinstance(value, str) else json_text(value), ValueState.PRESENT)
     text = raw.strip()
-    if text in REDACTION_MARKERS:
-        return DecodedValue(None, raw, ValueState.REDACTED)
-    if len(text) > MAX_TEXT_LENGTH:
+    if len(text) <= _LONGEST_MARKER:
+        if text in REDACTION_MARKERS:
+            return DecodedValue(None, raw, ValueState.REDACTED)
+    elif len(text) > MAX_TEXT_LENGTH:
         return DecodedValue(None, raw, ValueState.UNPARSED)
     if not text:
         return DecodedValue(raw, raw, ValueState.PRESENT)
@@ -118,7 +125,7 @@ def parse_text(text: str) -> JsonValue:
         raise
     for _ in range(_MORE_ROUNDS):
         if not isinstance(value, str):
-            break
+            return value
         inner = value.strip()
         if inner[:1] not in ("{", "[", '"'):
             break
@@ -138,14 +145,17 @@ def parse_json(text: str) -> JsonValue:
     if len(text) > MAX_TEXT_LENGTH:
         raise ValueError("text too long")
     value: JsonValue
-    if _LONG_NUMBER.search(text) is None:
+    # Integers of up to 18 digits are exact to the fast parser; finding longer ones this way costs a tenth
+    # of what a regular expression takes.
+    encoded = text.encode(errors="surrogatepass")
+    if _LONG_NUMBER not in encoded.translate(_DIGITS_TO_ZEROS):
         try:
-            value = orjson.loads(text)
+            value = orjson.loads(encoded)
         except ValueError:
             if "\\u" not in text:
                 raise
         else:
-            if text.count("[") + text.count("{") > MAX_DEPTH:
+            if len(encoded) > MAX_DEPTH and encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH:
                 json_value(value, strict=True)
             return value
     try:

@@ -8,7 +8,15 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from processors.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError, ValueState
+from processors.agent_run import (
+    AgentIdentity,
+    AgentRun,
+    CallCategory,
+    Message,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
 from processors.evaluator import Evaluator
 from processors.json_value import JsonValue
 from processors.values import json_text
@@ -16,8 +24,8 @@ from processors.values import json_text
 TOOL_NAMES = ("search", "get weather", "get_weather", "get.weather", "天気", "transfer_to_b", "!!!")
 CALL_IDS = ("c-1", "c-2", "search")
 
-texts = st.sampled_from((*TOOL_NAMES, *CALL_IDS, "", "1", "{'a': 1}", '{"a": 1}', "error: no"))
-"""Texts that often are a tool's name, a call's id or a value in another notation."""
+texts = st.sampled_from((*TOOL_NAMES, *CALL_IDS, "", "1", "{'a': 1}", '{"a": 1}', "error: no", "a"))
+"""Texts that often are a tool's name, a call's id, a value in another notation or a key of an object."""
 
 json_values: st.SearchStrategy[JsonValue] = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from((0.5, 1.0, -0.0)) | texts,
@@ -25,6 +33,12 @@ json_values: st.SearchStrategy[JsonValue] = st.recursive(
     max_leaves=4,
 )
 """Small JSON values, equal ones often among them."""
+
+_messages = st.builds(
+    Message, role=st.sampled_from(("user", "assistant", "tool")), content=texts, turn=st.integers(0, 1)
+)
+
+_schemas = st.sampled_from((None, {"type": "object", "required": ["a"]}, {"additionalProperties": False}))
 
 argument_objects = st.dictionaries(st.sampled_from("ab"), json_values, max_size=2)
 
@@ -57,8 +71,19 @@ def tool_calls(draw: st.DrawFn) -> ToolCall:
 
 @st.composite
 def agent_runs(draw: st.DrawFn, max_calls: int = 6) -> AgentRun:
-    """A complete run with calls of few tools."""
-    return run_with(draw(st.lists(tool_calls(), max_size=max_calls)))
+    """A complete run with calls of few tools, a conversation, and an output in any state of knowledge."""
+    calls = draw(st.lists(tool_calls(), max_size=max_calls))
+    messages = draw(st.lists(_messages, max_size=3))
+    state = draw(st.sampled_from((ValueState.PRESENT, ValueState.PRESENT, *ValueState)))
+    output: JsonValue = draw(st.one_of(argument_objects, texts, json_values))
+    return run_with(
+        calls,
+        output=output if state is ValueState.PRESENT else None,
+        output_state=state,
+        messages=messages,
+        messages_state=draw(st.sampled_from((ValueState.PRESENT, ValueState.ABSENT))),
+        available_tools=draw(st.none() | st.dictionaries(st.sampled_from(TOOL_NAMES), _schemas, max_size=3)),
+    )
 
 
 def run_with(calls: list[ToolCall], **fields: Any) -> AgentRun:
@@ -100,14 +125,21 @@ def models(model: type[BaseModel]) -> st.SearchStrategy[BaseModel]:
 
 
 def _values_of(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> st.SearchStrategy[Any]:
+    values = _typed_values(schema, definitions)
+    # Examples fit each other where values of two fields have to.
+    return st.sampled_from(schema["examples"]) | values if "examples" in schema else values
+
+
+def _typed_values(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> st.SearchStrategy[Any]:
     if "$ref" in schema:
         return _values_of(definitions[schema["$ref"].rpartition("/")[2]], definitions)
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     if "const" in schema:
         return st.just(schema["const"])
-    if "anyOf" in schema:
-        return st.one_of([_values_of(option, definitions) for option in schema["anyOf"]])
+    for variants in ("anyOf", "oneOf"):
+        if variants in schema:
+            return st.one_of([_values_of(option, definitions) for option in schema[variants]])
     match schema.get("type"):
         case "object" if "properties" in schema:
             required = set(schema.get("required", ()))

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from collector.trace import GradedRun
 from processors.agent_run import ToolCall, ValueState
-from processors.evaluation_result import EvaluationResult, Outcome
+from processors.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.json_value import JsonValue
 from processors.values import json_text
 
@@ -53,7 +53,7 @@ class RunPrintout:
         if len(calls) > _MAX_CALLS:
             yield Text(f"  {self._ellipsis} {len(calls) - _MAX_CALLS} more calls", style="dim")
         word_width = max((len(result.outcome.value) for result in graded.results), default=0)
-        name_width = max((cell_len(self._clean(result.name)) for result in graded.results), default=0)
+        name_width = max((cell_len(self._name(result)) for result in graded.results), default=0)
         for result in graded.results:
             yield from self._verdict(result, word_width, name_width)
 
@@ -108,7 +108,9 @@ class RunPrintout:
     def _verdict(self, result: EvaluationResult, word_width: int, name_width: int) -> Iterator[Text]:
         style = _STYLES[result.outcome]
         score = "" if result.score is None else f"{result.score:.2f}"
-        name = self._clean(result.name)
+        name = self._name(result)
+        if _notes(result):
+            style = "dim"
         line = Text("  ")
         line.append(f"{result.outcome.value:<{word_width}} ", style=style)
         line.append(name + " " * (name_width - cell_len(name) + 2))
@@ -129,6 +131,9 @@ class RunPrintout:
                 line.append(f"  {piece}", style="dim")
             yield self._fit(line)
             line = Text(" " * (indent - 2))
+
+    def _name(self, result: EvaluationResult) -> str:
+        return self._clean(" ".join([result.name, *_notes(result)]))
 
     def _explanation(self, result: EvaluationResult) -> str:
         if result.error_type is not None:
@@ -162,9 +167,15 @@ class RunPrintout:
         return text if self._unicode else text.encode("ascii", "backslashreplace").decode()
 
 
+def _notes(result: EvaluationResult) -> list[str]:
+    """What keeps a failure from alerting anybody, in words behind the name of the evaluation."""
+    notes = ["(shadow)"] if result.stage is Stage.SHADOW else []
+    return [*notes, "(muted)"] if result.muted_until_unix_nano else notes
+
+
 def _worst(graded: GradedRun) -> Outcome:
-    """The outcome that the head of a block shows."""
-    outcomes = {result.outcome for result in graded.results}
+    """The outcome that the head of a block shows; what is in shadow or muted does not enter it."""
+    outcomes = {result.outcome for result in graded.results if not _notes(result)}
     for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.PASS):
         if outcome in outcomes:
             return outcome

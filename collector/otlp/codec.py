@@ -5,6 +5,7 @@ included, as the bytes of the messages around it. A request is validated as a wh
 runtime first, so the walk may trust every length.
 """
 
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
@@ -16,12 +17,17 @@ from collector.errors import MalformedRequest
 from processors.envelope import Envelope
 from processors.protobuf_wire import LENGTH_DELIMITED, encode_varint, fields, read_varint, skip_field
 from processors.span import RawSpan
+from processors.span_message import parse_span
 
 _NO_TRACE_ID = bytes(16)
 _NO_SPAN_ID = bytes(8)
 
 # ExportTraceServiceRequest.resource_spans, ResourceSpans.scope_spans, ScopeSpans.spans
 _RESOURCE_SPANS, _SCOPE_SPANS, _SPANS = 0x0A, 0x12, 0x12
+
+# trace_id (1), span_id (2), tag and length of parent_span_id (4)
+_IDS = struct.Struct("<H16sH8sH")
+_TRACE_ID_TAG, _SPAN_ID_TAG, _PARENT_TAG = 0x100A, 0x0812, 0x0822
 
 _envelopes: WeakValueDictionary[tuple[bytes, bytes], Envelope] = WeakValueDictionary()
 
@@ -51,6 +57,7 @@ def split_request(body: bytes) -> SplitRequest:
         raise MalformedRequest(f"The request is not a valid ExportTraceServiceRequest: {error}.") from error
     traces: dict[bytes, list[RawSpan]] = {}
     accepted = rejected = 0
+    read_ids, ids_size = _IDS.unpack_from, _IDS.size
     for tag, _, start, stop in fields(body, 0, len(body)):
         if tag != _RESOURCE_SPANS:
             continue
@@ -60,11 +67,12 @@ def split_request(body: bytes) -> SplitRequest:
             envelope = _intern(resource, scope)
             for span_start, span_stop in spans:
                 payload = body[span_start:span_stop]
-                # The ids stand first in what every known sender writes; anything else is walked.
-                if payload[:2] == b"\n\x10" and payload[18:20] == b"\x12\x08" and payload[28:30] == b'"\x08':
-                    trace_id = payload[2:18]
-                    span_id = payload[20:28]
+                # The ids stand first in what every known sender writes; anything else is parsed.
+                if span_stop - span_start >= ids_size:
+                    trace_id_tag, trace_id, span_id_tag, span_id, parent_tag = read_ids(payload)
                 else:
+                    parent_tag = 0
+                if parent_tag != _PARENT_TAG or trace_id_tag != _TRACE_ID_TAG or span_id_tag != _SPAN_ID_TAG:
                     trace_id, span_id, parent_is_valid = _ids(payload)
                     if len(trace_id) != 16 or len(span_id) != 8 or not parent_is_valid:
                         rejected += 1
@@ -137,9 +145,15 @@ def _separate(body: bytes, position: int, end: int, repeated_tag: int) -> tuple[
             length = body[position]
             position += 1
             if length >= 0x80:
-                length, position = read_varint(body, position - 1)
-            repeated.append((position, position + length))
+                following = body[position]
+                if following < 0x80:
+                    length = length & 0x7F | following << 7
+                    position += 1
+                else:
+                    length, position = read_varint(body, position - 1)
+            start = position
             position += length
+            repeated.append((start, position))
             continue
         if tag >= 0x80:
             tag, position = read_varint(body, start)
@@ -156,12 +170,5 @@ def _separate(body: bytes, position: int, end: int, repeated_tag: int) -> tuple[
 
 
 def _ids(payload: bytes) -> tuple[bytes, bytes, bool]:
-    trace_id = span_id = parent = b""
-    for tag, _, start, stop in fields(payload, 0, len(payload)):
-        if tag == 0x0A:
-            trace_id = payload[start:stop]
-        elif tag == 0x12:
-            span_id = payload[start:stop]
-        elif tag == 0x22:
-            parent = payload[start:stop]
-    return trace_id, span_id, len(parent) in (0, 8)
+    span = parse_span(payload)
+    return span.trace_id, span.span_id, len(span.parent_span_id) in (0, 8)

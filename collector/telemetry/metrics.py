@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
-from processors.evaluation_result import NotEvaluatedReason, Outcome
+from processors.evaluation_result import NotEvaluatedReason, Outcome, SkipReason
 from processors.finish_reason import FinishReason
 
 Labels = tuple[str, ...]
@@ -133,6 +133,7 @@ class Histogram(Instrument):
 
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
+_SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)
 _EVALUATION_SECONDS = (
     0.00001,
     0.000025,
@@ -209,6 +210,11 @@ class Metrics:
         self.not_evaluated = Counter(
             "tracegrade_not_evaluated", "Results without a verdict, by reason.", ("reason",)
         )
+        self.worker_failures = Counter(
+            "tracegrade_worker_failures",
+            "Worker processes of custom evaluators that were ended or did not start, by reason.",
+            ("reason",),
+        )
         self.foreign_results = Counter(
             "tracegrade_foreign_results", "Evaluation events already on spans that came in."
         )
@@ -252,7 +258,7 @@ class Metrics:
         self.score = Histogram(
             "gen_ai_evaluation_score",
             "Scores of evaluations that passed or failed.",
-            (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0),
+            _SCORES,
             ("gen_ai_agent_name", "gen_ai_evaluation_name"),
         )
         self.results = Counter(
@@ -260,10 +266,29 @@ class Metrics:
             "Results of evaluations, by outcome.",
             ("gen_ai_agent_name", "gen_ai_evaluation_name", "gen_ai_evaluation_score_label"),
         )
+        self.shadow_score = Histogram(
+            "tracegrade_shadow_evaluation_score",
+            "Scores of evaluations in shadow; they are in no other series.",
+            _SCORES,
+            ("gen_ai_agent_name", "gen_ai_evaluation_name"),
+        )
+        self.shadow_results = Counter(
+            "tracegrade_shadow_evaluation_results",
+            "Results of evaluations in shadow, by outcome; they are in no other series.",
+            ("gen_ai_agent_name", "gen_ai_evaluation_name", "gen_ai_evaluation_score_label"),
+        )
+        self.muted_until = Gauge(
+            "tracegrade_evaluation_muted_until_timestamp_seconds",
+            "Unix time at which the mute of an evaluation ends; alerts leave it out until then.",
+            ("gen_ai_agent_name", "gen_ai_evaluation_name"),
+            "seconds",
+        )
         for reason in FinishReason:
             self.traces_finished.add(0, reason.value)
         for not_evaluated in NotEvaluatedReason:
             self.not_evaluated.add(0, not_evaluated.value)
+        for skipped in SkipReason:
+            self.evaluations_skipped.add(0, skipped.value)
         for outcome in Outcome:
             self.backfill_results.add(0, outcome.value)
 

@@ -7,19 +7,22 @@ from typing import Final
 
 from processors.agent_run import CallCategory, ValueState
 from processors.attribute_reading import better, first_result, first_text
-from processors.chat_envelope import decode_input, decode_output
+from processors.attributes import Attributes
+from processors.available_tools import read_tool_definitions
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.json_value import JsonObject
-from processors.messages import ChatMessage, add_request, flattened_messages, read_messages
+from processors.frameworks_openinference import OPENINFERENCE_FRAMEWORKS
+from processors.json_value import JsonObject, JsonValue
+from processors.messages import ChatMessage, add_request, flattened_messages, last_text, read_messages
 from processors.placeholder_names import (
     FINAL_ANSWER_TOOL_NAMES,
     GENERIC_CHAIN_NAMES,
     HANDOFF_TOOL_PREFIXES,
     SYNTHETIC_TOOL_NAMES,
 )
+from processors.recorded_run import recorded_input, recorded_output
 from processors.result_envelope import CONTENT, RESPONSE
 from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_arguments, json_text, parse_json
+from processors.values import ABSENT, DecodedValue, decode_arguments, json_text, parse_json, text_value
 
 _KIND = "openinference.span.kind"
 _RESULT_ENVELOPES = CONTENT | RESPONSE
@@ -33,6 +36,7 @@ class _OpenInference:
     name: Final = "openinference"
     rank: Final = 50
     keys: Final = (_KIND,)
+    frameworks: Final = OPENINFERENCE_FRAMEWORKS
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -55,7 +59,7 @@ class _OpenInference:
         return ToolReading(
             name=name,
             inferred_name="" if name else span.name,
-            call_id=first_text(attributes, ("tool.id", "tool_call.id")) or opened.call_id,
+            call_id=first_text(attributes, _call_id_keys(attributes)) or opened.call_id,
             arguments=arguments,
             arguments_are_doubtful=_names_may_be_lost(span),
             result=opened.result,
@@ -81,9 +85,14 @@ class _OpenInference:
             inferred_name="" if name else _name_in_span_name(span),
             id=first_text(attributes, ("agno.agent.id", "agentId")),
             session=session,
-            input=decode_input(attributes.get("input.value")) if "input.value" in attributes else ABSENT,
-            output=decode_output(attributes.get("output.value")) if "output.value" in attributes else ABSENT,
+            input=self._asked(span),
+            output=recorded_output(attributes),
         )
+
+    def _asked(self, span: Span) -> DecodedValue:
+        if span.attributes.get(_KIND) == "LLM":  # a run that bears its model's last request as its input
+            return text_value(last_text(self.conversation(span).input, "user"))
+        return recorded_input(span.attributes)
 
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
@@ -92,7 +101,19 @@ class _OpenInference:
         return Conversation(
             lambda: read_messages(flattened_messages(attributes, "llm.input_messages."), "user"),
             lambda: read_messages(flattened_messages(attributes, "llm.output_messages."), "assistant"),
-        )
+        ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
+
+
+def _listed_tools(attributes: Attributes) -> list[JsonValue]:
+    """The tools in `llm.tools.0.tool.json_schema` and so on: each a definition with its schema."""
+    listed = flattened_messages(attributes, "llm.tools.")
+    tools = [entry.get("tool") for entry in listed if isinstance(entry, dict)]
+    return [tool.get("json_schema") for tool in tools if isinstance(tool, dict)]
+
+
+def _call_id_keys(attributes: Attributes) -> tuple[str, ...]:
+    """`tool.id` names the call, except where a decorated function names the tool by it."""
+    return ("tool_call.id",) if "span_type" in attributes else ("tool.id", "tool_call.id")
 
 
 def _arguments(span: Span) -> DecodedValue:
@@ -218,6 +239,9 @@ def _name_in_span_name(span: Span) -> str:
         name = name.removeprefix(prefix)
     if name.startswith("agent_run [") and name.endswith("]"):
         return name[len("agent_run [") : -1]
+    role, _, task = name.partition(".")
+    if task.endswith(".execute"):
+        return role
     for suffix in _AGENT_SPAN_SUFFIXES:
         name = name.removesuffix(suffix)
     return name

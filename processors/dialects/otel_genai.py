@@ -5,14 +5,16 @@ Messages travel as attributes (1.37 and newer), as one event per message (before
 family, and so are the names that emitters used before a standard place existed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.attribute_reading import better, first_arguments, first_result, first_text
 from processors.attributes import Attributes
-from processors.chat_envelope import decode_output
+from processors.available_tools import read_tool_definitions
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks_otel_genai import OTEL_GENAI_FRAMEWORKS
+from processors.json_value import JsonValue
 from processors.messages import ChatMessage, last_text, read_message, read_messages
 from processors.placeholder_names import (
     AGENT_TOOL_TYPES,
@@ -23,7 +25,14 @@ from processors.placeholder_names import (
 )
 from processors.result_envelope import BLOCKS, OUTPUT, open_result
 from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_value
+from processors.values import (
+    ABSENT,
+    DecodedValue,
+    decode_arguments,
+    decode_result,
+    json_value,
+    text_value,
+)
 
 _OPERATION = "gen_ai.operation.name"
 _MODEL_OPERATIONS = frozenset({"chat", "generate_content", "text_completion"})
@@ -39,19 +48,30 @@ _ROLES = {
 _TOOL_NAMES = ("gen_ai.tool.name", "mcp.tool.name")
 _ARGUMENTS = (
     "gen_ai.tool.call.arguments",
-    "gcp.vertex.agent.tool_call_args",
-    "tool_arguments",
     "mcp.tool.arguments",
     "gen_ai.tool.input",
     "gen_ai.tool.args",
 )
 _RESULTS = (
     "gen_ai.tool.call.result",
-    "gcp.vertex.agent.tool_response",
-    "tool_response",
     "mcp.tool.result",
     "gen_ai.tool.output",
     "gen_ai.tool.result",
+)
+_CALL_ID = ("gen_ai.tool.call.id",)
+_AGENT_NAME = ("gen_ai.agent.name",)
+_TOOL_KEYS = frozenset(
+    {
+        "gen_ai.agent.name",
+        "gen_ai.completion",
+        "gen_ai.prompt",
+        "gen_ai.task.status",
+        "gen_ai.tool.call.id",
+        "gen_ai.tool.status",
+        "gen_ai.tool.type",
+        "mcp.method.name",
+        "mcp.tool.name",
+    }
 )
 _TOOL_SPAN_PREFIXES = (
     "execute_tool ",
@@ -68,14 +88,14 @@ _MESSAGE_EVENTS = {
     "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
 }
-_ALL_MESSAGES = "pydantic_ai.all_messages"
-_NEW_MESSAGE_INDEX = "pydantic_ai.new_message_index"
+_TOOL_DEFINITIONS = ("gen_ai.tool.definitions", "model_request_parameters", "gen_ai.agent.tools")
 
 
 class _OtelGenAI:
     name: Final = "otel_genai"
     rank: Final = 10
     keys: Final = (_OPERATION, "gen_ai.tool.name", "mcp.method.name", "gen_ai.request.model")
+    frameworks: Final = OTEL_GENAI_FRAMEWORKS
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -90,27 +110,27 @@ class _OtelGenAI:
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
+        present = attributes.among(_TOOL_KEYS)
         operation = attributes.text(_OPERATION)
         name = first_text(attributes, _TOOL_NAMES)
         arguments = first_arguments(attributes, _ARGUMENTS)
         opened = first_result(attributes, _RESULTS)
-        result, call_id = opened.result, first_text(attributes, ("gen_ai.tool.call.id",))
-        error = opened.error
-        if span.has_events and (
+        result, error = opened.result, opened.error
+        call_id = first_text(attributes, _CALL_ID) if "gen_ai.tool.call.id" in present else ""
+        if (
             arguments.state is not ValueState.PRESENT or result.state is not ValueState.PRESENT or not call_id
-        ):
+        ) and span.has_events:
             from_events, result_event, event_id = _tool_events(span)
             arguments = better(arguments, from_events)
             result = better(result, result_event)
             call_id = call_id or event_id
         if operation == "execute_tool":
-            if arguments.state is ValueState.ABSENT and "gen_ai.prompt" in attributes:
+            if arguments.state is ValueState.ABSENT and "gen_ai.prompt" in present:
                 arguments = decode_arguments(attributes.get("gen_ai.prompt"))
-            if result.state is ValueState.ABSENT and "gen_ai.completion" in attributes:
+            if result.state is ValueState.ABSENT and "gen_ai.completion" in present:
                 result = first_result(attributes, ("gen_ai.completion",), OUTPUT).result
-        if (
-            attributes.get("gen_ai.tool.status") == "error"
-            or attributes.get("gen_ai.task.status") == "failure"
+        if ("gen_ai.tool.status" in present and attributes.get("gen_ai.tool.status") == "error") or (
+            "gen_ai.task.status" in present and attributes.get("gen_ai.task.status") == "failure"
         ):
             error = error or ToolError(type="", message=first_text(attributes, ("gen_ai.tool.error",)))
         return ToolReading(
@@ -120,8 +140,8 @@ class _OtelGenAI:
             arguments=arguments,
             result=result,
             error=error,
-            category=_category(attributes, name, operation),
-            agent_name=first_text(attributes, ("gen_ai.agent.name",)),
+            category=_category(attributes, present, name, operation),
+            agent_name=first_text(attributes, _AGENT_NAME) if "gen_ai.agent.name" in present else "",
             is_synthetic=name in SYNTHETIC_TOOL_NAMES,
         )
 
@@ -132,30 +152,36 @@ class _OtelGenAI:
         if inferred and inferred == attributes.get("gen_ai.request.model"):
             inferred = ""
         conversation = self.conversation(span)
-        asked = last_text(conversation.input, "user")
-        answered = last_text(conversation.output, "assistant")
-        output = _text_value(answered)
-        if answered is None and "final_result" in attributes:
-            output = decode_output(attributes.get("final_result"))
         return AgentReading(
             name=name or first_text(attributes, ("gen_ai.workflow.name",)),
             inferred_name=inferred,
             id=first_text(attributes, ("gen_ai.agent.id",)),
             version=first_text(attributes, ("gen_ai.agent.version",)),
             session=first_text(attributes, ("gen_ai.conversation.id",)),
-            input=_text_value(asked),
-            output=output,
+            input=text_value(last_text(conversation.input, "user")),
+            output=text_value(last_text(conversation.output, "assistant")),
         )
 
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
+        conversation = self._messages(span)
+        if any(key in attributes for key in _TOOL_DEFINITIONS):
+            conversation.offering(lambda: _first_tools(attributes))
+        return conversation
+
+    def _messages(self, span: Span) -> Conversation:
+        attributes = span.attributes
         if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
             return _of_attributes(attributes)
-        if _ALL_MESSAGES in attributes:
-            messages = read_messages(attributes.get(_ALL_MESSAGES))
-            start = attributes.get(_NEW_MESSAGE_INDEX)
-            return _split_history(messages, start if isinstance(start, int) and start >= 0 else 0)
         return _of_events(span) if span.has_events else Conversation()
+
+
+def _first_tools(attributes: Attributes) -> Mapping[str, JsonValue]:
+    for key in _TOOL_DEFINITIONS:
+        tools = read_tool_definitions(attributes.get(key))
+        if tools:
+            return tools
+    return {}
 
 
 def _of_attributes(attributes: Attributes) -> Conversation:
@@ -169,22 +195,15 @@ def _of_attributes(attributes: Attributes) -> Conversation:
     return Conversation(asked, lambda: read_messages(attributes.get("gen_ai.output.messages"), "assistant"))
 
 
-def _split_history(messages: list[ChatMessage], start: int) -> Conversation:
-    """A whole history as input up to the run's last request by the user, and what came after it."""
-    position = start
-    while position < len(messages) and messages[position].role in ("system", "user"):
-        if messages[position].responses:
-            break
-        position += 1
-    return Conversation(lambda: messages[:position], lambda: messages[position:])
-
-
 def _of_events(span: Span) -> Conversation:
     asked: list[ChatMessage] = []
     answered: list[ChatMessage] = []
     for event in span.events:
-        if event.name == _DETAILS_EVENT:
-            return _of_attributes(event.attributes)
+        if event.name == _DETAILS_EVENT:  # one event may hold what went in, another what came out
+            told = _of_attributes(event.attributes)
+            asked.extend(told.input)
+            answered.extend(told.output)
+            continue
         role = _MESSAGE_EVENTS.get(event.name)
         if role is not None:
             _add_event(asked, {"role": role, **event.attributes})
@@ -240,14 +259,16 @@ def _tool_events(span: Span) -> tuple[DecodedValue, DecodedValue, str]:
     return arguments, result, call_id
 
 
-def _category(attributes: Attributes, name: str, operation: str | None) -> CallCategory:
+def _category(
+    attributes: Attributes, present: frozenset[str], name: str, operation: str | None
+) -> CallCategory:
     if operation in _HANDOFF_OPERATIONS or name.startswith(HANDOFF_TOOL_PREFIXES):
         return CallCategory.HANDOFF
     if name in FINAL_ANSWER_TOOL_NAMES:
         return CallCategory.FINAL_ANSWER
-    if "mcp.method.name" in attributes or "mcp.tool.name" in attributes:
+    if "mcp.method.name" in present or "mcp.tool.name" in present:
         return CallCategory.MCP
-    if "gen_ai.tool.type" not in attributes:
+    if "gen_ai.tool.type" not in present:
         return CallCategory.FUNCTION
     tool_type = attributes.text("gen_ai.tool.type")
     if tool_type in AGENT_TOOL_TYPES:
@@ -260,10 +281,6 @@ def _name_of(span: Span, prefixes: Iterable[str]) -> str:
         if span.name.startswith(prefix):
             return span.name[len(prefix) :].strip()
     return ""
-
-
-def _text_value(text: str | None) -> DecodedValue:
-    return ABSENT if text is None else DecodedValue(text, text, ValueState.PRESENT)
 
 
 DIALECT = _OtelGenAI()

@@ -13,6 +13,7 @@ from processors.attribute_reading import first_text
 from processors.attributes import AttributeValue
 from processors.chat_envelope import decode_input, decode_output
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.framework import Framework
 from processors.json_value import JsonObject, JsonValue
 from processors.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
 from processors.python_literal import parse_python_literal
@@ -32,6 +33,17 @@ class _SeedTools:
     name: Final = "seed_tools"
     rank: Final = 90
     keys: Final = ("tool.name", "input.value", "output.value")
+    frameworks: Final = (
+        Framework(
+            name="Spans by hand",
+            versions="any",
+            reads="a span with `tool.name` is a call: arguments from `input.value`, the result from "
+            "`output.value`, out of a `content` wrapper; the local root stands for the agent, the service's "
+            "name for its name",
+            capture="set the attributes; what is missing counts as no argument and as an empty result",
+            unknown="what was asked for and never ran",
+        ),
+    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes

@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 from pydantic import BaseModel, Field
-from pydantic import JsonValue as AnyJson
 
 from processors.agent_run import AgentRun, ToolCall
 from processors.captured_value import (
@@ -14,11 +13,14 @@ from processors.captured_value import (
     unknown_arguments,
 )
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_model import EvaluatorModel
+from processors.evaluator_example import EvaluatorExample
+from processors.evaluator_model import EvaluatorModel, ExpectedObject
+from processors.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
 from processors.first_fit import Assignment, ExpectedKey, FirstFit
+from processors.json_schema_check import SchemaTooComplexError
 from processors.json_value import JsonObject, JsonValue
 from processors.lenient_bool import LenientBool
-from processors.limits import MAX_ASSIGNMENT_ATTEMPTS
+from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.tool_call_config import ToolCallConfig
 from processors.tool_name import ToolKeys
 from processors.value_equality import equal_values
@@ -37,7 +39,10 @@ class ExpectedToolCall(EvaluatorModel):
     """One call to expect."""
 
     name: str = Field(description="Tool name (or call id).")
-    args: dict[str, AnyJson] = Field(description="Expected arguments with their values.")
+    args: ExpectedObject = Field(
+        description="Expected arguments with their values, matchers such as {$glob: Lon*} among them.",
+        examples=[{"city": "London", "days": {"$range": [1, 7]}}],
+    )
     id: str | None = Field(
         default=None, description="Id of the call; calls without an id are matched by name."
     )
@@ -57,7 +62,8 @@ class ToolCallArgs:
 
     score = expected calls that an own actual call fits / expected calls; with `strict`, 1 when all are
     fitted, else 0. A call fits when every expected argument is there with an equal value
-    (`processors.value_equality`) and, with `subset: false`, no other. Calls are assigned first fit in
+    (`processors.value_equality`), or one that meets its matcher (`processors.expected_value`), and, with
+    `subset: false`, no other. Calls are assigned first fit in
     written order (`processors.first_fit`); order and failures of calls play no part.
 
     No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
@@ -72,6 +78,16 @@ class ToolCallArgs:
     version: ClassVar[str] = "1"
     Config: ClassVar[type[BaseModel]] = ToolCallArgsConfig
     Criteria: ClassVar[type[BaseModel] | None] = ToolCallArgsCriteria
+    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+        evaluation="""
+            evaluator: tool-call-args
+            criteria:
+              tool_calls: [{name: book, args: {seat: 4A}}]
+        """,
+        run="""
+            tool_calls: [{name: book, arguments: {seat: 4A, meal: none}}]
+        """,
+    )
 
     def __init__(self, config: ToolCallArgsConfig, criteria: ToolCallArgsCriteria | None) -> None:
         if criteria is None:
@@ -83,6 +99,13 @@ class ToolCallArgs:
         self._keys = ToolKeys(text for key in keys for text in key.texts())
         self._first_fit = FirstFit(keys)
         self._expected: list[JsonObject] = [call.args for call in criteria.tool_calls]
+        # Expected arguments that hold matchers, with what a character of a call costs to compare.
+        self._matching: list[tuple[Expected, int] | None] = [
+            (compiled, matching_cost(compiled))
+            if (compiled := compile_expected(arguments)) is not arguments
+            else None
+            for arguments in self._expected
+        ]
         self._expected_texts = [detail_text(str(arguments)) for arguments in self._expected]
         self._expected_detail: list[JsonValue] = [
             {"name": key.name, "args": arguments, "id": key.id}
@@ -126,13 +149,20 @@ class ToolCallArgs:
         return assignment.fitted / len(self._expected), 1.0
 
     def _assign(self, calls: list[ToolCall], arguments: list[JsonObject | None]) -> Assignment:
-        def fits(index: int, position: int) -> bool | None:
+        budget = MAX_MATCHED_CHARACTERS
+
+        def is_fit(index: int, position: int) -> bool | None:
+            nonlocal budget
             expected = self._expected[index]
             actual = arguments[position]
             if self._subset and not expected:
                 return True
             if actual is None or is_oversized(calls[position].arguments_text):
                 return None
+            matching = self._matching[index]
+            if matching is not None:
+                budget -= (len(calls[position].arguments_text or "") + 1) * matching[1]
+                return self._fits(matching[0], actual) if budget >= 0 else None
             if not self._subset and len(actual) != len(expected):
                 return False
             for name, value in expected.items():
@@ -140,7 +170,17 @@ class ToolCallArgs:
                     return False
             return True
 
-        return self._first_fit.assign(calls, fits)
+        try:
+            assignment = self._first_fit.assign(calls, is_fit)
+        except SchemaTooComplexError:
+            return Assignment(over_limit=True)
+        assignment.over_limit = assignment.over_limit or budget < 0
+        return assignment
+
+    def _fits(self, expected: Expected, actual: JsonObject) -> bool:
+        if isinstance(expected, dict):
+            return fits_members(expected, actual, subset=self._subset)
+        return fits(expected, actual)
 
     def _score(
         self,

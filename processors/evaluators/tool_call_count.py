@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun, ToolCall
 from processors.evaluation_result import NotEvaluated, Score
+from processors.evaluator_example import EvaluatorExample
 from processors.evaluator_model import EvaluatorModel
 from processors.json_value import JsonObject, JsonValue
 from processors.tool_call_config import ToolCallConfig
@@ -53,6 +54,16 @@ class ToolCallCount:
     version: ClassVar[str] = "1"
     Config: ClassVar[type[BaseModel]] = ToolCallConfig
     Criteria: ClassVar[type[BaseModel] | None] = ToolCallCountCriteria
+    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+        evaluation="""
+            evaluator: tool-call-count
+            criteria:
+              tool_calls_count: {search: ["<=", 2], book: ["=", 1]}
+        """,
+        run="""
+            tool_calls: [{name: search}, {name: search}, {name: search}, {name: book}]
+        """,
+    )
 
     def __init__(self, config: ToolCallConfig, criteria: ToolCallCountCriteria | None) -> None:
         if criteria is None:

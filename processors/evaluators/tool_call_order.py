@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from processors.agent_run import AgentRun, ToolCall
 from processors.common_subsequence import common_subsequence, common_subsequence_length
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.evaluator_example import EvaluatorExample
 from processors.evaluator_model import EvaluatorModel
 from processors.json_value import JsonValue
 from processors.limits import MAX_ORDERED_CALLS
@@ -41,6 +42,15 @@ class ToolCallOrder:
     version: ClassVar[str] = "1"
     Config: ClassVar[type[BaseModel]] = ToolCallConfig
     Criteria: ClassVar[type[BaseModel] | None] = ToolCallOrderCriteria
+    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+        evaluation="""
+            evaluator: tool-call-order
+            criteria: {tool_calls_order: [search, book, pay]}
+        """,
+        run="""
+            tool_calls: [{name: search}, {name: pay}, {name: book}, {name: search}]
+        """,
+    )
 
     def __init__(self, config: ToolCallConfig, criteria: ToolCallOrderCriteria | None) -> None:
         if criteria is None:

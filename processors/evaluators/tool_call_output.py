@@ -3,7 +3,6 @@
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
-from pydantic import JsonValue as AnyJson
 
 from processors.agent_run import AgentRun, ToolCall
 from processors.captured_value import (
@@ -15,10 +14,14 @@ from processors.captured_value import (
     value_written_in,
 )
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_model import EvaluatorModel
+from processors.evaluator_example import EvaluatorExample
+from processors.evaluator_model import EvaluatorModel, ExpectedJson
+from processors.expected_value import Expected, alternatives, compile_expected, fits, matching_cost
 from processors.first_fit import Assignment, ExpectedKey, FirstFit
+from processors.json_schema_check import SchemaTooComplexError
 from processors.json_value import JsonValue
-from processors.limits import MAX_ASSIGNMENT_ATTEMPTS
+from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
+from processors.matchers import Matcher
 from processors.tool_call_config import ToolCallConfig
 from processors.tool_name import ToolKeys
 from processors.value_equality import equal_values
@@ -38,7 +41,10 @@ class ExpectedToolOutput(EvaluatorModel):
     """One output to expect."""
 
     name: str = Field(description="Tool name (or call id).")
-    output: AnyJson = Field(description="Expected output: a text, or any other JSON value.")
+    output: ExpectedJson = Field(
+        description="Expected output: a text, any other JSON value, or a matcher such as {$regex: ^ok}.",
+        examples=["sunny", {"temperature": {"$range": [-20, 45]}}],
+    )
     id: str | None = Field(
         default=None, description="Id of the call; calls without an id are matched by name."
     )
@@ -59,7 +65,8 @@ class ToolCallOutput:
     score = expected outputs that an own actual call fits / expected outputs. An expected text must equal
     the output's text; any other expected value must equal the value of the output, where a text output is
     read as JSON, else as a Python literal, else stays a text, and an expected null also accepts an empty
-    output. Calls are assigned first fit in written order (`processors.first_fit`).
+    output. A matcher of texts (`$regex`, `$glob`) is held against the text, any other one against the value
+    (`processors.expected_value`). Calls are assigned first fit in written order (`processors.first_fit`).
 
     With `strict` each expectation is held against the first free call of its tool only, and the first that
     does not fit, or finds no call, makes the score 0.
@@ -76,6 +83,16 @@ class ToolCallOutput:
     version: ClassVar[str] = "1"
     Config: ClassVar[type[BaseModel]] = ToolCallOutputConfig
     Criteria: ClassVar[type[BaseModel] | None] = ToolCallOutputCriteria
+    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+        evaluation="""
+            evaluator: tool-call-output
+            criteria:
+              tool_outputs: [{name: add, output: "5"}]
+        """,
+        run="""
+            tool_calls: [{name: add, result: 4}, {name: add, result: 5}]
+        """,
+    )
 
     def __init__(self, config: ToolCallOutputConfig, criteria: ToolCallOutputCriteria | None) -> None:
         if criteria is None:
@@ -92,13 +109,13 @@ class ToolCallOutput:
             {"name": key.name, "output": output, "id": key.id}
             for key, output in zip(keys, outputs, strict=True)
         ]
-        # (compared as text, expected value)
-        self._expected: list[tuple[bool, JsonValue]] = [
-            (True, output)
-            if isinstance(output, str) and config.comparison == "text"
-            else (False, value_written_in(output) if isinstance(output, str) else output)
-            for output in outputs
+        compiled = [compile_expected(output) for output in outputs]
+        # For each expectation its alternatives: (compared as text, expected value).
+        self._expected: list[list[tuple[bool, Expected]]] = [
+            [_as_compared(option, config.comparison) for option in alternatives(output)]
+            for output in compiled
         ]
+        self._costs = [matching_cost(output) for output in compiled]
 
     def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where a needed output is not known, and beyond caps."""
@@ -157,21 +174,41 @@ class ToolCallOutput:
 
     def _assign(self, calls: list[ToolCall], texts: list[str | None]) -> Assignment:
         values: dict[int, JsonValue] = {}
+        budget = MAX_MATCHED_CHARACTERS
 
-        def fits(index: int, position: int) -> bool | None:
-            as_text, expected = self._expected[index]
+        def is_fit(index: int, position: int) -> bool | None:
+            nonlocal budget
             text = texts[position]
             if text is None or is_oversized(text):
                 return None
-            if as_text:
-                return text == expected
-            if expected is None and not text:
-                return True
-            if position not in values:
-                values[position] = comparable_result_value(calls[position], text)
-            return equal_values(expected, values[position])
+            cost = self._costs[index]
+            if cost:
+                budget -= (len(text) + 1) * cost
+                if budget < 0:
+                    return None
+            for as_text, expected in self._expected[index]:
+                if as_text:
+                    if expected.test(text) if isinstance(expected, Matcher) else text == expected:
+                        return True
+                    continue
+                if expected is None and not text:
+                    return True
+                if position not in values:
+                    values[position] = comparable_result_value(calls[position], text)
+                value = values[position]
+                if cost:
+                    if fits(expected, value):
+                        return True
+                elif equal_values(expected, value):  # type: ignore[arg-type]  # without matchers it is JSON
+                    return True
+            return False
 
-        return self._first_fit.assign(calls, fits, first_only=self._strict)
+        try:
+            assignment = self._first_fit.assign(calls, is_fit, first_only=self._strict)
+        except SchemaTooComplexError:
+            return Assignment(over_limit=True)
+        assignment.over_limit = assignment.over_limit or budget < 0
+        return assignment
 
     def _score(
         self, value: float, calls: list[ToolCall], texts: list[str | None], explained: dict[str, str]
@@ -185,3 +222,12 @@ class ToolCallOutput:
             "explained_tool_calls_outputs": {**explained},
         }
         return Score(value, details, tuple([f"{key}: {text}" for key, text in explained.items()]))
+
+
+def _as_compared(expected: Expected, comparison: Literal["text", "json"]) -> tuple[bool, Expected]:
+    """Whether `expected` is held against the text of an output, and what is expected then."""
+    if isinstance(expected, Matcher):
+        return expected.reads_text, expected
+    if not isinstance(expected, str):
+        return False, expected
+    return (True, expected) if comparison == "text" else (False, value_written_in(expected))

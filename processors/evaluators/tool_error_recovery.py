@@ -6,6 +6,7 @@ from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun
 from processors.evaluation_result import NotEvaluated, Score
+from processors.evaluator_example import EvaluatorExample
 from processors.json_value import JsonValue
 from processors.tool_call_config import ToolSelectionConfig
 from processors.tool_call_failure import looks_failed
@@ -42,6 +43,17 @@ class ToolErrorRecovery:
     version: ClassVar[str] = "1"
     Config: ClassVar[type[BaseModel]] = ToolErrorRecoveryConfig
     Criteria: ClassVar[type[BaseModel] | None] = None
+    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+        evaluation="""
+            evaluator: tool-error-recovery
+        """,
+        run="""
+            tool_calls:
+              - {name: book, error: {type: TimeoutError}}
+              - {name: book, result: done}
+              - {name: pay, error: {type: TimeoutError}}
+        """,
+    )
 
     def __init__(self, config: ToolErrorRecoveryConfig, criteria: BaseModel | None = None) -> None:
         if criteria is not None:

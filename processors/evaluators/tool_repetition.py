@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from processors.agent_run import AgentRun, ToolCall
 from processors.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.evaluation_result import NotEvaluated, Score
+from processors.evaluator_example import EvaluatorExample
 from processors.tool_call_config import ToolSelectionConfig
 from processors.tool_name import canonical_tool_name
 from processors.value_equality import equality_key
@@ -41,6 +42,18 @@ class ToolRepetition:
     version: ClassVar[str] = "1"
     Config: ClassVar[type[BaseModel]] = ToolRepetitionConfig
     Criteria: ClassVar[type[BaseModel] | None] = None
+    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+        evaluation="""
+            evaluator: tool-repetition
+        """,
+        run="""
+            tool_calls:
+              - {name: search, arguments: {query: a}}
+              - {name: search, arguments: {query: b}}
+              - {name: search, arguments: {query: a}}
+              - {name: search, arguments: {query: a}}
+        """,
+    )
 
     def __init__(self, config: ToolRepetitionConfig, criteria: BaseModel | None = None) -> None:
         if criteria is not None:
@@ -90,7 +103,8 @@ class ToolRepetition:
                     not_known += 1
                     unread = unread or call
                     continue
-                key = equality_key(arguments)
+                # A single call is compared with none.
+                key = equality_key(arguments) if len(calls) > 1 else None
                 known[key] = known.get(key, 0) + 1
             # A call is identical with itself, also where its arguments are not known.
             largest = max(known.values(), default=1)

@@ -157,11 +157,7 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
             "tracegrade.yaml:1: processors.group_by_trace.services.a.rot_grace: unknown key; "
             'did you mean "root_grace"?',
         ]),
-        ("processors: {evaluation: {workers: 2, timeout: 1s, criteria: []}}", [
-            'tracegrade.yaml:1: processors.evaluation.workers: "workers" is not supported by this version: '
-            "there are no third-party evaluators yet",
-            'tracegrade.yaml:1: processors.evaluation.timeout: "timeout" is not supported by this version: '
-            "there are no third-party evaluators yet",
+        ("processors: {evaluation: {criteria: []}}", [
             "tracegrade.yaml:1: processors.evaluation.criteria: expected at least 1 entry; "
             "found an empty list",
         ]),

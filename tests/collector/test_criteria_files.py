@@ -31,7 +31,14 @@ def refused(*patterns: Path) -> list[str]:
 def test_without_patterns_the_built_in_criteria_apply_to_everyone() -> None:
     criteria = load_criteria(None, environment={})
 
-    assert names(criteria, "anyone") == ["tool-repetition", "tool-error-recovery"]
+    assert names(criteria, "anyone") == [
+        "tool-repetition",
+        "honest-response",
+        "tool-args-schema",
+        "tool-known",
+        "tool-error-recovery",
+        "supported-response",
+    ]
 
 
 def test_files_folders_and_globs_are_found_in_order_and_once(tmp_path: Path) -> None:

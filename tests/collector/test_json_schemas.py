@@ -62,6 +62,10 @@ def test_the_files_that_are_shipped_follow_their_schema(document: str, file: str
         {"evaluator": "uipath-tool_call_order",
          "config": {"defaultEvaluationCriteria": {"tool_calls_order": []}}},
         {"evaluator": "tool_call_order", "config": {"name": "x", "strict": "${env:S}"}, "criteria": None},
+        {"evaluator": "tool-repetition", "sample": 0.1, "stage": "shadow",
+         "when": {"input": {"a": {"$in": [1]}}, "resourceAttributes": {"b": 1}, "span_attributes": {}}},
+        {"evaluator": "tool-repetition", "when": None,
+         "mute": {"until": "2026-01-31", "reason": "x", "by": "y"}},
     ],
 )  # fmt: skip
 def test_the_schema_takes_every_spelling(entry: dict[str, Any]) -> None:
@@ -79,6 +83,10 @@ def test_the_schema_takes_every_spelling(entry: dict[str, Any]) -> None:
         {"evaluator": "tool-call-order", "config": {"stric": True}},
         {"evaluator": "tool-repetition", "severity": "pager"},
         {"evaluator": "tool-repetition", "pass_threshold": 2},
+        {"evaluator": "tool-repetition", "when": {"inptu": 1}},
+        {"evaluator": "tool-repetition", "sample": 0},
+        {"evaluator": "tool-repetition", "stage": "dark"},
+        {"evaluator": "tool-repetition", "mute": {"until": "2026-01-31"}},
     ],
 )
 def test_the_schema_refuses_what_the_models_refuse(entry: dict[str, Any]) -> None:

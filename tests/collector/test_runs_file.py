@@ -10,6 +10,7 @@ from collector.runs_file import format_run, run_from_json, run_to_json
 from collector.trace import GradedRun
 from processors.agent_run import AgentRun, ToolError, ValueState
 from processors.finish_reason import FinishReason
+from processors.json_value import JsonValue
 from tests.support.graded_runs import agent_runs, result, weather_run
 
 _WHERE = "cases.runs.jsonl:3"
@@ -171,6 +172,23 @@ def test_a_run_cut_short_is_not_complete_unless_the_line_says_so() -> None:
     assert _read(finish_reason="shutdown", complete=True).complete
 
 
+def test_the_tools_of_a_run_are_written_and_read_with_their_schemas() -> None:
+    tools: dict[str, JsonValue] = {"search": {"type": "object"}, "pay": None}
+    run = _read(available_tools=tools)
+
+    entry = run_to_json(GradedRun(run=run, results=[]))
+
+    assert tools == run.available_tools == entry["available_tools"]
+
+
+def test_a_run_whose_tools_are_not_known_does_not_mention_them() -> None:
+    run = _read()
+
+    assert run.available_tools is None
+    assert _problems({"agent": {"name": "a"}, "available_tools": ["search"]})
+    assert "available_tools" not in run_to_json(GradedRun(run=run, results=[]))
+
+
 def test_evaluations_are_ignored() -> None:
     assert _read() == _read(evaluations=[{"anything": 1}])
 
@@ -239,3 +257,13 @@ def test_any_json_is_a_run_or_a_list_of_problems(entry: object) -> None:
 
     assert name
     assert all(line.startswith(f"{_WHERE}: ") for line in lines)
+
+
+def test_attributes_that_criteria_select_by_are_read() -> None:
+    run = _read(resource_attributes={"a.b": 1}, span_attributes={"user.tier": "gold"})
+
+    assert {"a.b": 1} == run.resource
+    assert {"user.tier": "gold"} == run.span_attributes
+    assert [
+        f"{_WHERE}: span_attributes: expected an object of attribute names with their values, found 5"
+    ] == (_problems({"agent": {"name": "a"}, "span_attributes": 5}))

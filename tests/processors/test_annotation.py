@@ -1,11 +1,13 @@
 """Results become events; nothing else of a span changes."""
 
+from dataclasses import replace
+
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from processors.agent_run import AgentIdentity, AgentRun
 from processors.annotation import EVENT_NAME, append_results, count_results
 from processors.envelope import NO_ENVELOPE
-from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity
+from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
 from processors.finish_reason import FinishReason
 from processors.span import RawSpan
 
@@ -140,3 +142,13 @@ def test_text_that_is_no_unicode_does_not_break_the_event() -> None:
     )
 
     assert "bad ? text" == _attributes(_annotate(result)[1].events[0])["gen_ai.evaluation.explanation"]
+
+
+def test_an_event_says_when_its_result_is_in_shadow_or_muted_and_only_then() -> None:
+    _, agent = _annotate(_PASSED, replace(_PASSED, stage=Stage.SHADOW, muted_until_unix_nano=5))
+
+    live, shadow = map(_attributes, agent.events)
+    assert {"tracegrade.stage": "shadow", "tracegrade.muted": True} == {
+        key: value for key, value in shadow.items() if key not in live
+    }
+    assert live.keys() <= shadow.keys()

@@ -4,12 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.criteria import AgentCriteria, Evaluation
-from processors.criteria_file import read_criteria
-from processors.evaluation_result import Severity
+from processors.criteria import AgentCriteria, Evaluation, Mute
+from processors.criteria_case import ExpectedResult
+from processors.criteria_file import read_criteria, read_criteria_file
+from processors.evaluation_result import Severity, Stage
 from processors.evaluator_discovery import evaluator_types
 from processors.json_value import JsonObject, JsonValue
 from processors.problem import ProblemsFound
+from processors.selector import Selector
 
 ORDER: JsonObject = {"tool_calls_order": ["search", "book"]}
 COUNT: JsonObject = {"tool_calls_count": {"search": ["=", 1]}}
@@ -232,21 +234,73 @@ def test_an_evaluator_that_expects_nothing_needs_no_criteria() -> None:
                 '.treshold: unknown key; did you mean "pass_threshold"?',
             ],
         ),
-        *(
-            (
-                {"evaluator": "tool-repetition", key: {}},
-                [f'.{key}: "{key}" is not supported by this version'],
-            )
-            for key in ("when", "sample", "stage", "mute")
+        (
+            {"evaluator": "tool-repetition", "when": {}},
+            [".when: expected at least one condition: input, session, resource_attributes, span_attributes"],
+        ),
+        (
+            {
+                "evaluator": "tool-repetition",
+                "when": {
+                    "inptu": 1,
+                    "session": {"$globb": "x"},
+                    "resourceAttributes": {"a": {"$in": []}},
+                    "span_attributes": "x",
+                },
+            },
+            [
+                '.when.span_attributes: expected a mapping of keys to values; found the text "x"',
+                '.when.inptu: unknown key; did you mean "input"?',
+                '.when.session.$globb: unknown matcher "$globb"; did you mean "$glob"?',
+                ".when.resourceAttributes.a.$in: expected a list of values",
+            ],
+        ),
+        (
+            {"evaluator": "tool-repetition", "when": {"input": {"a": {"$input": "b"}}}},
+            [".when.input: $input cannot stand in `when`: it is what runs are selected by"],
+        ),
+        (
+            {"evaluator": "tool-repetition", "when": {"session": {"$input": 5}}},
+            [
+                ".when.session.$input: expected the path of one value of the input, "
+                'such as "city" or "trip.stops[0]"',
+                ".when.session: $input cannot stand in `when`: it is what runs are selected by",
+            ],
+        ),
+        (
+            {"evaluator": "tool-repetition", "sample": 0, "stage": "shaddow"},
+            [
+                ".sample: expected a number above 0; found the number 0",
+                '.stage: expected "live" or "shadow"; found the text "shaddow"; did you mean "shadow"?',
+            ],
+        ),
+        (
+            {"evaluator": "tool-repetition", "mute": {"until": "soon", "resaon": "x"}},
+            [
+                '.mute.until: expected a date such as "2026-01-31", or a time with its offset: '
+                '"2026-01-31T12:00:00Z"',
+                '.mute: missing key "reason"',
+                '.mute: missing key "by"',
+                '.mute.resaon: unknown key; did you mean "reason"?',
+            ],
         ),
         (
             {
                 "evaluator": "tool-call-output",
-                "criteria": {"tool_outputs": [{"name": "a", "output": {"$regex": "x"}}]},
+                "criteria": {"tool_outputs": [{"name": "a", "output": {"$regex": "("}}]},
             },
             [
-                '.criteria.tool_outputs[0].output.$regex: matcher "$regex" is not supported by this version',
+                '.criteria.tool_outputs[0].output.$regex: pattern "(" does not compile: missing ), '
+                "unterminated subpattern at position 0"
             ],
+        ),
+        (
+            {"evaluator": "tool-call-count", "criteria": {"tool_calls_count": {"$regex": ["=", 1]}}},
+            [".criteria.tool_calls_count.$regex: a matcher cannot stand here"],
+        ),
+        (
+            {"evaluator": "tool-call-order", "criteria": {"tool_calls_order": [{"$glob": "x"}]}},
+            [".criteria.tool_calls_order[0].$glob: a matcher cannot stand here"],
         ),
         (
             {
@@ -281,11 +335,11 @@ def test_a_mistake_is_told_with_its_place_and_what_was_expected(
             ],
         ),
         (
-            "agents: {}\nowner: me\ncontact: us\ntests: []\ntenant: 5\nversion: 2\nagent: {}",
+            "agents: {}\nowner: 5\ncontact: ''\ntests: {}\ntenant: 5\nversion: 2\nagent: {}",
             [
-                'criteria.yaml:2: owner: "owner" is not supported by this version',
-                'criteria.yaml:3: contact: "contact" is not supported by this version',
-                'criteria.yaml:4: tests: "tests" is not supported by this version',
+                "criteria.yaml:2: owner: expected a text; found the number 5; put it in quotes",
+                "criteria.yaml:3: contact: expected at least 1 character; found the text \"\"",
+                "criteria.yaml:4: tests: expected a list; found a mapping of keys to values",
                 "criteria.yaml:5: tenant: expected a text; found the number 5; put it in quotes",
                 "criteria.yaml:6: version: expected 1; found the number 2",
                 'criteria.yaml:7: agent: unknown key; did you mean "agents"?',
@@ -329,7 +383,7 @@ agents:
         criteria: {tool_calls: [{name: search}]}
         severity: loud
       - evaluator: tool-repetition
-        when: {input: {action: search}}
+        when: {inptu: {action: search}}
 """
 
     assert problems(text) == [
@@ -350,7 +404,7 @@ agents:
         'criteria.yaml:18: agents.weather.evaluations[3].criteria.tool_calls[0]: missing key "args"',
         "criteria.yaml:19: agents.weather.evaluations[3].severity: "
         'expected "page", "ticket" or "advisory"; found the text "loud"',
-        'criteria.yaml:21: agents.weather.evaluations[4].when: "when" is not supported by this version',
+        'criteria.yaml:21: agents.weather.evaluations[4].when.inptu: unknown key; did you mean "input"?',
     ]
 
 
@@ -435,8 +489,124 @@ def test_a_value_from_the_environment_is_not_told() -> None:
     )
 
 
+def test_an_evaluation_says_where_and_how_it_applies() -> None:
+    evaluation = one(
+        evaluator="tool-call-order",
+        criteria=ORDER,
+        when={"input": {"action": "search"}, "spanAttributes": {"user.tier": "gold"}},
+        sample=0.25,
+        stage="shadow",
+        mute={"until": "2026-01-31", "reason": "ticket 7", "by": "jane"},
+    )
+
+    assert evaluation.when == Selector(input={"action": "search"}, span_attributes={"user.tier": "gold"})
+    assert (evaluation.sample, evaluation.stage) == (0.25, Stage.SHADOW)
+    assert evaluation.mute == Mute(1_769_817_600_000_000_000, "ticket 7", "jane")
+    assert not evaluation.is_plain
+    assert one(evaluator="tool-call-order", criteria=ORDER).is_plain
+
+
+@pytest.mark.parametrize(
+    ("until", "unix_seconds"),
+    [
+        ("2026-01-31", 1_769_817_600),
+        ("2026-01-31T00:00:00Z", 1_769_817_600),
+        ("2026-01-31T02:00:00+02:00", 1_769_817_600),
+        ("2026-01-31 12:30:00.5+00:00", 1_769_862_600.5),
+    ],
+)
+def test_a_mute_ends_at_a_time_or_at_the_beginning_of_a_day(until: str, unix_seconds: float) -> None:
+    mute = one(evaluator="tool-repetition", mute={"until": until, "reason": "x", "by": "y"}).mute
+
+    assert mute is not None
+    assert mute.until_unix_nano == unix_seconds * 1_000_000_000
+
+
+def test_a_condition_on_null_is_one() -> None:
+    selector = one(evaluator="tool-repetition", when={"input": None}).when
+
+    assert selector == Selector(input=None)
+    assert selector != Selector()
+
+
+def test_what_runs_an_evaluation_applies_to_is_part_of_its_hash() -> None:
+    plain = one(evaluator="tool-repetition")
+    selected = [
+        one(evaluator="tool-repetition", when={"input": {"a": number}}).criteria_hash for number in (1, 2)
+    ]
+    muted = one(
+        evaluator="tool-repetition",
+        sample=0.5,
+        stage="shadow",
+        mute={"until": "2026-01-31", "reason": "x", "by": "y"},
+    )
+
+    assert len({plain.criteria_hash, *selected}) == 3
+    assert muted.criteria_hash == plain.criteria_hash
+
+
+def test_an_agent_knows_who_answers_for_it_and_where_it_stands() -> None:
+    (agent,) = read("owner: team\ncontact: '#team'\nagents:\n  a: {evaluations: []}")
+
+    assert (agent.owner, agent.contact, agent.source) == ("team", "#team", "criteria.yaml:4")
+
+
+def test_a_file_carries_tests_of_itself() -> None:
+    document = read_criteria_file(
+        """
+tenant: blue
+agents: {a: {evaluations: []}}
+tests:
+  - name: first
+    run: {agent: {name: a}}
+    expect: {x: pass, y: {outcome: fail, score: 0.5}}
+  - {name: second, trace: t.jsonl, agent: a, expect: {x: {outcome: not_evaluated, reason: over_limit}}}
+""",
+        "dir/criteria.yaml",
+        {},
+    )
+
+    first, second = document.cases
+    assert (first.name, first.run, first.trace, first.tenant) == (
+        "first",
+        {"agent": {"name": "a"}},
+        None,
+        "blue",
+    )
+    assert first.expect == {"x": ExpectedResult("pass"), "y": ExpectedResult("fail", 0.5)}
+    assert (second.run, second.trace, second.agent) == (None, "t.jsonl", "a")
+    assert second.expect == {"x": ExpectedResult("not_evaluated", None, "over_limit")}
+    assert str(first.problem(("expect", "y"), "z")) == "dir/criteria.yaml:7: tests[0].expect.y: z"
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("{}", ['tests[0]: missing key "name"', 'tests[0]: missing key "expect"']),
+        ("{name: x, expect: {a: pass}}", ['tests[0]: expected one of the keys "run" and "trace"']),
+        (
+            "{name: x, run: {}, trace: a, expect: {a: pass}}",
+            ['tests[0]: expected one of the keys "run" and "trace"'],
+        ),
+        (
+            "{name: x, run: {}, agent: a, expect: {a: pass}}",
+            ['tests[0].agent: the agent of a "run" is named in it'],
+        ),
+        (
+            "{name: x, run: {}, expect: {}}",
+            ["tests[0].expect: expected at least 1 entry; found a mapping of keys to values"],
+        ),
+    ],
+)
+def test_a_mistake_in_a_test_is_told(test: str, expected: list[str]) -> None:
+    lines = problems(f"agents: {{}}\ntests: [{test}]")
+
+    assert [line.removeprefix("criteria.yaml:2: ") for line in lines] == expected
+
+
 WORDS = st.sampled_from([
     "agents", "evaluations", "evaluator", "name", "config", "criteria", "strict", "pass_threshold", "when",
+    "input", "session", "span_attributes", "mute", "until", "stage", "$in", "$schema", "$input",
     "tool_calls_order", "toolCallsCount", "tool_calls", "args", "$regex", "default_evaluation_criteria",
     *evaluator_types(),
 ])  # fmt: skip
@@ -448,7 +618,8 @@ VALUES = st.recursive(
 ENTRIES = st.fixed_dictionaries(
     {"evaluator": st.sampled_from(list(evaluator_types()))},
     optional={
-        "name": VALUES, "config": VALUES, "criteria": VALUES, "pass_threshold": VALUES, "severity": VALUES
+        "name": VALUES, "config": VALUES, "criteria": VALUES, "pass_threshold": VALUES, "severity": VALUES,
+        "when": VALUES, "sample": VALUES, "stage": VALUES, "mute": VALUES,
     },
 )  # fmt: skip
 

@@ -1,10 +1,11 @@
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import pytest
 from pydantic import BaseModel
 
 from processors.agent_run import AgentRun, ToolCall
-from processors.criteria import Evaluation
+from processors.criteria import Evaluation, Mute
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import (
     NotEvaluated,
@@ -12,9 +13,13 @@ from processors.evaluation_result import (
     Outcome,
     Score,
     Severity,
+    SkipReason,
+    Stage,
 )
 from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountCriteria
+from processors.selector import Selector
 from processors.tool_call_config import ToolCallConfig
+from processors.trace_sampling import is_sampled
 from tests.strategies import run_with
 
 
@@ -145,3 +150,61 @@ def test_a_forbidden_call_fails_an_incomplete_run() -> None:
 
     assert Outcome.FAIL is called.outcome
     assert Outcome.NOT_EVALUATED is not_called.outcome
+
+
+def test_a_run_that_is_not_selected_gives_no_result_but_a_reason() -> None:
+    skipped: list[SkipReason] = []
+    evaluations = [
+        Evaluation(name="a", evaluator=_Answering(Score(1.0)), when=Selector(session="other")),
+        Evaluation(name="b", evaluator=_Answering(Score(1.0))),
+        Evaluation(name="c", evaluator=_Answering(Score(1.0)), when=Selector(session="s")),
+    ]
+
+    results = evaluate_run(run_with([], session="s"), evaluations, on_skip=skipped.append)
+
+    assert ["b", "c"] == [result.name for result in results]
+    assert [SkipReason.WHEN] == skipped
+    assert ["b"] == [result.name for result in evaluate_run(_RUN, evaluations)]
+
+
+def test_a_sampled_evaluation_grades_the_traces_that_are_drawn() -> None:
+    evaluation = Evaluation(
+        name="n", evaluator=_Answering(Score(1.0)), sample=0.3, when=Selector(session="other")
+    )
+    skipped: list[SkipReason] = []
+    trace_ids = [number.to_bytes(16, "big") for number in range(100)]
+
+    for trace_id in trace_ids:
+        evaluate_run(replace(_RUN, trace_id=trace_id), [evaluation], on_skip=skipped.append)
+
+    drawn = [is_sampled(trace_id, 0.3) for trace_id in trace_ids]
+    assert [SkipReason.WHEN if is_drawn else SkipReason.SAMPLE for is_drawn in drawn] == skipped
+
+
+def test_a_selector_that_needs_an_unknown_input_is_not_evaluated() -> None:
+    evaluation = Evaluation(name="n", evaluator=_Answering(Score(1.0)), when=Selector(input={"a": 1}))
+    skipped: list[SkipReason] = []
+
+    (result,) = evaluate_run(_RUN, [evaluation], on_skip=skipped.append)
+
+    assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is result.reason
+    assert [] == skipped
+
+
+@pytest.mark.parametrize("answer", [Score(0.0), NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE), KeyError()])
+def test_a_result_in_shadow_says_so_whatever_its_outcome(answer: Score | NotEvaluated | Exception) -> None:
+    (result,) = evaluate_run(_RUN, [Evaluation(name="n", evaluator=_Answering(answer), stage=Stage.SHADOW)])
+
+    assert Stage.SHADOW is result.stage
+    assert not result.counts
+
+
+def test_a_mute_is_in_force_until_it_ends() -> None:
+    mute = Mute(until_unix_nano=100, reason="known", by="me")
+    evaluation = Evaluation(name="n", evaluator=_Answering(Score(0.0)), mute=mute)
+
+    (muted,) = evaluate_run(_RUN, [evaluation], unix_nano=99)
+    (live,) = evaluate_run(_RUN, [evaluation], unix_nano=100)
+
+    assert (Outcome.FAIL, 100, False) == (muted.outcome, muted.muted_until_unix_nano, muted.counts)
+    assert (Outcome.FAIL, 0, True) == (live.outcome, live.muted_until_unix_nano, live.counts)

@@ -206,7 +206,7 @@ def test_a_hundred_thousand_spans_are_put_in_order() -> None:
     spans = [span(number, number // 2 or None, "s", at=(number, number)) for number in range(1, 100_001)]
     random.Random(1).shuffle(spans)
 
-    tree = SpanTree(spans, lambda raw: False)
+    tree = SpanTree(spans)
 
     assert sorted(tree.top_down) == tree.top_down
     assert 100_000 == len(tree)

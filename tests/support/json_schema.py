@@ -25,6 +25,7 @@ _SIZES: dict[str, tuple[type[str] | type[list[Any]] | type[dict[str, Any]], Call
     "maxLength": (str, int.__le__),
     "minItems": (list, int.__ge__),
     "maxItems": (list, int.__le__),
+    "minProperties": (dict, int.__ge__),
     "maxProperties": (dict, int.__le__),
 }
 

@@ -1,6 +1,7 @@
 """From graded traces to series: bounds, the first increment, and that nothing is lost."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from collector.telemetry.registry import MetricsRegistry
 from collector.telemetry.score_series import MAX_AGENTS, MAX_TOOLS, MAX_TOOLS_PER_AGENT, ScoreSeries
 from collector.trace import GradedRun, GradedTrace
 from processors.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError
-from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
+from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
 
 TRACE_ID = bytes(range(16))
 SPAN_ID = bytes(range(8))
@@ -320,3 +321,42 @@ def test_every_count_arrives_and_no_series_is_first_scraped_above_zero_within_th
         (agent, outcome): value for (agent, _, outcome), value in metrics.results.values.items() if value
     }
     assert expected == counted
+
+
+def test_results_in_shadow_are_in_series_of_their_own_and_in_no_other(
+    metrics: Metrics, series: ScoreSeries
+) -> None:
+    series.set_criteria({"weather_agent": ["order"]}, shadow={"weather_agent": ["trial"]})
+    trial = replace(result(Outcome.FAIL, 0.25, "trial"), stage=Stage.SHADOW)
+    open_trial = replace(result(Outcome.NOT_EVALUATED, name="trial"), stage=Stage.SHADOW)
+
+    series.record(graded(result(Outcome.PASS), trial, open_trial))
+
+    assert 1 == metrics.shadow_results.value("weather_agent", "trial", "fail")
+    assert 1 == metrics.shadow_results.value("weather_agent", "trial", "not_evaluated")
+    assert 0.25 == metrics.shadow_score.row("weather_agent", "trial")[-1]
+    assert {"order"} == {evaluation for _, evaluation, _ in metrics.results.values}
+    assert [("weather_agent", "order")] == list(metrics.score.values)
+    assert 0 == sum(metrics.not_evaluated.values.values())
+
+
+def test_a_new_series_in_shadow_is_shown_at_zero_first(metrics: Metrics, series: ScoreSeries) -> None:
+    series.record(graded(replace(result(Outcome.PASS), stage=Stage.SHADOW)))
+
+    assert 0 == metrics.shadow_results.value("weather_agent", "order", "pass")
+    series.after_scrape()
+    assert 1 == metrics.shadow_results.value("weather_agent", "order", "pass")
+    assert 1 == metrics.shadow_score.row("weather_agent", "order")[-1]
+
+
+def test_muted_results_count_and_tell_when_their_mute_ends(metrics: Metrics, series: ScoreSeries) -> None:
+    series.set_criteria({"weather_agent": ["order"]})
+
+    series.record(graded(replace(result(Outcome.FAIL), muted_until_unix_nano=1_800_000_000_500_000_000)))
+
+    assert 1 == metrics.results.value("weather_agent", "order", "fail")
+    assert 1_800_000_000.5 == metrics.muted_until.value("weather_agent", "order")
+
+    series.record(graded(result(Outcome.PASS)))
+
+    assert {} == metrics.muted_until.values

@@ -4,18 +4,20 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from processors.agent_run import AgentRun
 from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import NotEvaluatedReason, Outcome, Score
+from processors.evaluation_error import EvaluationError
+from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.evaluator import Evaluator
 from processors.evaluator_discovery import evaluator_types
 from tests.strategies import agent_runs, evaluators, models
 
 _TYPES = list(evaluator_types().values())
+_EXPLAINED_ERRORS = {error.__name__ for error in EvaluationError.__subclasses__()}
 _EXAMPLES = settings(max_examples=40, deadline=None)
 
 
@@ -27,6 +29,14 @@ def _needs_criteria(kind: type[Evaluator]) -> bool:
     except ValueError:
         return True
     return False
+
+
+def _answer(evaluator: Evaluator, run: AgentRun) -> Score | NotEvaluated | str:
+    """The answer of `evaluator`, or the text by which it says that its criteria do not fit the run."""
+    try:
+        return evaluator.evaluate(run)
+    except EvaluationError as error:
+        return str(error)
 
 
 @pytest.fixture(params=_TYPES, ids=[kind.id for kind in _TYPES])
@@ -48,15 +58,17 @@ def test_the_evaluators_of_tool_calls_are_found() -> None:
     } <= found
 
 
-def test_any_run_is_graded_with_a_score_between_0_and_1_or_not_evaluated(kind: type[Evaluator]) -> None:
+def test_any_run_gets_a_score_between_0_and_1_or_is_told_why_not(kind: type[Evaluator]) -> None:
     @_EXAMPLES
     @given(evaluator=evaluators(kind), run=agent_runs())
     def check(evaluator: Evaluator, run: AgentRun) -> None:
-        answer = evaluator.evaluate(run)
+        answer = _answer(evaluator, run)
 
         if isinstance(answer, Score):
             assert 0.0 <= answer.value <= 1.0
             json.dumps(answer.details, allow_nan=False)
+        elif isinstance(answer, str):
+            assert answer
         else:
             assert isinstance(answer.reason, NotEvaluatedReason)
             assert answer.text
@@ -75,11 +87,11 @@ def test_the_same_run_gets_the_same_answer_also_from_a_second_instance(kind: typ
         except ValueError:
             return
         second = kind(config, criteria)  # type: ignore[call-arg]  # protocols have no constructor
-        expected = first.evaluate(run)
+        expected = _answer(first, run)
 
-        second.evaluate(other)
+        _answer(second, other)
 
-        assert expected == first.evaluate(run) == second.evaluate(run)
+        assert expected == _answer(first, run) == _answer(second, run)
 
     check()
 
@@ -95,7 +107,7 @@ def test_no_further_call_moves_the_score_out_of_what_was_attainable(kind: type[E
         lowest, highest = evaluator.attainable(partial)
 
         assert 0.0 <= lowest <= highest <= 1.0
-        for answer in (evaluator.evaluate(partial), evaluator.evaluate(run)):
+        for answer in (_answer(evaluator, partial), _answer(evaluator, run)):
             if isinstance(answer, Score):
                 assert lowest <= answer.value <= highest
 
@@ -114,7 +126,7 @@ def test_an_incomplete_run_passes_or_fails_only_as_the_complete_one_does(kind: t
         (early,) = evaluate_run(replace(run, tool_calls=calls, complete=False), [evaluation])
         (final,) = evaluate_run(run, [evaluation])
 
-        assert Outcome.ERROR not in (early.outcome, final.outcome)
+        assert {early.error_type, final.error_type} <= {None, *_EXPLAINED_ERRORS}
         if Outcome.NOT_EVALUATED not in (early.outcome, final.outcome):
             assert final.outcome is early.outcome
 
@@ -140,8 +152,10 @@ def test_configuration_and_criteria_survive_a_round_trip_in_either_spelling(kind
     "demanding", [kind for kind in _TYPES if _needs_criteria(kind)], ids=lambda kind: str(kind.id)
 )
 def test_an_evaluator_that_needs_criteria_refuses_to_be_made_without(demanding: type[Evaluator]) -> None:
+    config = find(models(demanding.Config), lambda _: True)
+
     with pytest.raises(ValueError, match=demanding.id):
-        demanding(demanding.Config.model_validate({}), None)  # type: ignore[call-arg]  # protocols have no constructor
+        demanding(config, None)  # type: ignore[call-arg]  # protocols have no constructor
 
 
 def test_an_unknown_key_is_refused(kind: type[Evaluator]) -> None:

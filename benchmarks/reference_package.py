@@ -1,0 +1,314 @@
+"""`python -m benchmarks.reference_package --python PATH [--rounds N] [--seconds N]`.
+
+Tool-call evaluators beside those of the package whose semantics they keep, in one run and interleaved. Both
+sides grade the same runs by the same criteria with explanations, and have to come to the same scores.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.otlp.codec import split_request
+from processors.agent_run import AgentIdentity, AgentRun, ValueState
+from processors.criteria import Evaluation
+from processors.criteria_file import read_criteria
+from processors.evaluate import evaluate_run
+from processors.finish_reason import FinishReason
+from processors.json_value import JsonObject, JsonValue
+from processors.reconstruction import reconstruct
+from processors.span import RawSpan
+
+PACKAGE = "uipath==2.14.44"
+_AGENT = "weather_agent"
+_TRACE_ID = bytes(range(1, 17))
+_TOOLS = ("get_temperature", "get_humidity", "get_wind", "get_pressure", "get_forecast")
+_TEXT_LENGTH = 4_000
+_SIMILARITY_GOAL = 0.001
+_GOALS = {5: 10, 50: 30}
+_TOLERANCE = 1e-9
+
+
+class MeasurementRefusedError(Exception):
+    """The two sides cannot be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One evaluator with its criteria and the run that it grades, in the terms of both sides."""
+
+    name: str
+    reference_class: str
+    evaluator: str
+    config: JsonObject
+    criteria: JsonObject
+    spans: Sequence[dict[str, str]]
+    output: JsonValue = ""
+
+    def for_reference(self) -> JsonObject:
+        """What the worker is told."""
+        return {
+            "class": self.reference_class,
+            "config": {"name": self.name, **self.config},
+            "criteria": self.criteria,
+            "spans": [dict(span) for span in self.spans],
+            "output": self.output,
+        }
+
+    def evaluation(self) -> Evaluation:
+        """The evaluation as a criteria file gives it."""
+        entry: JsonObject = {"evaluator": self.evaluator, "config": self.config, "criteria": self.criteria}
+        text = json.dumps({"agents": {_AGENT: {"evaluations": [entry]}}})
+        return read_criteria(text, "criteria.yaml", {})[0].evaluations[0]
+
+    def run(self) -> AgentRun:
+        """The run, read from its spans where there are any."""
+        if self.spans:
+            return read_run(raw_spans(self.spans))
+        return AgentRun(
+            trace_id=_TRACE_ID,
+            span_id=None,
+            agent=AgentIdentity(name=_AGENT),
+            output=self.output,
+            output_state=ValueState.PRESENT,
+        )
+
+
+def tool_spans(calls: int) -> list[dict[str, str]]:
+    """The attributes of tool spans: name, arguments and result of each call."""
+    return [
+        {
+            "tool.name": _TOOLS[index % len(_TOOLS)],
+            "input.value": json.dumps({"city": f"City {index}", "days": index, "unit": "metric"}),
+            "output.value": json.dumps({"content": f"reading number {index}"}),
+        }
+        for index in range(calls)
+    ]
+
+
+def tool_call_cases(calls: int) -> list[Case]:
+    """The four evaluators of tool calls over a run of which every fifth call is not as expected."""
+    spans = tool_spans(calls)
+    names = [span["tool.name"] for span in spans]
+    arguments: list[JsonObject] = [
+        {"name": name, "args": {"city": f"City {index}", "days": -1 if index % 5 == 4 else index}}
+        for index, name in enumerate(names)
+    ]
+    outputs: list[JsonObject] = [
+        {"name": name, "output": "another reading" if index % 5 == 4 else f"reading number {index}"}
+        for index, name in enumerate(names)
+    ]
+    order = [*names[: calls // 2], "get_alerts", *names[calls // 2 :]]
+    counts = {name: ["=" if index else ">", names.count(name)] for index, name in enumerate(_TOOLS)}
+    criteria: list[tuple[str, JsonObject, JsonObject]] = [
+        ("count", {}, {"tool_calls_count": {name: list(count) for name, count in counts.items()}}),
+        ("order", {}, {"tool_calls_order": [*order]}),
+        ("args", {"subset": True}, {"tool_calls": [*arguments]}),
+        ("output", {}, {"tool_outputs": [*outputs]}),
+    ]
+    return [
+        Case(
+            name=f"tool-call-{kind}",
+            reference_class=f"ToolCall{kind.capitalize()}Evaluator",
+            evaluator=f"tool-call-{kind}",
+            config=config,
+            criteria=expected,
+            spans=spans,
+        )
+        for kind, config, expected in criteria
+    ]
+
+
+def similarity_case() -> Case:
+    """Two texts of 4,000 characters that differ in every seventh."""
+    expected = "".join(chr(97 + index * 7 % 26) for index in range(_TEXT_LENGTH))
+    actual = "".join("#" if index % 7 == 0 else letter for index, letter in enumerate(expected))
+    return Case(
+        name="json-similarity",
+        reference_class="JsonSimilarityEvaluator",
+        evaluator="json-similarity",
+        config={},
+        criteria={"expected_output": {"text": expected}},
+        spans=(),
+        output={"text": actual},
+    )
+
+
+def raw_spans(spans: Sequence[dict[str, str]]) -> list[RawSpan]:
+    """The tool spans below a root span, as an exporter would have sent them."""
+    request = ExportTraceServiceRequest()
+    resource_spans = request.resource_spans.add()
+    resource_spans.resource.attributes.add(key="service.name").value.string_value = _AGENT
+    found = resource_spans.scope_spans.add().spans
+    root = b"\xff" * 8
+    found.add(trace_id=_TRACE_ID, span_id=root, name="main", start_time_unix_nano=1, end_time_unix_nano=10**9)
+    for index, attributes in enumerate(spans, start=1):
+        span = found.add(
+            trace_id=_TRACE_ID,
+            span_id=index.to_bytes(8, "big"),
+            parent_span_id=root,
+            name=attributes["tool.name"],
+            start_time_unix_nano=index * 1_000,
+            end_time_unix_nano=index * 1_000 + 500,
+        )
+        for key, value in attributes.items():
+            span.attributes.add(key=key).value.string_value = value
+    return split_request(request.SerializeToString()).traces[_TRACE_ID]
+
+
+def read_run(spans: Sequence[RawSpan]) -> AgentRun:
+    """The one run in `spans`."""
+    [run] = reconstruct(spans, trace_id=_TRACE_ID, reason=FinishReason.ROOT)
+    return run
+
+
+class ReferenceWorker:
+    """The interpreter that has the package, for the time of a `with` block."""
+
+    def __init__(self, python: str, cases: Sequence[Case]) -> None:
+        self._python = python
+        self._cases = cases
+
+    def __enter__(self) -> "ReferenceWorker":
+        worker = Path(__file__).with_name("reference_worker.py")
+        self._process = subprocess.Popen(
+            [self._python, str(worker)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._ask([case.for_reference() for case in self._cases])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def measure(self, case: int, seconds: float) -> tuple[float, float]:
+        """Seconds for one evaluation by the package, and its score."""
+        answer = self._ask({"case": case, "seconds": seconds})
+        return answer["seconds"], answer["score"]
+
+    def _ask(self, question: JsonValue) -> dict[str, float]:
+        if self._process.stdin is None or self._process.stdout is None:
+            raise MeasurementRefusedError("the worker has no pipes")
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise MeasurementRefusedError(f"{self._python} ended; is {PACKAGE} installed there?")
+        answer: dict[str, float] = json.loads(line)
+        return answer
+
+
+def compare(python: str, *, rounds: int, seconds: float) -> Iterator[str]:
+    """Measure everything, both sides in turn, and yield a line for each figure.
+
+    Raises:
+        MeasurementRefusedError: the package cannot be run, or the scores differ.
+    """
+    cases = [case for calls in _GOALS for case in tool_call_cases(calls)]
+    cases.append(similarity_case())
+    with ReferenceWorker(python, cases) as worker:
+        theirs, ours = _measured(worker, cases, rounds, seconds)
+    per_size = len(cases) // len(_GOALS)
+    for position, (calls, goal) in enumerate(_GOALS.items()):
+        chosen = range(position * per_size, (position + 1) * per_size)
+        for index in chosen:
+            yield _line(f"{cases[index].name}, {calls} calls", theirs[index], ours[index])
+        spans = raw_spans(tool_spans(calls))
+        reading = [_seconds_each(lambda: read_run(spans), seconds) for _ in range(rounds)]  # noqa: B023
+        yield _line(
+            f"all four, {calls} calls",
+            [sum(theirs[index][turn] for index in chosen) for turn in range(rounds)],
+            [sum(ours[index][turn] for index in chosen) for turn in range(rounds)],
+            goal,
+        )
+        yield _line(
+            f"all four and reading the spans, {calls} calls",
+            [sum(theirs[index][turn] for index in chosen) for turn in range(rounds)],
+            [reading[turn] + sum(ours[index][turn] for index in chosen) for turn in range(rounds)],
+        )
+    similarity = median(ours[-1])
+    yield _line(f"json-similarity, {_TEXT_LENGTH:,} characters", theirs[-1], ours[-1])
+    yield (
+        f"json-similarity, {_TEXT_LENGTH:,} characters: goal {_SIMILARITY_GOAL * 1e3:g} ms: "
+        f"{'met' if similarity < _SIMILARITY_GOAL else 'MISSED'}"
+    )
+
+
+def _measured(
+    worker: ReferenceWorker, cases: Sequence[Case], rounds: int, seconds: float
+) -> tuple[list[list[float]], list[list[float]]]:
+    evaluations = [case.evaluation() for case in cases]
+    runs = [case.run() for case in cases]
+    theirs: list[list[float]] = [[] for _ in cases]
+    ours: list[list[float]] = [[] for _ in cases]
+    for turn in range(rounds + 1):
+        for index, case in enumerate(cases):
+            their_seconds, their_score = worker.measure(index, seconds)
+            chosen = [evaluations[index]]
+            run = runs[index]
+            [result] = evaluate_run(run, chosen)
+            if result.score is None or abs(result.score - their_score) > _TOLERANCE:
+                raise MeasurementRefusedError(f"{case.name}: {result.score}, the package {their_score}")
+            our_seconds = _seconds_each(lambda: evaluate_run(run, chosen), seconds)  # noqa: B023
+            if turn:  # the first one warms up
+                theirs[index].append(their_seconds)
+                ours[index].append(our_seconds)
+    return theirs, ours
+
+
+def _seconds_each(work: Callable[[], object], seconds: float) -> float:
+    done = 0
+    begun = perf_counter()
+    while True:
+        work()
+        done += 1
+        elapsed = perf_counter() - begun
+        if elapsed >= seconds:
+            return elapsed / done
+
+
+def _line(name: str, theirs: Sequence[float], ours: Sequence[float], goal: int | None = None) -> str:
+    ratios = [their / our for their, our in zip(theirs, ours, strict=True)]
+    ratio = median(ratios)
+    verdict = "" if goal is None else f"  goal {goal}: {'met' if ratio >= goal else 'MISSED'}"
+    return (
+        f"{name:<48} {median(theirs) * 1e6:>12,.1f} us  {median(ours) * 1e6:>9,.1f} us  "
+        f"ratio {ratio:,.1f} [{min(ratios):,.1f}-{max(ratios):,.1f}]{verdict}"
+    )
+
+
+def main() -> int:
+    """0 when everything was measured, 1 when nothing could be compared."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.reference_package")
+    parser.add_argument("--python", default=sys.executable, help=f"an interpreter that has {PACKAGE}")
+    parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (default 5)")
+    parser.add_argument("--seconds", type=float, default=0.1, help="of each measurement (default 0.1)")
+    arguments = parser.parse_args()
+    probe = [arguments.python, "-c", "import uipath.eval.evaluators"]
+    if subprocess.run(probe, capture_output=True, check=False).returncode:
+        print(
+            f"{arguments.python} has no {PACKAGE}. Give it an environment of its own:\n"
+            "  python3.11 -m venv /tmp/reference\n"
+            f"  /tmp/reference/bin/pip install {PACKAGE}\n"
+            "  python -m benchmarks.reference_package --python /tmp/reference/bin/python"
+        )
+        return 1
+    print(f"# one evaluation with its explanation: {PACKAGE}, tracegrade; medians, ratio [range]")
+    try:
+        for line in compare(arguments.python, rounds=arguments.rounds, seconds=arguments.seconds):
+            print(line, flush=True)
+    except MeasurementRefusedError as refusal:
+        print(f"REFUSED: {refusal}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

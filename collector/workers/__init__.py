@@ -1,0 +1,1 @@
+"""Custom evaluators: other people's code, run in processes of its own."""

@@ -1,0 +1,84 @@
+"""Settings of custom evaluators: where their code is, and what their workers may use.
+
+Code is named in the service file only. Criteria choose among the names given there; they never name code.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Self, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from collector.duration import PositiveDuration
+from processors.evaluator_discovery import evaluator_types
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
+_RESERVED_PREFIX = "uipath-"
+_IDENTIFIERS = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
+_ENTRY_POINT = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
+
+
+class CustomEvaluatorConfig(BaseModel):
+    """A custom evaluator: a function or class in a file, or one in an installed package."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    file: Path | None = Field(default=None, description="A Python file.", examples=["checks/my_check.py"])
+    function: str = Field(
+        default="grade", pattern=_IDENTIFIERS, description="The function or class in `file`."
+    )
+    entry_point: str | None = Field(
+        default=None,
+        pattern=_ENTRY_POINT,
+        description="In place of `file`: a function or class in an installed package.",
+        examples=["my_package.checks:grade"],
+    )
+
+    @model_validator(mode="after")
+    def _check_source(self) -> Self:
+        if (self.file is None) == (self.entry_point is None):
+            raise ValueError('expected one of the keys "file" and "entry_point"')
+        if self.entry_point is not None and "function" in self.model_fields_set:
+            raise ValueError('"function" belongs to "file"; an entry point names its own')
+        return self
+
+
+def _checked_names(
+    evaluators: Mapping[str, CustomEvaluatorConfig],
+) -> Mapping[str, CustomEvaluatorConfig]:
+    built_in = evaluator_types()
+    for name in evaluators:
+        if not _NAME.match(name) or name.startswith(_RESERVED_PREFIX):
+            raise ValueError(
+                f'not a name for an evaluator: "{name[:100]}"; expected small letters, digits and hyphens, '
+                f'not beginning with "{_RESERVED_PREFIX}"'
+            )
+        if name in built_in:
+            raise ValueError(f'"{name}" is a built-in evaluator; expected a name of its own')
+    return evaluators
+
+
+CustomEvaluatorConfigs: TypeAlias = Annotated[
+    Mapping[str, CustomEvaluatorConfig], AfterValidator(_checked_names)
+]
+"""Custom evaluators by the name that criteria use."""
+
+
+class WorkersConfig(BaseModel):
+    """Custom evaluators and the worker processes in which they run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    custom_evaluators: CustomEvaluatorConfigs = Field(
+        default_factory=dict,
+        description="Evaluators of your own, by the name that criteria use.",
+        examples=[{"my-check": {"file": "checks/my_check.py", "function": "grade"}}],
+    )
+    workers: int = Field(default=1, ge=1, le=64, description="Processes in which custom evaluators run.")
+    timeout: PositiveDuration = Field(
+        default=1.0, description="How long a custom evaluator may take for one run."
+    )
+    memory_limit_mib: int = Field(
+        default=512, ge=64, description="Mebibytes of address space of each of these processes."
+    )

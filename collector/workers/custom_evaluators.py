@@ -1,0 +1,127 @@
+"""The custom evaluators of a service file: found, loaded once to see that they are sound, made known."""
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import orjson
+
+from collector.duration import format_duration
+from collector.workers.config import CustomEvaluatorConfig, WorkersConfig
+from collector.workers.json_text import json_text
+from collector.workers.protocol import LENGTH, frame
+from collector.workers.worker_evaluator import SubmissionEvaluator, WorkerEvaluator
+from collector.workers.worker_process import COMMAND
+from processors.evaluator import Evaluator
+from processors.evaluator_discovery import evaluator_types
+from processors.json_value import JsonObject
+from processors.problem import Problem, ProblemsFound
+
+LOAD_SECONDS = 15.0
+"""How long the custom evaluators of a worker may take to load, all together."""
+
+_PATH = "processors.evaluation.custom_evaluators"
+_MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CustomEvaluators:
+    """Custom evaluators that were loaded without a problem.
+
+    `kinds` are their classes by name, for criteria. `order` is the message from which a worker loads them;
+    it holds the code of files, so that all workers run the same code whatever becomes of the files.
+    """
+
+    config: WorkersConfig = field(default_factory=WorkersConfig)
+    kinds: Mapping[str, type[WorkerEvaluator]] = field(default_factory=dict)
+    order: bytes = b""
+
+    @property
+    def known(self) -> Mapping[str, type[Evaluator]]:
+        """All evaluators that criteria may name, the built-in ones included."""
+        return {**evaluator_types(), **self.kinds} if self.kinds else evaluator_types()
+
+
+def load_custom_evaluators(config: WorkersConfig) -> CustomEvaluators:
+    """The custom evaluators of `config`, each loaded once in a worker process; without any, nothing runs.
+
+    Raises:
+        ProblemsFound: a file cannot be read, or code cannot be loaded within the limits.
+    """
+    if not config.custom_evaluators:
+        return CustomEvaluators(config)
+    order = _order(config)
+    problems: list[Problem] = []
+    kinds: dict[str, type[WorkerEvaluator]] = {}
+    for name, loaded in _loaded(order, config).items():
+        if not isinstance(loaded, dict) or "problem" in loaded:
+            text = loaded.get("problem") if isinstance(loaded, dict) else loaded
+            problems.append(_problem(name, f"cannot be loaded from {_place(config, name)}: {text}"))
+            continue
+        base = SubmissionEvaluator if loaded.get("reads_submission") is True else WorkerEvaluator
+        members = {"id": name, "version": str(loaded.get("version")), "__doc__": base.__doc__}
+        kinds[name] = type(base.__name__, (base,), members)
+    if problems:
+        raise ProblemsFound(problems)
+    return CustomEvaluators(config, MappingProxyType(kinds), order)
+
+
+def _order(config: WorkersConfig) -> bytes:
+    sources: JsonObject = {}
+    problems = []
+    for name, evaluator in config.custom_evaluators.items():
+        try:
+            sources[name] = _source(evaluator)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else "not valid UTF-8"
+            problems.append(_problem(name, f"{evaluator.file} cannot be read: {reason}"))
+    if problems:
+        raise ProblemsFound(problems)
+    return json_text(
+        {
+            "memory_limit_bytes": config.memory_limit_mib * _MEBIBYTE,
+            "timeout_seconds": config.timeout,
+            "evaluators": sources,
+        }
+    )
+
+
+def _source(evaluator: CustomEvaluatorConfig) -> JsonObject:
+    if evaluator.file is None:
+        return {"entry_point": evaluator.entry_point}
+    code = evaluator.file.read_text(encoding="utf-8-sig")
+    return {"file": str(evaluator.file.absolute()), "function": evaluator.function, "code": code}
+
+
+def _loaded(order: bytes, config: WorkersConfig) -> JsonObject:
+    """What a worker process says of each evaluator when it has loaded them all."""
+    try:
+        process = subprocess.run(
+            COMMAND,
+            input=frame(order),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={},
+            cwd="/",
+            timeout=LOAD_SECONDS,
+            check=False,
+            start_new_session=True,
+        )
+        answer = orjson.loads(process.stdout[LENGTH.size :])
+    except subprocess.TimeoutExpired:
+        text = f"not loaded within {format_duration(LOAD_SECONDS)}"
+    except (orjson.JSONDecodeError, OSError):
+        text = f"the worker process ended while it loaded them (memory limit {config.memory_limit_mib} MiB)"
+    else:
+        return {name: answer.get(name) for name in config.custom_evaluators}
+    raise ProblemsFound([Problem("", 0, _PATH, text)])
+
+
+def _problem(name: str, message: str) -> Problem:
+    return Problem("", 0, f"{_PATH}.{name}", message)
+
+
+def _place(config: WorkersConfig, name: str) -> str:
+    evaluator = config.custom_evaluators[name]
+    return str(evaluator.entry_point if evaluator.file is None else evaluator.file)

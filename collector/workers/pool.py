@@ -1,0 +1,189 @@
+"""The worker processes: questions wait in one line, each worker takes the next one.
+
+Every question is answered in time, whatever custom code does: a worker that takes too long or ends is
+replaced, and its question ends in an error.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Coroutine
+from typing import Protocol, TypeVar
+
+from collector.clock import Clock
+from collector.duration import format_duration
+from collector.telemetry.logs import RateLimitedLogger
+from collector.telemetry.metrics import Metrics
+from collector.workers.answer import WorkerFailure, read_answer
+from collector.workers.custom_evaluators import LOAD_SECONDS, CustomEvaluators
+from collector.workers.suspension import Suspensions, back_off
+from collector.workers.worker_process import WorkerDied, WorkerProcess
+from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+
+WAIT_SECONDS = 10.0
+"""How long a question waits for a free worker; then the run is not evaluated, as beyond any other limit."""
+
+MAX_QUESTION_BYTES = 16 << 20
+"""A run that is longer as JSON is not evaluated: reading it takes a worker a multiple of that in memory."""
+
+_logger = logging.getLogger(__name__)
+_ResultT = TypeVar("_ResultT")
+
+
+class TaskOwner(Protocol):
+    """Runs the tasks of the pool."""
+
+    def create_task(self, coroutine: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
+        """Run `coroutine` as a task."""
+        ...
+
+
+class _Question:
+    __slots__ = ("answer", "evaluator", "message")
+
+    def __init__(self, evaluator: str, message: bytes) -> None:
+        self.evaluator = evaluator
+        self.message = message
+        self.answer: asyncio.Future[Score | NotEvaluated] = asyncio.get_running_loop().create_future()
+
+
+class WorkerPool:
+    """Asks custom evaluators; nothing runs before `start`."""
+
+    def __init__(self, evaluators: CustomEvaluators, *, metrics: Metrics, clock: Clock) -> None:
+        self._order = evaluators.order
+        self._size = evaluators.config.workers
+        self._timeout = evaluators.config.timeout
+        self._metrics = metrics
+        self._clock = clock
+        self._suspensions = Suspensions(clock)
+        self._log = RateLimitedLogger(_logger, clock)
+        self._waiting: deque[_Question] = deque()
+        self._unanswered: set[_Question] = set()
+        self._arrivals = asyncio.Semaphore(0)
+        self._lanes: list[asyncio.Task[None]] = []
+        self._is_closed = False
+        for reason in ("timeout", "died", "start"):
+            metrics.worker_failures.add(0, reason)
+
+    def start(self, tasks: TaskOwner) -> None:
+        """Start the workers; questions wait until they are ready."""
+        self._lanes = [
+            tasks.create_task(self._serve(), name=f"worker {number}") for number in range(self._size)
+        ]
+
+    async def ask(self, evaluator: str, message: bytes) -> Score | NotEvaluated:
+        """The verdict of a custom evaluator.
+
+        Not evaluated when no worker gets to it in `WAIT_SECONDS` or before the pool is closed, and beyond
+        `MAX_QUESTION_BYTES`.
+
+        Raises:
+            WorkerFailure: there is none; at the latest after that time and the time limit of a question.
+        """
+        if self._is_closed:
+            return _over_limit("the service is stopping")
+        if len(message) > MAX_QUESTION_BYTES:
+            return _over_limit(f"the run has more than {MAX_QUESTION_BYTES >> 20} MiB")
+        if self._suspensions.remaining(evaluator) > 0:
+            raise WorkerFailure(
+                "EvaluatorSuspended",
+                f"evaluator {evaluator} ended several workers in a row and is left alone for a while",
+            )
+        question = _Question(evaluator, message)
+        self._unanswered.add(question)
+        self._waiting.append(question)
+        self._arrivals.release()
+        try:
+            return await self._within(WAIT_SECONDS + self._timeout, _result(question.answer))
+        except TimeoutError:
+            return _over_limit(f"no worker was free within {format_duration(WAIT_SECONDS)}")
+        finally:
+            self._unanswered.discard(question)
+            question.message = b""
+
+    def close(self) -> None:
+        """Answer all questions that are open, and every later one: not evaluated."""
+        self._is_closed = True
+        for question in self._unanswered:
+            if not question.answer.done():
+                question.answer.set_result(_over_limit("the service stopped before a worker had answered"))
+
+    async def shutdown(self) -> None:
+        """Close, and end the workers; safe at any time."""
+        self.close()
+        for lane in self._lanes:
+            lane.cancel()
+        await asyncio.gather(*self._lanes, return_exceptions=True)
+
+    async def _serve(self) -> None:
+        """Keep one worker alive and let it answer one question after the other."""
+        failures = 0
+        while True:
+            worker = None
+            try:
+                worker = await WorkerProcess.start()
+                await self._within(LOAD_SECONDS, worker.ask(self._order))
+                failures = 0
+                await self._answer_with(worker)
+            except (OSError, WorkerDied):  # a TimeoutError is an OSError
+                failures += 1
+                self._metrics.worker_failures.add(1, "start")
+                self._log.warning("start", "A worker process did not start; it is tried again.")
+            finally:
+                if worker is not None:
+                    await asyncio.shield(worker.end())
+            if failures:
+                await self._clock.sleep(back_off(failures))
+
+    async def _answer_with(self, worker: WorkerProcess) -> None:
+        """Answer questions until the worker is of no more use."""
+        while True:
+            await self._arrivals.acquire()
+            question = self._waiting.popleft()
+            answer, name = question.answer, question.evaluator
+            if answer.done():
+                continue
+            try:
+                found = await self._within(self._timeout, worker.ask(question.message))
+            except (TimeoutError, WorkerDied) as error:
+                is_late = isinstance(error, TimeoutError)
+                self._suspensions.note_failure(name)
+                self._metrics.worker_failures.add(1, "timeout" if is_late else "died")
+                text = (
+                    f"evaluator {name} did not answer within {format_duration(self._timeout)}"
+                    if is_late
+                    else f"evaluator {name} ended its worker process"
+                )
+                self._log.warning("lost", "A custom evaluator cost its worker process.", evaluator=name)
+                if not answer.done():
+                    answer.set_exception(WorkerFailure("WorkerTimeout" if is_late else "WorkerDied", text))
+                return
+            self._suspensions.note_answer(name)
+            if answer.done():
+                continue
+            try:
+                answer.set_result(read_answer(name, found))
+            except WorkerFailure as failure:
+                answer.set_exception(failure)
+
+    async def _within(self, seconds: float, work: Coroutine[object, object, _ResultT]) -> _ResultT:
+        """What `work` returns; it is cancelled and TimeoutError raised after `seconds`."""
+        working = asyncio.ensure_future(work)
+        timer = asyncio.ensure_future(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait((working, timer), return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise TimeoutError
+            return working.result()
+        finally:
+            timer.cancel()
+            working.cancel()
+
+
+async def _result(answer: asyncio.Future[_ResultT]) -> _ResultT:
+    return await answer
+
+
+def _over_limit(text: str) -> NotEvaluated:
+    return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)

@@ -1,0 +1,99 @@
+"""A custom evaluator as criteria see it: an evaluator like any other, whose answers come from a worker."""
+
+from collections.abc import Callable
+from copy import copy
+from typing import ClassVar, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from collector.runs_file import run_to_json
+from collector.trace import GradedRun
+from collector.workers.json_text import json_text
+from processors.agent_run import AgentRun
+from processors.evaluation_error import EvaluationError
+from processors.evaluation_result import NotEvaluated, Score
+from processors.json_value import JsonObject
+from processors.letta_grading import ExtractorSettings
+
+Answer: TypeAlias = Callable[[], Score | NotEvaluated]
+
+
+class FreeObject(BaseModel):
+    """An object of a criteria file that custom code gets as it is written."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    __pydantic_extra__: dict[str, JsonValue]
+
+
+class WorkerEvaluator:
+    """The evaluator of one evaluation in a criteria file; each custom evaluator is a subclass.
+
+    It grades nothing itself: `question` makes what a worker is asked.
+    """
+
+    id: ClassVar[str] = ""
+    version: ClassVar[str] = ""
+    Config: ClassVar[type[BaseModel]] = FreeObject
+    Criteria: ClassVar[type[BaseModel] | None] = FreeObject
+
+    def __init__(self, config: BaseModel, criteria: BaseModel) -> None:
+        head: JsonObject = {
+            "evaluator": self.id,
+            "config": config.model_dump(mode="json", exclude_unset=True),
+            "criteria": criteria.model_dump(mode="json"),
+        }
+        self._head = json_text(head)[:-1]
+        self._answer: Answer = self._refuse
+
+    def answered_by(self, answer: Answer) -> Self:
+        """This evaluator, with `answer` called for what `evaluate` returns or raises."""
+        answered = copy(self)
+        answered._answer = answer
+        return answered
+
+    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+        """The answer of a worker.
+
+        Raises:
+            EvaluationError: there is none.
+        """
+        return self._answer()
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Anything: what custom code would say of further spans is not known."""
+        return 0.0, 1.0
+
+    def question(self, run: AgentRun, run_text: bytes) -> bytes | NotEvaluated:
+        """What to ask a worker about `run`, whose JSON is `run_text`; or why there is nothing to ask."""
+        return b'%b,"run":%b}' % (self._head, run_text)
+
+    def _refuse(self) -> Score | NotEvaluated:
+        raise EvaluationError(f"evaluator {self.id} runs in a worker process, and there is none")
+
+
+class SubmissionEvaluator(WorkerEvaluator):
+    """An evaluator whose code takes a sample and the text that an extractor takes from the run.
+
+    `config` holds `extractor` and `extractor_config`; `criteria` may hold `ground_truth`.
+    """
+
+    Config = ExtractorSettings
+
+    def __init__(self, config: ExtractorSettings, criteria: BaseModel) -> None:
+        super().__init__(config, criteria)
+        self._extraction = config.extraction()
+
+    def question(self, run: AgentRun, run_text: bytes) -> bytes | NotEvaluated:
+        """As that of the base; without what the extractor needs there is nothing to ask."""
+        submission = self._extraction.text(run)
+        if isinstance(submission, NotEvaluated):
+            return submission
+        return b'%b,"submission":%b,"run":%b}' % (self._head, json_text(submission), run_text)
+
+
+def run_text(run: AgentRun) -> bytes:
+    """`run` as custom code gets it: the JSON object of a runs file, without results."""
+    entry = run_to_json(GradedRun(run=run, results=()))
+    del entry["evaluations"]
+    return json_text(entry)

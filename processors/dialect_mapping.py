@@ -1,0 +1,103 @@
+"""Conventions of the user's own: a mapping of attribute names in the service file, read as a dialect."""
+
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import model_validator as check
+
+AttributeKey: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+AttributeKeys: TypeAlias = Annotated[
+    tuple[AttributeKey, ...],
+    BeforeValidator(_as_list),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"type": "string", "minLength": 1}},
+            ]
+        }
+    ),
+]
+"""One attribute key, or several of which the first that is there counts."""
+
+
+class KindMapping(BaseModel):
+    """Which attribute tells what a span stands for, and its values."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attribute: AttributeKey = Field(description="The attribute that tells what a span stands for.")
+    tool: AttributeKeys = Field(default=(), description="Its values for a tool call.")
+    agent: AttributeKeys = Field(default=(), description="Its values for an agent's run.")
+    workflow: AttributeKeys = Field(default=(), description="Its values for a workflow that may hold agents.")
+    model: AttributeKeys = Field(default=(), description="Its values for a call of a model.")
+
+
+class ToolMapping(BaseModel):
+    """Attributes of a tool call."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: AttributeKeys = Field(default=(), description="The tool's name. Left out, the span's name.")
+    call_id: AttributeKeys = Field(default=(), description="The id that the model gave the call.")
+    arguments: AttributeKeys = Field(default=(), description="The arguments: a mapping, or JSON.")
+    result: AttributeKeys = Field(default=(), description="The result: any value, JSON or text.")
+    error: AttributeKeys = Field(
+        default=(),
+        description="What is there only if the call failed: a message, or true. "
+        "The span's status counts anyway.",
+    )
+
+
+class AgentMapping(BaseModel):
+    """Attributes of an agent's run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: AttributeKeys = Field(default=(), description="The agent's name. Left out, the span's name.")
+    id: AttributeKeys = Field(default=(), description="The agent's id.")
+    version: AttributeKeys = Field(default=(), description="The agent's version.")
+    session: AttributeKeys = Field(default=(), description="The conversation the run belongs to.")
+    input: AttributeKeys = Field(default=(), description="What the agent was asked.")
+    output: AttributeKeys = Field(default=(), description="What the agent answered.")
+
+
+class ModelMapping(BaseModel):
+    """Attributes of a model's call: messages in any provider's shape, as JSON."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: AttributeKeys = Field(default=(), description="The messages that the model was given.")
+    output: AttributeKeys = Field(default=(), description="The messages that the model made.")
+
+
+class DialectMapping(BaseModel):
+    """A convention of your own: which attributes of your spans hold what.
+
+    It counts before the built-in ones. Without `kind`, a span with the attribute `tool.name` is a call, and
+    any other with the attribute `agent.name` is a run.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)] = Field(
+        description="How this convention is called in explanations: lower case letters, digits, underscores."
+    )
+    kind: KindMapping | None = Field(
+        default=None, description="How a span tells what it stands for. Left out, by the names below."
+    )
+    tool: ToolMapping = ToolMapping()
+    agent: AgentMapping = AgentMapping()
+    model: ModelMapping = ModelMapping()
+
+    @check(mode="after")
+    def _check_recognition(self) -> "DialectMapping":
+        if self.kind is None and not self.tool.name and not self.agent.name:
+            raise ValueError("expected kind, tool.name or agent.name: nothing tells which spans are meant")
+        return self

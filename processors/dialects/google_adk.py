@@ -1,0 +1,128 @@
+"""Google ADK: the `gcp.vertex.agent.*` attributes that stand beside, or before, the GenAI conventions."""
+
+from typing import Final
+
+from processors.agent_run import CallCategory, ToolError, ValueState
+from processors.attribute_reading import first_arguments, first_result, first_text
+from processors.attributes import Attributes, AttributeValue
+from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.framework import Framework
+from processors.json_value import JsonObject, JsonValue
+from processors.messages import ChatMessage, read_messages
+from processors.placeholder_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
+from processors.result_envelope import RESPONSE, OpenedResult
+from processors.span import Span
+from processors.values import ABSENT, DecodedValue, decode_result
+
+_ARGUMENTS = "gcp.vertex.agent.tool_call_args"
+_RESULT = "gcp.vertex.agent.tool_response"
+_REQUEST = "gcp.vertex.agent.llm_request"
+_RESPONSE = "gcp.vertex.agent.llm_response"
+_EVENT_ID = "gcp.vertex.agent.event_id"
+_TOOL_NAME = "gen_ai.tool.name"
+_RESULTS = ("gen_ai.tool.call.result", _RESULT, "output.value")
+_RETURNED_ERROR = "TOOL_ERROR"
+
+
+class _GoogleADK:
+    name: Final = "google_adk"
+    rank: Final = 8
+    keys: Final = (_EVENT_ID, _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE)
+    frameworks: Final = (
+        Framework(
+            name="Google ADK",
+            versions="1 and 2 (built from 2.13)",
+            reads="`execute_tool` spans are calls, `invoke_agent` spans are runs; a returned `error` is a "
+            "failed call where the span says so; a result that is no object comes out of its `result` "
+            "envelope; the `(merged tools)` span is left out",
+            capture="`ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true`; in version 2 also "
+            "`OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental` and "
+            "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY`",
+            unknown="the call id of a tool that raised; the agent's name before `invoke_agent` spans existed",
+        ),
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        if _TOOL_NAME in attributes:
+            return SpanRole.TOOL
+        return SpanRole.MODEL if _REQUEST in attributes or _RESPONSE in attributes else None
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        name = first_text(attributes, (_TOOL_NAME,))
+        arguments, opened = ABSENT, OpenedResult(ABSENT)
+        if not _is_withheld(attributes):
+            arguments = first_arguments(attributes, (_ARGUMENTS,))
+            opened = _opened(first_result(attributes, _RESULTS, RESPONSE))
+        is_agent = attributes.text("gen_ai.tool.type") in AGENT_TOOL_TYPES
+        return ToolReading(
+            name=name,
+            call_id=opened.call_id,
+            arguments=arguments,
+            result=opened.result,
+            error=_returned_error(attributes, opened.result),
+            category=CallCategory.AGENT if is_agent else CallCategory.FUNCTION,
+            is_synthetic=name in SYNTHETIC_TOOL_NAMES,
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        return AgentReading()
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if _TOOL_NAME in attributes:
+            return Conversation()
+        return Conversation(
+            lambda: _contents(attributes.get(_REQUEST), "contents"),
+            lambda: _contents(attributes.get(_RESPONSE), "content"),
+        )
+
+
+def _is_withheld(attributes: Attributes) -> bool:
+    """Whether empty objects stand in for values that were not captured."""
+    return attributes.get(_ARGUMENTS) == "{}" == attributes.get(_RESULT)
+
+
+def _opened(found: OpenedResult) -> OpenedResult:
+    """What a tool returned, out of the event that reports it and the envelope of what is no object."""
+    value = found.result.value
+    if found.result.state is not ValueState.PRESENT or not isinstance(value, dict):
+        return found
+    call_id = found.call_id
+    reported = _function_response(value)
+    if reported is not None:
+        value = reported.get("response")
+        told_id = reported.get("id")
+        call_id = told_id if isinstance(told_id, str) else call_id
+        found = OpenedResult(decode_result(value), call_id)
+    if isinstance(value, dict) and value.keys() == {"result"} and not isinstance(value["result"], dict):
+        return OpenedResult(decode_result(value["result"]), call_id)
+    return found
+
+
+def _function_response(event: JsonObject) -> JsonObject | None:
+    content = event.get("content")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    first = parts[0] if isinstance(parts, list) and parts else None
+    response = first.get("function_response") if isinstance(first, dict) else None
+    return response if isinstance(response, dict) else None
+
+
+def _returned_error(attributes: Attributes, result: DecodedValue) -> ToolError | None:
+    """The message of an error that the tool did not raise but return."""
+    value = result.value
+    if attributes.get("error.type") != _RETURNED_ERROR or not isinstance(value, dict):
+        return None
+    message = value.get("error")
+    return ToolError(type=_RETURNED_ERROR, message=message) if isinstance(message, str) else None
+
+
+def _contents(raw: AttributeValue, key: str) -> list[ChatMessage]:
+    """The messages under `key` in a recorded request or response."""
+    told = decode_result(raw).value
+    listed: JsonValue = told.get(key) if isinstance(told, dict) else None
+    return read_messages(listed, "user" if key == "contents" else "assistant")
+
+
+DIALECT = _GoogleADK()

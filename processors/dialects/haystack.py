@@ -1,0 +1,134 @@
+"""Haystack's own tracing: `haystack.agent.*` and `haystack.component.*` tags, values as JSON."""
+
+from typing import Final
+
+from processors.agent_run import ToolError
+from processors.attribute_reading import first_arguments, first_result, first_text
+from processors.attributes import Attributes
+from processors.available_tools import read_tool_definitions
+from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.framework import Framework
+from processors.json_value import JsonObject, JsonValue
+from processors.messages import ChatMessage, last_text, read_messages
+from processors.span import Span
+from processors.values import decode_result, text_value
+
+_TOOL = "haystack.tool.name"
+_TOOL_INPUT = "haystack.agent.step.tool.input"
+_TOOL_OUTPUT = "haystack.agent.step.tool.output"
+_MODEL_INPUT = "haystack.agent.step.llm.input"
+_MODEL_OUTPUT = "haystack.agent.step.llm.output"
+_STEP = "haystack.agent.step"
+_AGENT = "haystack.agent.max_steps"
+_AGENT_INPUT = "haystack.agent.input"
+_AGENT_OUTPUT = "haystack.agent.output"
+_TOOLS = "haystack.agent.tools"
+_COMPONENT = "haystack.component.type"
+_FAILURE = "Failed to invoke Tool `"
+_REASON = "}. Error: "
+
+
+class _Haystack:
+    name: Final = "haystack"
+    rank: Final = 8
+    keys: Final = (_TOOL, _MODEL_INPUT, _MODEL_OUTPUT, _STEP, _AGENT, _COMPONENT)
+    frameworks: Final = (
+        Framework(
+            name="Haystack, own tracing",
+            versions="3 (built from haystack-ai 3.3 with opentelemetry-haystack 2.0)",
+            reads="`haystack.agent.step.tool` spans are calls, `haystack.agent.run` spans are runs, named by "
+            "the pipeline's component",
+            capture="`HAYSTACK_CONTENT_TRACING_ENABLED=true`",
+            unknown="call ids; the name of an agent outside a pipeline: the service's name stands in; "
+            "without content, which calls failed",
+        ),
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        if _TOOL in attributes:
+            return SpanRole.TOOL
+        if _MODEL_INPUT in attributes or _MODEL_OUTPUT in attributes:
+            return SpanRole.MODEL
+        if _AGENT in attributes or attributes.get(_COMPONENT) == "Agent":
+            return SpanRole.AGENT
+        return SpanRole.OTHER if _STEP in attributes else None
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = first_result(attributes, (_TOOL_OUTPUT,))
+        return ToolReading(
+            name=first_text(attributes, (_TOOL,)),
+            arguments=first_arguments(attributes, (_TOOL_INPUT,)),
+            result=opened.result,
+            error=opened.error or _failure(opened.result.value),
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        conversation = self.conversation(span)
+        return AgentReading(
+            name=first_text(attributes, ("haystack.component.name",)),
+            input=text_value(last_text(conversation.input, "user")),
+            output=text_value(last_text(conversation.output, "assistant")),
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if self.role(span) is SpanRole.MODEL:
+            return Conversation(
+                lambda: _messages(attributes, _MODEL_INPUT, "messages"),
+                lambda: _messages(attributes, _MODEL_OUTPUT, "replies"),
+            )
+
+        def asked() -> list[ChatMessage]:
+            return _messages(attributes, _AGENT_INPUT, "messages")
+
+        return Conversation(
+            asked,
+            # The outcome repeats what went in.
+            lambda: _messages(attributes, _AGENT_OUTPUT, "messages")[len(asked()) :],
+        ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
+
+
+def _listed_tools(attributes: Attributes) -> list[JsonValue]:
+    listed = decode_result(attributes.get(_TOOLS)).value if _TOOLS in attributes else None
+    if not isinstance(listed, list):
+        return []
+    return [entry.get("data") for entry in listed if isinstance(entry, dict)]
+
+
+def _failure(result: JsonValue) -> ToolError | None:
+    """The error that stands in place of a result where the tool raised one."""
+    message = result.get("error") if isinstance(result, dict) and len(result) == 1 else None
+    if not isinstance(message, str) or not message.startswith(_FAILURE):
+        return None
+    return ToolError(type="", message=message.partition(_REASON)[2] or message)
+
+
+def _messages(attributes: Attributes, key: str, member: str) -> list[ChatMessage]:
+    told = decode_result(attributes.get(key)).value if key in attributes else None
+    listed = told.get(member) if isinstance(told, dict) else None
+    if not isinstance(listed, list):
+        return []
+    messages: list[JsonValue] = [_with_response(item) for item in listed if isinstance(item, dict)]
+    return read_messages(messages)
+
+
+def _with_response(message: JsonObject) -> JsonObject:
+    """The message with its result in the shape that other conventions have too."""
+    content = message.get("content")
+    only = content[0] if isinstance(content, list) and len(content) == 1 else None
+    told = only.get("tool_call_result") if isinstance(only, dict) else None
+    if not isinstance(told, dict):
+        return message
+    origin = told.get("origin")
+    return {
+        "role": "tool",
+        "tool_call_id": origin.get("id") if isinstance(origin, dict) else None,
+        "content": told.get("result"),
+        "is_error": told.get("error"),
+    }
+
+
+DIALECT = _Haystack()

@@ -1,0 +1,98 @@
+"""LiveKit Agents: `lk.*` attributes, with content under `lk.pii.*` since version 1.7."""
+
+from typing import Final
+
+from processors.agent_run import ToolError, ValueState
+from processors.attribute_reading import first_arguments, first_result, first_text
+from processors.attributes import Attributes
+from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.framework import Framework
+from processors.messages import ChatMessage, add_request, read_messages
+from processors.span import Span
+from processors.values import ABSENT, DecodedValue, decode_result
+
+_TOOL_NAME = "lk.function_tool.name"
+_AGENT_NAMES = ("lk.agent_name",)
+_LABEL = "lk.agent_label"
+_TURN = "lk.generation_id"
+_ASKED = ("lk.pii.user_input", "lk.user_input", "lk.pii.user_transcript", "lk.user_transcript")
+_CHAT = ("lk.pii.chat_ctx", "lk.chat_ctx")
+_ANSWER = ("lk.pii.response.text", "lk.response.text")
+_CALLS = ("lk.pii.response.function_calls", "lk.response.function_calls")
+
+
+class _LiveKit:
+    name: Final = "livekit"
+    rank: Final = 5
+    keys: Final = (_TOOL_NAME, *_AGENT_NAMES, _LABEL, _TURN, *_CHAT, *_CALLS)
+    frameworks: Final = (
+        Framework(
+            name="LiveKit Agents",
+            versions="1.2 to 1.7 (Python)",
+            reads="spans with `lk.function_tool.name` are calls; the session, or an agent's turn where the "
+            "session is not in the trace, is the run; named by `lk.agent_name`, else by `lk.agent_label`",
+            capture="nothing; redaction of the project's settings leaves content out",
+            unknown="which agent of a session asked, where agents replace each other",
+        ),
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        if _TOOL_NAME in attributes:
+            return SpanRole.TOOL
+        if any(key in attributes for key in (*_CHAT, *_CALLS)):
+            return SpanRole.MODEL
+        is_run = span.name == "agent_session" or _TURN in attributes
+        return SpanRole.AGENT if is_run or any(key in attributes for key in _AGENT_NAMES) else SpanRole.OTHER
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = first_result(attributes, ("lk.pii.function_tool.output", "lk.function_tool.output"))
+        failed = attributes.get("lk.function_tool.is_error") is True
+        return ToolReading(
+            name=first_text(attributes, (_TOOL_NAME,)),
+            call_id=first_text(attributes, ("lk.function_tool.id",)),
+            arguments=first_arguments(
+                attributes, ("lk.pii.function_tool.arguments", "lk.function_tool.arguments")
+            ),
+            result=opened.result,
+            error=ToolError(type="", message=opened.result.text or "") if failed else opened.error,
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        return AgentReading(
+            name=first_text(attributes, _AGENT_NAMES),
+            inferred_name=first_text(attributes, (_LABEL,)),
+            input=_text_value(first_text(attributes, _ASKED)),
+            output=_text_value(first_text(attributes, _ANSWER)),
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        return Conversation(lambda: _asked(attributes), lambda: _answered(attributes))
+
+
+def _asked(attributes: Attributes) -> list[ChatMessage]:
+    for key in _CHAT:
+        context = decode_result(attributes.get(key)).value if key in attributes else None
+        if context is not None:
+            return read_messages(context.get("items") if isinstance(context, dict) else context, "user")
+    return []
+
+
+def _answered(attributes: Attributes) -> list[ChatMessage]:
+    message = ChatMessage("assistant", first_text(attributes, _ANSWER))
+    for key in _CALLS:
+        calls = decode_result(attributes.get(key)).value if key in attributes else None
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict):
+                add_request(message, call)
+    return [message] if message.text or message.requests else []
+
+
+def _text_value(text: str) -> DecodedValue:
+    return DecodedValue(text, text, ValueState.PRESENT) if text else ABSENT
+
+
+DIALECT = _LiveKit()

@@ -1,0 +1,116 @@
+"""Mastra: `mastra.span.type` beside the GenAI conventions, and what its exporter wrote before those (0.3)."""
+
+from typing import Final
+
+from processors.agent_run import CallCategory, ToolError, ValueState
+from processors.attribute_reading import first_arguments, first_result, first_text
+from processors.attributes import Attributes
+from processors.chat_envelope import decode_input, decode_output
+from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.framework import Framework
+from processors.messages import read_messages
+from processors.model_response import read_model_response
+from processors.span import Span
+from processors.values import ABSENT, DecodedValue
+
+_TYPE = "mastra.span.type"
+_ROLES = {
+    "agent_run": SpanRole.AGENT,
+    "workflow_run": SpanRole.WORKFLOW,
+    "tool_call": SpanRole.TOOL,
+    "mcp_tool_call": SpanRole.TOOL,
+    "provider_tool_call": SpanRole.TOOL,
+    "model_generation": SpanRole.MODEL,
+    "llm_generation": SpanRole.MODEL,
+}
+_CATEGORIES = {"mcp_tool_call": CallCategory.MCP, "provider_tool_call": CallCategory.SERVER}
+_INPUTS = ("mastra.agent_run.input", "mastra.workflow_run.input", "input")
+_OUTPUTS = ("mastra.agent_run.output", "mastra.workflow_run.output", "output")
+_RUN_SPAN_PREFIXES = ("agent.", "workflow.", "invoke_agent ", "invoke_workflow ")
+_TOOL_SPAN_PREFIXES = ("tool.execute ", "execute_tool ")
+
+
+class _Mastra:
+    name: Final = "mastra"
+    rank: Final = 20
+    keys: Final = (_TYPE,)
+    frameworks: Final = (
+        Framework(
+            name="Mastra",
+            versions="`@mastra/otel-exporter` 1 and 0.3",
+            reads="spans of type `tool_call`, `mcp_tool_call` and `provider_tool_call` are calls, "
+            "`agent_run` and `workflow_run` are runs; in version 1 under the GenAI conventions, in 0.3 from "
+            "`gen_ai.tool.input`, `.output` and `.success`",
+            capture="nothing; `hideInput` and `hideOutput` of the observability options leave values out",
+            unknown="which model turn asked for a call, since one span covers all turns of a generation: "
+            "calls count as parallel where they overlap in time",
+        ),
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        kind = span.attributes.text(_TYPE)
+        return None if kind is None else _ROLES.get(kind.lower(), SpanRole.OTHER)
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = first_result(attributes, ("gen_ai.tool.call.result", "gen_ai.tool.output", "output"))
+        failed = attributes.get("gen_ai.tool.success") in (False, "false")
+        message = first_text(attributes, ("error.message",))
+        error = opened.error
+        if failed or message:
+            error = ToolError(type="", message=message or opened.result.text or "")
+        return ToolReading(
+            name=first_text(attributes, ("gen_ai.tool.name",)),
+            inferred_name=_name_in(span.name, _TOOL_SPAN_PREFIXES),
+            call_id=first_text(attributes, ("gen_ai.tool.call.id", "toolCallId")),
+            arguments=first_arguments(
+                attributes, ("gen_ai.tool.call.arguments", "gen_ai.tool.input", "input")
+            ),
+            result=opened.result,
+            error=error,
+            category=_CATEGORIES.get((attributes.text(_TYPE) or "").lower(), CallCategory.FUNCTION),
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        return AgentReading(
+            name=first_text(attributes, ("gen_ai.agent.name",)),
+            inferred_name=_name_in(span.name, _RUN_SPAN_PREFIXES)
+            or first_text(attributes, ("gen_ai.agent.id", "agent.id")),
+            id=first_text(attributes, ("gen_ai.agent.id", "agent.id")),
+            session=first_text(attributes, ("gen_ai.conversation.id", "threadId")),
+            input=_first(attributes, _INPUTS, is_output=False),
+            output=_first(attributes, _OUTPUTS, is_output=True),
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if self.role(span) is not SpanRole.MODEL:
+            return Conversation()
+        return Conversation(
+            lambda: read_messages(attributes.get("gen_ai.prompt"), "user"),
+            lambda: read_model_response(attributes.get("gen_ai.completion")),
+        )
+
+
+def _first(attributes: Attributes, keys: tuple[str, ...], *, is_output: bool) -> DecodedValue:
+    for key in keys:
+        if key in attributes:
+            decoded = (decode_output if is_output else decode_input)(attributes.get(key))
+            value = decoded.value
+            if is_output and isinstance(value, dict):
+                text = value.get("text")
+                if isinstance(text, str):
+                    return DecodedValue(text, text, ValueState.PRESENT)
+            return decoded
+    return ABSENT
+
+
+def _name_in(span_name: str, prefixes: tuple[str, ...]) -> str:
+    for prefix in prefixes:
+        if span_name.startswith(prefix):
+            return span_name[len(prefix) :].strip()
+    return ""
+
+
+DIALECT = _Mastra()

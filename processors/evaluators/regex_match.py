@@ -1,0 +1,103 @@
+"""Evaluator `regex-match`: whether a regular expression is found in a text of the run."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar
+
+from pydantic import BaseModel, Field
+
+from processors.agent_run import AgentRun
+from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.evaluator_example import EvaluatorExample
+from processors.letta_grading import ExtractorSettings, TextGrading
+from processors.limits import MAX_SEARCHED_CHARACTERS
+from processors.linear_regex import LinearPattern, compile_linear
+from processors.output_path import kind_of
+from processors.run_output import known_output
+from processors.text_source import OneKeyCriteria
+
+
+class RegexMatchConfig(ExtractorSettings):
+    """Settings of `regex-match`; the extractor belongs to `ground_truth`."""
+
+
+class RegexMatchCriteria(OneKeyCriteria):
+    """What to find: exactly one of the two."""
+
+    ground_truth: str | list[str] | None = Field(
+        default=None,
+        description="Regular expression to find in the extracted text; a list: one for each turn.",
+        examples=[r"ORD-\d{6}"],
+    )
+    pattern: str | None = Field(
+        default=None,
+        description="Regular expression to find in the final output, which has to be a text.",
+        examples=[r"^\d+$"],
+    )
+
+
+class RegexMatch:
+    r"""Whether a regular expression is found anywhere in a text.
+
+    With `ground_truth` the text is what the extractor takes from the run, by default the last answer; an
+    empty text scores 0. With a list, expression i is held against turn i alone and the score is the mean.
+    With `pattern` the text is the final output, which may be empty. score = 1 when the expression is found,
+    else 0. There is no empty expectation. A text that may exist and was not captured is not evaluated.
+
+    Expressions are written as for Python's `re`, without look-around and references to groups
+    (`processors.linear_regex`); case counts unless they say `(?i)`.
+
+    Example: ground truth `ORD-\d{6}` over the answer "Your order is ORD-123456." scores 1.
+    """
+
+    id: ClassVar[str] = "regex-match"
+    version: ClassVar[str] = "1"
+    Config: ClassVar[type[BaseModel]] = RegexMatchConfig
+    Criteria: ClassVar[type[BaseModel] | None] = RegexMatchCriteria
+    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+        evaluation=r"""
+            evaluator: regex-match
+            criteria: {ground_truth: 'ORD-\d{6}'}
+        """,
+        run="""
+            messages: [{role: assistant, content: Your order is ORD-123456.}]
+        """,
+    )
+
+    def __init__(self, config: RegexMatchConfig, criteria: RegexMatchCriteria | None) -> None:
+        if criteria is None:
+            raise ValueError("regex-match needs criteria: ground_truth or pattern")
+        self._grade: Callable[[AgentRun], Score | NotEvaluated]
+        if criteria.pattern is None:
+            self._grade = TextGrading("regex_match", criteria.ground_truth, config.extraction()).grade
+        elif config.extractor_is_given:
+            raise ValueError("pattern reads the final output: an extractor goes with ground_truth only")
+        else:
+            self._grade = partial(_search_output, compile_linear(criteria.pattern))
+
+    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+        """Grade `run`; `content_not_captured` where the text may exist but is not known."""
+        return self._grade(run)
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Anything: the text may be still to come."""
+        return 0.0, 1.0
+
+
+def _search_output(pattern: LinearPattern, run: AgentRun) -> Score | NotEvaluated:
+    output = known_output(run)
+    if isinstance(output, NotEvaluated):
+        return output
+    if not isinstance(output, str):
+        text = f"output: expected a text, found {kind_of(output)}"
+        return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, text)
+    if len(output) > MAX_SEARCHED_CHARACTERS:
+        text = f"output: more than {MAX_SEARCHED_CHARACTERS} characters"
+        return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)
+    found = pattern.all_matches(output)
+    if found == []:
+        return Score(0.0, {"matches": 0}, (f"No substrings matched the regex pattern {pattern.pattern}",))
+    count = None if found is None else len(found)
+    number = "too many to count" if count is None else f"{count}"
+    line = f"There are {number} matches for the regex: {pattern.pattern}"
+    return Score(1.0, {"matches": count}, (line,))

@@ -1,0 +1,89 @@
+"""Evaluator `tool-known`: whether every called tool is one that the agent was given."""
+
+from typing import ClassVar
+
+from pydantic import BaseModel, Field
+
+from processors.agent_run import AgentRun
+from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.evaluator_example import EvaluatorExample
+from processors.json_value import JsonValue
+from processors.tool_call_config import ToolSelectionConfig
+from processors.tool_name import canonical_tool_name
+from processors.tool_patterns import ToolPatterns
+
+_SHOWN_TOOLS = 20
+
+
+class ToolKnownConfig(ToolSelectionConfig):
+    """Settings of `tool-known`."""
+
+    also_known: tuple[str, ...] = Field(
+        default=(),
+        description="Tools that exist although telemetry does not list them, `*` and `?` allowed.",
+        examples=[["web_search"]],
+    )
+
+
+class ToolKnown:
+    """The share of calls whose tool is among those that the run could call: it was not invented.
+
+    score = calls of available tools / calls. The available tools are those that telemetry lists for the run
+    (`gen_ai.tool.definitions` and its kin), and those in `also_known`. Where it lists none, the evaluation is
+    not applicable. Failed calls count as calls: a tool that does not exist mostly fails.
+
+    There is nothing to expect. A run without calls scores 1.
+
+    Example: with the tools search and book, the calls search, pay
+    score 0.5.
+    """
+
+    id: ClassVar[str] = "tool-known"
+    version: ClassVar[str] = "1"
+    Config: ClassVar[type[BaseModel]] = ToolKnownConfig
+    Criteria: ClassVar[type[BaseModel] | None] = None
+    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+        evaluation="""
+            evaluator: tool-known
+        """,
+        run="""
+            available_tools: {search: null, book: null}
+            tool_calls: [{name: search}, {name: pay}]
+        """,
+    )
+
+    def __init__(self, config: ToolKnownConfig, criteria: BaseModel | None = None) -> None:
+        if criteria is not None:
+            raise ValueError("tool-known takes no criteria")
+        self._categories = config.categories()
+        self._also_known = ToolPatterns(config.also_known)
+
+    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+        """Grade `run`; not applicable where nobody told which tools there are."""
+        tools = run.available_tools
+        if not tools:
+            return NotEvaluated(
+                NotEvaluatedReason.NOT_APPLICABLE, "the trace does not list the tools of this run"
+            )
+        known = set(map(canonical_tool_name, tools))
+        calls = run.evaluated_calls(self._categories)
+        names = [
+            call.name
+            for call in calls
+            if canonical_tool_name(call.name) not in known and call.name not in self._also_known
+        ]
+        details: dict[str, JsonValue] = {"available": [*tools], "calls": len(calls), "unknown": [*names]}
+        if not names:
+            return Score(
+                1.0, details, ("all calls went to available tools" if calls else "no call was made",)
+            )
+        shown = ", ".join(list(dict.fromkeys(names))[:_SHOWN_TOOLS])
+        return Score(
+            (len(calls) - len(names)) / len(calls),
+            details,
+            (f"unknown tools: {shown}", f"available: {', '.join(list(tools)[:_SHOWN_TOOLS])}"),
+        )
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Anything: a further span can list a tool that is unknown so far, or call one that is."""
+        return 0.0, 1.0

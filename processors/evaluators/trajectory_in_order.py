@@ -1,0 +1,67 @@
+"""Evaluator `trajectory-in-order`: whether the expected calls were made in the expected order."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import BaseModel
+
+from processors.agent_run import AgentRun, ToolCall
+from processors.evaluation_result import NotEvaluated, Score
+from processors.evaluator_example import EvaluatorExample
+from processors.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
+from processors.ordered_alignment import aligned_calls, lasting_alignment
+from processors.trajectory import Alignment, Trajectory
+
+
+class TrajectoryInOrder:
+    """Whether the expected calls are a subsequence of the calls: 1 or 0; calls in between cost nothing.
+
+    score = 1 when every expected call has a call of its own and these stand in the expected order, else 0.
+    Calls of one parallel group may stand in any order among themselves unless `parallel: as_recorded`.
+    Failed calls count as calls unless `include_failed: false`.
+
+    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+
+    Example: [search, pay] over the calls search, book, pay
+    scores 1, and 0 over pay, search.
+    """
+
+    id: ClassVar[str] = "trajectory-in-order"
+    version: ClassVar[str] = "1"
+    Config: ClassVar[type[BaseModel]] = OrderedTrajectoryConfig
+    Criteria: ClassVar[type[BaseModel] | None] = TrajectoryCriteria
+    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+        evaluation="""
+            evaluator: trajectory-in-order
+            criteria: {tool_calls: [search, pay]}
+        """,
+        run="""
+            tool_calls: [{name: search}, {name: book}, {name: pay}]
+        """,
+    )
+
+    def __init__(self, config: OrderedTrajectoryConfig, criteria: TrajectoryCriteria | None) -> None:
+        if criteria is None:
+            raise ValueError("trajectory-in-order needs criteria: tool_calls")
+        self._trajectory = Trajectory(config, criteria)
+        self._any_order = config.parallel == "any_order"
+
+    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where unknown arguments decide, and beyond caps."""
+        return self._trajectory.grade(run, self._measure)
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Further calls cannot take the expected order away, and can complete it."""
+        width = self._trajectory.width
+        found = self._trajectory.open_rows(run)
+        if found is None:
+            return 0.0, 1.0
+        if not width:
+            return 0.0, float(not found.calls)
+        return float(lasting_alignment(found.calls, found.certain, width) == width), 1.0
+
+    def _measure(self, calls: Sequence[ToolCall], rows: Sequence[int], width: int) -> Alignment | None:
+        assigned = aligned_calls(calls, rows, width, any_order=self._any_order)
+        if assigned is None:
+            return None
+        return Alignment(float(-1 not in assigned), assigned)

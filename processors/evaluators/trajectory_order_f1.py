@@ -1,0 +1,73 @@
+"""Evaluator `trajectory-order-f1`: how well calls and expected order agree, further calls included."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import BaseModel
+
+from processors.agent_run import AgentRun, ToolCall
+from processors.evaluation_result import NotEvaluated, Score
+from processors.evaluator_example import EvaluatorExample
+from processors.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
+from processors.maximum_matching import matching_size
+from processors.ordered_alignment import aligned_calls
+from processors.trajectory import Alignment, Trajectory
+
+
+class TrajectoryOrderF1:
+    """The F1 of calls and expected calls in order: by their longest common subsequence.
+
+    With l the length of that subsequence, precision = l / calls, recall = l / expected calls, and
+    score = 2 * precision * recall / (precision + recall) = 2 * l / (calls + expected calls). Calls of one
+    parallel group may stand in any order among themselves unless `parallel: as_recorded`. Failed calls count
+    as calls unless `include_failed: false`.
+
+    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+
+    Example: [search, book, pay] over the calls search, search, book, pay
+    scores 6/7.
+    """
+
+    id: ClassVar[str] = "trajectory-order-f1"
+    version: ClassVar[str] = "1"
+    Config: ClassVar[type[BaseModel]] = OrderedTrajectoryConfig
+    Criteria: ClassVar[type[BaseModel] | None] = TrajectoryCriteria
+    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+        evaluation="""
+            evaluator: trajectory-order-f1
+            criteria: {tool_calls: [search, book, pay]}
+            pass_threshold: 0.8
+        """,
+        run="""
+            tool_calls: [{name: search}, {name: search}, {name: book}, {name: pay}]
+        """,
+    )
+
+    def __init__(self, config: OrderedTrajectoryConfig, criteria: TrajectoryCriteria | None) -> None:
+        if criteria is None:
+            raise ValueError("trajectory-order-f1 needs criteria: tool_calls")
+        self._trajectory = Trajectory(config, criteria)
+        self._any_order = config.parallel == "any_order"
+
+    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where unknown arguments decide, and beyond caps."""
+        return self._trajectory.grade(run, self._measure)
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Any number of further calls may match nothing; at best each matches what is still open."""
+        width = self._trajectory.width
+        found = self._trajectory.open_rows(run)
+        if found is None:
+            return 0.0, 1.0
+        if not width:
+            return 0.0, float(not found.calls)
+        # No order aligns more calls than a matching does.
+        still_open = width - matching_size(found.possible, width)
+        return 0.0, 2 * width / (len(found.calls) + still_open + width)
+
+    def _measure(self, calls: Sequence[ToolCall], rows: Sequence[int], width: int) -> Alignment | None:
+        assigned = aligned_calls(calls, rows, width, any_order=self._any_order)
+        if assigned is None:
+            return None
+        matched = width - assigned.count(-1)
+        return Alignment(2 * matched / (len(calls) + width), assigned)

@@ -1,0 +1,68 @@
+"""Evaluator `trajectory-precision`: which share of the calls was expected."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import BaseModel
+
+from processors.agent_run import AgentRun, ToolCall
+from processors.evaluation_result import NotEvaluated, Score
+from processors.evaluator_example import EvaluatorExample
+from processors.expected_calls import TrajectoryConfig, TrajectoryCriteria
+from processors.maximum_matching import matching_size, maximum_matching
+from processors.trajectory import Alignment, Trajectory
+
+
+class TrajectoryPrecision:
+    """The share of the calls that were expected: the one of these metrics that only extra calls lower.
+
+    score = matched / calls, where
+    matched is the size of a maximum matching: every call stands for one expected call at most, so repeated
+    calls have to be expected as often. Order plays no part. Failed calls count as calls unless
+    `include_failed: false`.
+
+    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+
+    Example: [search, book] over the calls search, search, book
+    scores 2/3.
+    """
+
+    id: ClassVar[str] = "trajectory-precision"
+    version: ClassVar[str] = "1"
+    Config: ClassVar[type[BaseModel]] = TrajectoryConfig
+    Criteria: ClassVar[type[BaseModel] | None] = TrajectoryCriteria
+    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+        evaluation="""
+            evaluator: trajectory-precision
+            criteria: {tool_calls: [search, book]}
+        """,
+        run="""
+            tool_calls: [{name: search}, {name: search}, {name: book}]
+        """,
+    )
+
+    def __init__(self, config: TrajectoryConfig, criteria: TrajectoryCriteria | None) -> None:
+        if criteria is None:
+            raise ValueError("trajectory-precision needs criteria: tool_calls")
+        self._trajectory = Trajectory(config, criteria)
+
+    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where unknown arguments decide, and beyond caps."""
+        return self._trajectory.grade(run, _measure)
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Any number of further calls may match nothing; at best each matches what is still open."""
+        width = self._trajectory.width
+        found = self._trajectory.open_rows(run)
+        if found is None:
+            return 0.0, 1.0
+        if not width:
+            return 0.0, float(not found.calls)
+        still_open = width - matching_size(found.possible, width)
+        return 0.0, width / (len(found.calls) + still_open)
+
+
+def _measure(calls: Sequence[ToolCall], rows: Sequence[int], width: int) -> Alignment:
+    assigned = maximum_matching(rows, width)
+    matched = width - assigned.count(-1)
+    return Alignment(matched / len(calls), assigned)

@@ -1,0 +1,86 @@
+"""Frameworks and instrumentations that write the OpenTelemetry GenAI and MCP conventions: documentation."""
+
+from collections.abc import Sequence
+
+from processors.framework import Framework
+
+OTEL_GENAI_FRAMEWORKS: Sequence[Framework] = (
+    Framework(
+        name="OpenTelemetry GenAI conventions",
+        versions="1.31 to 1.42 and the development releases after that",
+        reads="`execute_tool`, `invoke_agent` and `invoke_workflow` operations; arguments and results from "
+        "attributes, from one event for each message, or from the operation's details event",
+        capture="`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, for most instrumentations with the "
+        "value `SPAN_ONLY` or `SPAN_AND_EVENT`",
+        unknown="content that is sent as log records only",
+    ),
+    Framework(
+        name="Vercel AI SDK 7",
+        versions="7, `@ai-sdk/otel` 1",
+        reads="`execute_tool` and `invoke_agent`; the agent's name is `gen_ai.agent.name`, which is the "
+        "`functionId`; the `step` spans are neither",
+        capture="nothing; `recordInputs: false` and `recordOutputs: false` leave content out",
+        unknown="the session",
+    ),
+    Framework(
+        name="Microsoft Agent Framework",
+        versions="1",
+        reads="`execute_tool` and `invoke_agent`",
+        capture="`enable_instrumentation(enable_sensitive_data=True)`",
+        unknown="why a call failed, while sensitive data is off",
+    ),
+    Framework(
+        name="Semantic Kernel",
+        versions="1 (Python)",
+        reads="`execute_tool` and `invoke_agent`; the tool's name is `Plugin-function`; results may be "
+        "Python's text of a value",
+        capture="`SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true`",
+        unknown="whether a model asked for a function: prompts and functions run by the program look the "
+        "same",
+    ),
+    Framework(
+        name="AutoGen",
+        versions="0.7, its own spans",
+        reads="`execute_tool` and `invoke_agent`: names, ids, order and errors",
+        capture="nothing can be: use its OpenInference instrumentation for arguments and results",
+        unknown="arguments and results; a team's run as a whole, which is split over several traces",
+    ),
+    Framework(
+        name="OpenAI Agents SDK, OpenTelemetry package",
+        versions="`opentelemetry-instrumentation-openai-agents-v2` 0.1",
+        reads="`execute_tool`, `invoke_agent` and handoffs; the placeholder name `OpenAI Agent` is no name",
+        capture="on by default; `OTEL_INSTRUMENTATION_OPENAI_AGENTS_CAPTURE_CONTENT` controls it",
+        unknown="call ids",
+    ),
+    Framework(
+        name="OpenLIT",
+        versions="1",
+        reads="`execute_tool`, with `mcp.tool.*` and the older `gen_ai.tool.args`, `.input`, `.output` and "
+        "`.result`",
+        capture="`capture_message_content=True` of `openlit.init`, the default",
+        unknown="nothing in particular",
+    ),
+    Framework(
+        name="LangChain, Azure AI tracer",
+        versions="`langchain-azure-ai` 1",
+        reads="`execute_tool` and one `invoke_agent` for each agent node; values also from the older "
+        "`gen_ai.tool.input` and `.output`",
+        capture="`enable_content_recording=True` of the tracer",
+        unknown="nothing in particular",
+    ),
+    Framework(
+        name="Amazon Bedrock AgentCore",
+        versions="ADOT for Python 0.21, Strands and other frameworks on it",
+        reads="whatever the framework in it writes: names, ids, order and errors",
+        capture="leave `AGENT_OBSERVABILITY_ENABLED` off: it moves content off the spans into log records",
+        unknown="arguments and results, while it is on",
+    ),
+    Framework(
+        name="Model Context Protocol",
+        versions="conventions of 1.39, FastMCP 4, MCP SDK 2",
+        reads="`tools/call` spans of clients, SDKs and servers, which are one call with the agent's own "
+        "tool span; discovery and listing are no calls; `tool_error` is a failure",
+        capture="arguments and results come from the agent's tool span",
+        unknown="who called a server whose caller is not in the trace: its span is left out",
+    ),
+)

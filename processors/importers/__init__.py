@@ -1,0 +1,1 @@
+"""Criteria from other tools' files, one module for each kind of files."""

@@ -1,0 +1,41 @@
+"""Chat messages that an instrumentation recorded as Python prints the objects of a framework.
+
+Only the texts in them can be read, and only where the printed form leaves no doubt which text it is.
+"""
+
+import re
+from collections.abc import Sequence
+
+from processors.json_value import JsonValue
+from processors.python_literal import parse_python_literal
+
+_QUOTED = r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_CHAT_MESSAGE = re.compile(rf"id='.* content={_QUOTED} type='TextMessage'\s*", re.DOTALL)
+_TEXT_BLOCK = re.compile(rf"TextBlock\(block_type='text', text={_QUOTED}\)")
+_RUN_RESULT = "StopEvent(result=AgentOutput("
+
+
+def last_printed_message(messages: Sequence[JsonValue]) -> str | None:
+    """The text of the last message, if it is a printed text message."""
+    last = messages[-1] if messages else None
+    return _text(_CHAT_MESSAGE.fullmatch(last)) if isinstance(last, str) else None
+
+
+def is_printed_result(text: str) -> bool:
+    """Whether `text` is the printed outcome of an agent's run, and no text that a model wrote."""
+    return text.startswith(_RUN_RESULT)
+
+
+def answer_in_printed_result(text: str) -> str | None:
+    """The answer in the printed outcome of an agent's run; None where it was cut off."""
+    return _text(_TEXT_BLOCK.search(text))
+
+
+def _text(match: re.Match[str] | None) -> str | None:
+    if match is None:
+        return None
+    try:
+        value = parse_python_literal(match["text"])
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None

@@ -1,0 +1,69 @@
+"""Tool calls over the Model Context Protocol: one call, however many spans report it."""
+
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from processors.agent_run import CallCategory, ToolError
+from processors.json_value import JsonObject
+from processors.span import RawSpan
+from tests.support.agent_spans import agent, runs_of, span, tool
+
+METHOD: JsonObject = {"mcp.method.name": "tools/call"}
+NAMED: JsonObject = {**METHOD, "gen_ai.tool.name": "get", "gen_ai.operation.name": "execute_tool"}
+
+
+def stack(*, failed: bool = False) -> list[RawSpan]:
+    """What a protocol client, its SDK and a server make of one call under span 2."""
+    error: JsonObject = {"error.type": "tool_error"} if failed else {}
+    status = (2, "") if failed else (0, "")
+    return [
+        span(
+            3, 2, "tools/call get", {**NAMED, **error}, at=(11, 19), kind=Span.SPAN_KIND_CLIENT, status=status
+        ),
+        span(4, 3, "MCP send tools/call get", METHOD, at=(12, 18), kind=Span.SPAN_KIND_CLIENT),
+        span(
+            5, 4, "tools/call get", {**NAMED, **error}, at=(13, 17), kind=Span.SPAN_KIND_SERVER, status=status
+        ),
+    ]
+
+
+def test_four_spans_of_one_call_are_one_call() -> None:
+    (run,) = runs_of([agent(1, None, "planner"), tool(2, 1, "get", call_id="c1"), *stack()])
+
+    assert [("get", "c1", CallCategory.MCP, None)] == [
+        (call.name, call.call_id, call.category, call.error) for call in run.tool_calls
+    ]
+
+
+def test_an_error_that_only_the_protocol_tells_is_the_calls() -> None:
+    (run,) = runs_of([agent(1, None, "planner"), tool(2, 1, "get"), *stack(failed=True)])
+
+    assert [ToolError(type="tool_error", message="")] == [call.error for call in run.tool_calls]
+
+
+def test_a_server_in_the_callers_name_is_the_same_tool() -> None:
+    (run,) = runs_of([agent(1, None, "planner"), tool(2, 1, "mcp__weather__get"), *stack()])
+
+    assert ["mcp__weather__get"] == [call.name for call in run.tool_calls]
+
+
+def test_the_sdks_client_span_alone_is_named_by_its_span() -> None:
+    sdk = span(2, 1, "MCP send tools/call get", {**METHOD, "jsonrpc.request.id": "3"}, at=(12, 18))
+
+    (run,) = runs_of([agent(1, None, "planner"), sdk])
+
+    assert [("get", CallCategory.MCP)] == [(call.name, call.category) for call in run.tool_calls]
+
+
+def test_listing_and_discovery_are_no_calls() -> None:
+    others = [
+        span(number, 1, f"MCP send {method}", {"mcp.method.name": method}, at=(number, number + 1))
+        for number, method in enumerate(["initialize", "tools/list", "server/discover", "ping"], start=2)
+    ]
+
+    (run,) = runs_of([agent(1, None, "planner"), *others])
+
+    assert [] == list(run.tool_calls)
+
+
+def test_a_server_alone_tells_of_no_agent() -> None:
+    assert [] == runs_of([span(5, 99, "tools/call get", NAMED, kind=Span.SPAN_KIND_SERVER)])

@@ -1,0 +1,195 @@
+"""Whole runs of frameworks that write the GenAI conventions themselves, each with its own quirks."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from processors.agent_run import CallCategory, ToolError, ValueState
+from processors.json_value import JsonObject, JsonValue
+from processors.span import STATUS_ERROR, RawSpan
+from tests.support.agent_spans import envelope, runs_of, span
+from tests.support.mixed_traces import assert_conditions_change_nothing
+
+KAPUT = ("exception", {"exception.type": "ValueError", "exception.message": "kaput"})
+
+
+def operation(name: str, **more: JsonValue) -> JsonObject:
+    return {"gen_ai.operation.name": name, **{f"gen_ai.{key}": value for key, value in more.items()}}
+
+
+def tool(name: str, call_id: str, arguments: str = "", result: str = "") -> JsonObject:
+    fields: JsonObject = {
+        **operation("execute_tool"),
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.type": "function",
+        **({"gen_ai.tool.call.id": call_id} if call_id else {}),
+        **({"gen_ai.tool.call.arguments": arguments} if arguments else {}),
+        **({"gen_ai.tool.call.result": result} if result else {}),
+    }
+    return fields
+
+
+def agent_framework(scope: str = "") -> list[RawSpan]:
+    """The agent's own messages hold the whole trajectory; arguments in them are texts."""
+    of = envelope(scope=scope)
+    call = {"type": "tool_call", "id": "c1", "name": "get", "arguments": '{"city": "Oslo"}'}
+    response = {"type": "tool_call_response", "id": "c1", "response": "cold"}
+    trajectory = [
+        {"role": "assistant", "parts": [call]},
+        {"role": "tool", "parts": [response]},
+        {"role": "assistant", "parts": [{"type": "text", "content": "Cold."}]},
+    ]
+    run: JsonObject = {
+        **operation("invoke_agent"),
+        "gen_ai.agent.name": "planner",
+        "gen_ai.agent.id": "0196c4d0-85a0-41f4-b30b-466a03d685f4",
+        "gen_ai.input.messages": '[{"role": "user", "parts": [{"type": "text", "content": "Weather?"}]}]',
+        "gen_ai.output.messages": json.dumps(trajectory),
+    }
+    return [
+        span(1, None, "invoke_agent planner", run, at=(0, 100), of=of),
+        span(2, 1, "execute_tool get", tool("get", "c1", '{"city": "Oslo"}', "cold"), at=(10, 20), of=of),
+    ]
+
+
+def semantic_kernel(scope: str = "") -> list[RawSpan]:
+    """Results are printed, messages have a text as content, and the loop's span says nothing."""
+    of = envelope(scope=scope)
+    run: JsonObject = {
+        **operation("invoke_agent"),
+        "gen_ai.agent.name": "planner",
+        "gen_ai.agent.id": "0196c4d0-85a0-41f4-b30b-466a03d685f4",
+        "gen_ai.input.messages": "[]",
+        "gen_ai.output.messages": '[{"role": "assistant", "content": "Cold.", "name": "planner"}]',
+    }
+    turn: JsonObject = {
+        **operation("chat"),
+        "gen_ai.request.model": "m",
+        "gen_ai.input.messages": '[{"role": "user", "content": "Weather?"}]',
+    }
+    printed = tool("Weather-get", "c1", '{"city": "Oslo"}', "{'t': 25.0, 'ok': True}")
+    failed: JsonObject = {**tool("Weather-get", "c2", '{"city": "Rome"}'), "error.type": "ValueError"}
+    return [
+        span(1, None, "invoke_agent planner", run, at=(0, 100), of=of),
+        span(2, 1, "AutoFunctionInvocationLoop", {"sk.functions": "get"}, at=(1, 99), of=of),
+        span(3, 2, "chat m", turn, at=(2, 9), of=of),
+        span(4, 2, "execute_tool Weather-get", printed, at=(10, 20), of=of),
+        span(5, 2, "execute_tool Weather-get", failed, at=(21, 30), events=[KAPUT, KAPUT],
+             status=(STATUS_ERROR, "ValueError: kaput"), of=of),
+    ]  # fmt: skip
+
+
+def openai_agents_v2(scope: str = "") -> list[RawSpan]:
+    """Every span but the agent's bears a placeholder for the agent's name."""
+    of = envelope(scope=scope)
+    placeholder: JsonObject = {"gen_ai.agent.name": "OpenAI Agent", "gen_ai.agent.id": "agent"}
+    run: JsonObject = {
+        **operation("invoke_agent"),
+        **placeholder,
+        "gen_ai.agent.name": "planner",
+        "gen_ai.input.messages": '[{"role": "user", "parts": [{"type": "text", "content": "Weather?"}]}]',
+        "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Cold."}]}]',
+    }
+    handoff: JsonObject = {**operation("agent_handoff"), "gen_ai.handoff.to_agent": "support", **placeholder}
+    fields: JsonObject = {**tool("get", "", '{"city": "Oslo"}', "cold"), **placeholder}
+    return [
+        span(1, None, "Agent workflow", {**operation("invoke_agent"), **placeholder}, at=(0, 100), of=of),
+        span(2, 1, "unknown", {**operation("unknown"), **placeholder}, at=(1, 99), of=of),
+        span(3, 2, "invoke_agent planner", run, at=(2, 98), of=of),
+        span(4, 3, "execute_tool get", fields, at=(10, 20), of=of),
+        span(5, 3, "agent_handoff support", handoff, at=(30, 31), of=of),
+    ]
+
+
+def autogen(scope: str = "") -> list[RawSpan]:
+    """Names, ids and errors alone: this framework's own spans never hold a value."""
+    of = envelope(scope=scope)
+    run: JsonObject = {
+        **operation("invoke_agent"),
+        "gen_ai.agent.name": "planner",
+        "gen_ai.agent.id": "planner_39d2bd88-0a4e-4891-a385-7ada517ec92f",
+    }
+    failed: JsonObject = {**tool("get", "c2"), "error.type": "ValueError"}
+    return [
+        span(1, None, "autogen publish planner", {"messaging.operation": "publish"}, at=(0, 100), of=of),
+        span(2, 1, "invoke_agent planner", run, at=(1, 99), of=of),
+        span(3, 2, "execute_tool get", tool("get", "c1"), at=(10, 20), of=of),
+        span(4, 2, "execute_tool get", failed, at=(30, 40), events=[KAPUT, KAPUT],
+             status=(STATUS_ERROR, "ValueError: kaput"), of=of),
+    ]  # fmt: skip
+
+
+FRAMEWORKS = [agent_framework, semantic_kernel, openai_agents_v2, autogen]
+
+
+@pytest.mark.parametrize("spans", FRAMEWORKS, ids=lambda spans: str(spans.__name__))
+def test_the_agent_is_named_and_its_id_does_not_change_from_run_to_run(
+    spans: Callable[[], list[RawSpan]],
+) -> None:
+    (run,) = runs_of(spans())
+
+    assert ("planner", None) == (run.agent.name, run.agent.id)
+
+
+@pytest.mark.parametrize("spans", FRAMEWORKS[:3], ids=lambda spans: str(spans.__name__))
+def test_the_run_tells_what_was_asked_and_answered(spans: Callable[[], list[RawSpan]]) -> None:
+    (run,) = runs_of(spans())
+
+    assert ("Weather?", "Cold.") == (run.input, run.output)
+
+
+@pytest.mark.parametrize(
+    ("spans", "calls"),
+    [
+        (agent_framework, [("get", "c1", {"city": "Oslo"}, "cold")]),
+        (
+            semantic_kernel,
+            [
+                ("Weather-get", "c1", {"city": "Oslo"}, {"t": 25.0, "ok": True}),
+                ("Weather-get", "c2", {"city": "Rome"}, None),
+            ],
+        ),
+        (
+            openai_agents_v2,
+            [("get", None, {"city": "Oslo"}, "cold"), ("agent_handoff support", None, None, None)],
+        ),
+        (autogen, [("get", "c1", None, None), ("get", "c2", None, None)]),
+    ],
+    ids=lambda value: str(getattr(value, "__name__", "")),
+)
+def test_calls_are_what_they_were(
+    spans: Callable[[], list[RawSpan]], calls: list[tuple[str, str | None, JsonValue, JsonValue]]
+) -> None:
+    (run,) = runs_of(spans())
+
+    assert calls == [(call.name, call.call_id, call.arguments, call.result) for call in run.tool_calls]
+
+
+@pytest.mark.parametrize("spans", [semantic_kernel, autogen], ids=lambda spans: str(spans.__name__))
+def test_a_tool_that_raised_failed_and_no_other(spans: Callable[[], list[RawSpan]]) -> None:
+    (run,) = runs_of(spans())
+
+    assert [None, ToolError(type="ValueError", message="kaput")] == [call.error for call in run.tool_calls]
+
+
+def test_what_no_span_holds_is_not_made_up() -> None:
+    (run,) = runs_of(autogen())
+
+    assert (ValueState.ABSENT, ValueState.ABSENT) == (run.input_state, run.output_state)
+    assert {(ValueState.ABSENT, ValueState.ABSENT)} == {
+        (call.arguments_state, call.result_state) for call in run.tool_calls
+    }
+
+
+def test_a_handoff_is_no_function() -> None:
+    assert [CallCategory.FUNCTION, CallCategory.HANDOFF] == [
+        call.category for call in runs_of(openai_agents_v2())[0].tool_calls
+    ]
+
+
+@pytest.mark.parametrize("spans", FRAMEWORKS, ids=lambda spans: str(spans.__name__))
+def test_neither_scope_names_nor_other_conventions_change_what_is_read(
+    spans: Callable[[str], list[RawSpan]],
+) -> None:
+    assert_conditions_change_nothing(spans)

@@ -1,0 +1,177 @@
+"""Pydantic AI's formats: keys of its own up to 2, the GenAI names after that, one history in all of them."""
+
+import json
+
+import pytest
+
+from processors.agent_run import CallCategory, ToolError, ValueState
+from processors.json_value import JsonObject
+from processors.span import STATUS_ERROR, RawSpan
+from tests.support.agent_spans import envelope, runs_of, span
+from tests.support.mixed_traces import assert_conditions_change_nothing
+
+ASKED = {"role": "user", "parts": [{"type": "text", "content": "Weather?"}]}
+CALLED = {
+    "role": "assistant",
+    "parts": [{"type": "tool_call", "id": "c1", "name": "get", "arguments": {"city": "Oslo"}}],
+}
+WITHHELD = {"role": "user", "parts": [{"type": "text"}]}
+ANSWERED = {"role": "assistant", "parts": [{"type": "text", "content": "Cold."}]}
+EARLIER = [
+    {"role": "user", "parts": [{"type": "text", "content": "Hello?"}]},
+    {
+        "role": "assistant",
+        "parts": [{"type": "tool_call", "id": "c0", "name": "greet", "arguments": {}}],
+    },
+]
+FORMATS = {
+    2: ("agent run", "running tool", "tool_arguments", "tool_response"),
+    3: ("invoke_agent planner", "execute_tool get", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"),
+}
+
+
+def responded(role: str, content: bool = True) -> JsonObject:
+    part: JsonObject = {"type": "tool_call_response", "id": "c1", "name": "get"}
+    if content:
+        part["result"] = {"t": 25.0}
+    return {"role": role, "parts": [part]}
+
+
+def run_in(number: int, *, role: str = "user", content: bool = True, scope: str = "") -> list[RawSpan]:
+    agent_name, tool_name, arguments, result = FORMATS[number]
+    history = [*EARLIER, ASKED, CALLED, responded(role, content), ANSWERED]
+    agent: JsonObject = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "planner",
+        "agent_name": "planner",
+        "model_name": "m",
+        "gen_ai.agent.call.id": "01a20099-7149-71b9-aec7-a02064a8286f",
+        "gen_ai.conversation.id": "s1",
+        "pydantic_ai.all_messages": json.dumps(history) if content else "[]",
+        "pydantic_ai.new_message_index": len(EARLIER),
+        **({"final_result": "Cold."} if content else {}),
+    }
+    turn: JsonObject = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "m",
+        "gen_ai.input.messages": json.dumps(
+            [*EARLIER, ASKED, CALLED, responded(role)] if content else [WITHHELD, responded(role, content)]
+        ),
+        "gen_ai.output.messages": json.dumps([ANSWERED] if content else []),
+    }
+    tool: JsonObject = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "get",
+        "gen_ai.tool.call.id": "c1",
+        "gen_ai.agent.name": "planner",
+        **({arguments: '{"city":"Oslo"}', result: '{"t":25.0}'} if content else {}),
+    }
+    of = envelope(scope=scope)
+    return [
+        span(1, None, agent_name, agent, at=(0, 100), of=of),
+        span(2, 1, tool_name, tool, at=(10, 20), of=of),
+        span(3, 1, "chat m", turn, at=(30, 40), of=of),
+    ]
+
+
+@pytest.mark.parametrize(("number", "role"), [(2, "user"), (3, "user"), (3, "tool")])
+def test_every_format_tells_the_run_and_its_own_calls_alone(number: int, role: str) -> None:
+    (run,) = runs_of(run_in(number, role=role))
+
+    assert ("planner", "s1", "Weather?", "Cold.") == (run.agent.name, run.session, run.input, run.output)
+    assert [("get", "c1", {"city": "Oslo"}, {"t": 25.0}, None)] == [
+        (call.name, call.call_id, call.arguments, call.result, call.error) for call in run.tool_calls
+    ]
+
+
+@pytest.mark.parametrize("number", FORMATS)
+def test_without_content_names_and_ids_remain_and_no_value_is_made_up(number: int) -> None:
+    (run,) = runs_of(run_in(number, content=False))
+
+    assert (ValueState.ABSENT, ValueState.ABSENT) == (run.input_state, run.output_state)
+    assert [("get", "c1", ValueState.ABSENT, ValueState.ABSENT)] == [
+        (call.name, call.call_id, call.arguments_state, call.result_state) for call in run.tool_calls
+    ]
+
+
+def test_a_request_to_try_again_is_a_failed_call_with_a_result() -> None:
+    retried: JsonObject = {
+        "gen_ai.tool.name": "get",
+        "gen_ai.tool.call.id": "c1",
+        "tool_arguments": "{}",
+        "tool_response": "again",
+        "pydantic_ai.tool.retry.attempt": 1,
+    }
+    exception = ("exception", {"exception.type": "ToolRetryError", "exception.message": "again"})
+    spans = [
+        span(1, None, "agent run", {"agent_name": "planner", "model_name": "m", "final_result": "ok"}),
+        span(2, 1, "running tool", retried, at=(10, 20), events=[exception], status=(STATUS_ERROR, "")),
+        span(
+            3,
+            1,
+            "running tool",
+            {**retried, "gen_ai.tool.call.id": "c2", "tool_response": "fine"},
+            at=(30, 40),
+        ),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert ("planner", "ok") == (run.agent.name, run.output)
+    assert [("c1", "again", ToolError(type="ToolRetryError", message="again")), ("c2", "fine", None)] == [
+        (call.call_id, call.result, call.error) for call in run.tool_calls
+    ]
+
+
+def test_an_output_function_gives_the_answer_and_is_no_function_call() -> None:
+    fields: JsonObject = {"gen_ai.tool.name": "report", "tool_arguments": '{"text": "Cold."}'}
+    spans = [
+        span(1, None, "agent run", {"agent_name": "planner", "model_name": "m", "final_result": "Cold."}),
+        span(2, 1, "running output function", fields),
+    ]
+
+    assert [("report", CallCategory.FINAL_ANSWER)] == [
+        (call.name, call.category) for call in runs_of(spans)[0].tool_calls
+    ]
+
+
+def test_format_1_tells_messages_as_a_list_of_events() -> None:
+    asked = {"event.name": "gen_ai.user.message", "role": "user", "content": "Weather?"}
+    call = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": '{"city": "Oslo"}'}}
+    chosen = {
+        "event.name": "gen_ai.choice",
+        "index": 0,
+        "message": {"role": "assistant", "tool_calls": [call]},
+    }
+    turn: JsonObject = {
+        "gen_ai.request.model": "m",
+        "model_request_parameters": "{}",
+        "events": json.dumps([asked, chosen]),
+    }
+    returned = {"event.name": "gen_ai.tool.message", "role": "tool", "id": "c1", "content": "cold"}
+    answer = {"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "content": "Cold."}}
+    last: JsonObject = {**turn, "events": json.dumps([asked, returned, answer])}
+    history = [asked, {"event.name": "gen_ai.assistant.message", "role": "assistant", "content": "Cold."}]
+    agent: JsonObject = {
+        "agent_name": "planner",
+        "model_name": "m",
+        "final_result": "Cold.",
+        "all_messages_events": json.dumps(history),
+    }
+    spans = [
+        span(1, None, "agent run", agent, at=(0, 100)),
+        span(2, 1, "chat m", turn, at=(1, 10)),
+        span(3, 1, "chat m", last, at=(20, 30)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert ("planner", "Weather?", "Cold.") == (run.agent.name, run.input, run.output)
+    assert [("get", "c1", {"city": "Oslo"}, "cold")] == [
+        (call.name, call.call_id, call.arguments, call.result) for call in run.tool_calls
+    ]
+
+
+@pytest.mark.parametrize("number", FORMATS)
+def test_neither_scope_names_nor_other_conventions_change_what_is_read(number: int) -> None:
+    assert_conditions_change_nothing(lambda scope: run_in(number, scope=scope))

@@ -1,0 +1,386 @@
+"""OpenLLMetry in all its forms: graphs, SDKs, tool servers, decorators, flattened messages."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
+from processors.json_value import JsonObject, JsonValue
+from processors.span import STATUS_ERROR, RawSpan
+from tests.support.agent_spans import envelope, runs_of, span
+from tests.support.mixed_traces import assert_conditions_change_nothing
+
+PROPERTY = "traceloop.association.properties."
+
+
+def kind(name: str, entity: str = "", **more: JsonValue) -> JsonObject:
+    fields: JsonObject = {"traceloop.span.kind": name, **more}
+    return {**fields, "traceloop.entity.name": entity} if entity else fields
+
+
+def call_of(fields: Mapping[str, JsonValue], name: str = "get.tool", **more: object) -> ToolCall:
+    given: JsonObject = {**kind("tool", "get"), **fields}
+    (run,) = runs_of(
+        [
+            span(1, None, "planner.agent", kind("agent", "planner")),
+            span(2, 1, name, given, **more),  # type: ignore[arg-type]  # fields of a span by name
+        ]
+    )
+    (call,) = run.tool_calls
+    return call
+
+
+def graph_input(inputs: JsonValue, call_id: str) -> str:
+    return json.dumps(
+        {
+            "input_str": str(inputs),
+            "tags": ["seq:step:1"],
+            "metadata": {"lc_agent_name": "planner"},
+            "inputs": inputs,
+            "kwargs": {"color": "green", "name": None, "tool_call_id": call_id},
+        }
+    )
+
+
+def graph_output(content: str, call_id: str, status: str = "success") -> str:
+    message = {
+        "lc": 1,
+        "type": "constructor",
+        "id": ["langchain", "schema", "messages", "ToolMessage"],
+        "kwargs": {"content": content, "type": "tool", "tool_call_id": call_id, "status": status},
+    }
+    return json.dumps({"output": message, "kwargs": {"tags": ["seq:step:1"]}})
+
+
+def graph(name: str, agent: str = "planner", **more: JsonValue) -> JsonObject:
+    return {PROPERTY + "lc_agent_name": agent, PROPERTY + "thread_id": "th1", **more, **kind("task", name)}
+
+
+def graph_tool(number: int, parent: int, name: str, call_id: str, at: int, agent: str = "planner") -> RawSpan:
+    told: JsonObject = {
+        **graph(name, agent),
+        "traceloop.span.kind": "tool",
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.call.arguments": graph_input({"city": "Oslo"}, call_id),
+        "gen_ai.tool.call.result": graph_output('{"t": 25.0}', call_id),
+        "traceloop.entity.input": graph_input({"city": "Oslo"}, call_id),
+    }
+    return span(number, parent, f"execute_tool {name}", told, at=(at, at + 5))
+
+
+def graph_run(scope: str = "") -> list[RawSpan]:
+    """A graph's agent that asks another one through a tool, as the instrumentation for graphs shows it."""
+    invoked: JsonObject = {"gen_ai.operation.name": "invoke_agent"}
+    asked = json.dumps({"inputs": {"messages": [["user", "Weather?"]]}, "tags": [], "kwargs": {}})
+    answer = {
+        "lc": 1,
+        "id": ["langchain", "schema", "messages", "AIMessage"],
+        "kwargs": {"content": "Cold.", "type": "ai"},
+    }
+    of = envelope(scope=scope)
+    workflow: JsonObject = {
+        **graph("planner"),
+        **invoked,
+        **kind("workflow", "planner"),
+        "gen_ai.agent.name": "planner",
+        "gen_ai.agent.id": "01a20094-44b2-77eb-8ace-ccfa3a4f1d90",
+        "traceloop.entity.input": asked,
+        "traceloop.entity.output": json.dumps({"outputs": {"messages": [answer]}, "kwargs": {}}),
+    }
+    spans = [
+        span(1, None, "invoke_agent planner", {**invoked, "gen_ai.agent.name": "planner"}, at=(0, 100)),
+        span(2, 1, "planner.workflow", workflow, at=(1, 99)),
+        span(
+            3,
+            2,
+            "execute_task tools",
+            graph("tools", **{"gen_ai.operation.name": "execute_task"}),
+            at=(10, 20),
+        ),
+        graph_tool(4, 3, "get_temperature", "c1", 11),
+        span(
+            5,
+            2,
+            "execute_task tools",
+            graph("tools", **{"gen_ai.operation.name": "execute_task"}),
+            at=(30, 60),
+        ),
+        graph_tool(6, 5, "ask_billing", "c2", 31),
+        span(7, 6, "invoke_agent billing", {**invoked, "gen_ai.agent.name": "billing"}, at=(32, 36)),
+        span(8, 6, "execute_task billing", graph("billing", "billing"), at=(33, 35)),
+        graph_tool(9, 8, "get_balance", "c1", 34, "billing"),
+    ]
+    return [(number, raw, of) for number, raw, _ in spans]
+
+
+def test_a_graphs_agents_are_one_run_each_with_their_own_calls() -> None:
+    planner, billing = runs_of(graph_run())
+
+    assert [("planner", None), ("billing", "planner")] == [
+        (run.agent.name, run.parent_agent) for run in (planner, billing)
+    ]
+    assert ("Weather?", "Cold.", "th1", None) == (
+        planner.input,
+        planner.output,
+        planner.session,
+        planner.agent.id,
+    )
+    assert [("get_temperature", CallCategory.FUNCTION), ("ask_billing", CallCategory.AGENT)] == [
+        (call.name, call.category) for call in planner.tool_calls
+    ]
+    assert ["get_balance"] == [call.name for call in billing.tool_calls]
+
+
+def test_arguments_and_results_of_a_graphs_tool_come_out_of_their_envelopes() -> None:
+    call = runs_of(graph_run())[0].tool_calls[0]
+
+    assert ("c1", {"city": "Oslo"}, {"t": 25.0}, None) == (
+        call.call_id,
+        call.arguments,
+        call.result,
+        call.error,
+    )
+
+
+def test_the_printed_input_of_a_graphs_tool_stands_in_for_missing_inputs() -> None:
+    told = json.dumps({"input_str": "{'city': 'Oslo'}", "tags": [], "inputs": None, "kwargs": {}})
+
+    assert {"city": "Oslo"} == call_of({"gen_ai.tool.call.arguments": told}).arguments
+
+
+def test_a_handled_error_of_a_graphs_tool_stands_in_the_envelope_alone() -> None:
+    call = call_of(
+        {
+            "gen_ai.tool.call.result": graph_output("no such city", "c1", "error"),
+            "gen_ai.task.status": "success",
+        }
+    )
+
+    assert ToolError(type="", message="no such city") == call.error
+
+
+def test_a_graphs_tool_that_raised_failed() -> None:
+    call = call_of(
+        {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.task.status": "failure",
+            "error.type": "ValueError",
+        },
+        status=(STATUS_ERROR, "kaput"),
+        events=[("exception", {"exception.type": "ValueError", "exception.message": "kaput"})],
+    )
+
+    assert ToolError(type="ValueError", message="kaput") == call.error
+
+
+def test_the_error_of_an_sdk_stands_in_the_description_of_the_status() -> None:
+    description = (
+        "{'message': 'Error running tool (non-fatal)', 'data': {'tool_name': 'get', 'error': 'kaput'}}"
+    )
+
+    call = call_of({"gen_ai.tool.call.result": "An error occurred."}, status=(STATUS_ERROR, description))
+
+    assert ToolError(type="", message="kaput") == call.error
+
+
+@pytest.mark.parametrize(
+    ("output", "result", "text", "error"),
+    [
+        ("status='success' result={'t': 25.0} error=None updated_session_state=None images=None", {"t": 25.0},
+         "{'t': 25.0}", None),
+        ("status='success' result='two error=None' error=None updated_session_state=None", "two error=None",
+         "two error=None", None),
+        ("status='success' result='it\\'s' error=None", "it's", "it's", None),
+        ("status='failure' result=None error='boom' updated_session_state=None images=None", None, None,
+         ToolError(type="", message="boom")),
+    ],
+)  # fmt: skip
+def test_a_printed_outcome_tells_the_result_or_why_there_is_none(
+    output: str, result: JsonValue, text: str | None, error: ToolError | None
+) -> None:
+    call = call_of({"traceloop.entity.output": output}, status=(1, ""))
+
+    assert (result, text, error) == (call.result, call.result_text, call.error)
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        ('{"args": ["Oslo"], "kwargs": {"days": 2}}', {"$args": ["Oslo"], "days": 2}),
+        ('{"args": [], "kwargs": {"city": "Oslo"}}', {"city": "Oslo"}),
+        ('{"city": "Oslo"}', {"city": "Oslo"}),
+    ],
+)
+def test_a_decorated_function_tells_its_arguments(given: str, arguments: JsonValue) -> None:
+    call = call_of({"traceloop.entity.input": given, "traceloop.entity.output": '"done"'})
+
+    assert (arguments, "done") == (call.arguments, call.result)
+
+
+def test_a_decorated_workflow_tells_the_session_and_what_it_was_asked() -> None:
+    properties: JsonObject = {PROPERTY + "session_id": "s1"}
+    asked: JsonObject = {"traceloop.entity.input": '{"args": ["Weather?"], "kwargs": {}}'}
+    spans = [
+        span(1, None, "main.workflow", {**kind("workflow", "main_flow"), **properties, **asked}),
+        span(
+            2, 1, "get.tool", kind("tool", "get", **{"traceloop.entity.input": '{"args": [], "kwargs": {}}'})
+        ),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert ("main_flow", "s1", "Weather?") == (run.agent.name, run.session, run.input)
+    assert [("get", {})] == [(call.name, call.arguments) for call in run.tool_calls]
+
+
+def test_a_protocol_clients_and_servers_spans_are_one_call() -> None:
+    named = '{"tool_name": "get", "arguments": {"city": "Oslo"}}'
+    client = kind("tool", "get", **{"traceloop.entity.input": named})
+    failed: JsonObject = {
+        "traceloop.entity.output": '{"result": "no", "is_error": true}',
+        "error.type": "tool_error",
+    }
+    answered = '[{"type": "text", "content": "no"}]'
+    server = kind("tool", "get", **{"traceloop.entity.input": named, "traceloop.entity.output": answered})
+    spans = [
+        span(1, None, "planner.agent", kind("agent", "planner")),
+        span(2, 1, "get.tool", {**client, **failed}, at=(10, 20)),
+        span(3, 2, "mcp.server", kind("server", "mcp.server"), at=(11, 19)),
+        span(4, 3, "get.tool", server, at=(12, 18)),
+    ]
+
+    (call,) = runs_of(spans)[0].tool_calls
+
+    assert (CallCategory.MCP, {"city": "Oslo"}, "no") == (call.category, call.arguments, call.result)
+    assert ToolError(type="tool_error", message="no") == call.error
+
+
+def test_a_servers_content_blocks_are_their_text() -> None:
+    call = call_of(
+        {
+            "traceloop.entity.input": '{"tool_name": "get", "arguments": {}}',
+            "traceloop.entity.output": '[{"type": "text", "content": "{\\"t\\": 1}"}]',
+        }
+    )
+
+    assert ({}, {"t": 1}) == (call.arguments, call.result)
+
+
+def test_a_workflow_step_that_calls_a_tool_is_a_call() -> None:
+    output = {"blocks": [], "tool_name": "get", "raw_input": {}, "raw_output": "cold", "is_error": False}
+    step: JsonObject = {
+        **kind("task", "call_tool.task"),
+        "tool.name": "get",
+        "tool.arguments": '{"city": "Oslo"}',
+        "traceloop.entity.input": '{"ctx": {}, "ev": {}}',
+        "traceloop.entity.output": json.dumps(
+            {
+                "tool_name": "get",
+                "tool_kwargs": {},
+                "tool_id": "c1",
+                "tool_output": output,
+                "return_direct": False,
+            }
+        ),
+    }
+    spans = [
+        span(1, None, "FunctionAgent.workflow", kind("workflow", "FunctionAgent.workflow")),
+        span(2, 1, "call_tool.task", step),
+        span(3, 2, "FunctionTool.task", kind("task", "FunctionTool.task")),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert [("get", "c1", {"city": "Oslo"}, "cold", False)] == [
+        (call.name, call.call_id, call.arguments, call.result, call.lenient_values) for call in run.tool_calls
+    ]
+
+
+def test_an_agent_whose_turns_have_flattened_messages_is_read_without_any_tool_span() -> None:
+    first: JsonObject = {
+        "llm.request.type": "chat",
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": "Weather?",
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.tool_calls.0.id": "c1",
+        "gen_ai.completion.0.tool_calls.0.name": "get",
+        "gen_ai.completion.0.tool_calls.0.arguments": '{"city": "Oslo"}',
+        "llm.request.functions.0.name": "get",
+        "llm.request.functions.0.parameters": '{"type": "object"}',
+    }
+    second: JsonObject = {
+        "llm.request.type": "chat",
+        "gen_ai.prompt.0.role": "tool",
+        "gen_ai.prompt.0.content": "cold",
+        "gen_ai.prompt.0.tool_call_id": "c1",
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.content": "It is cold.",
+    }
+    spans = [
+        span(1, None, "planner.agent", kind("agent", "planner"), at=(0, 100)),
+        span(2, 1, "openai.chat", first, at=(1, 10)),
+        span(3, 1, "openai.chat", second, at=(20, 30)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert ("planner", "Weather?", "It is cold.", {"get": {"type": "object"}}) == (
+        run.agent.name,
+        run.input,
+        run.output,
+        dict(run.available_tools or {}),
+    )
+    assert [("get", "c1", {"city": "Oslo"}, "cold")] == [
+        (call.name, call.call_id, call.arguments, call.result) for call in run.tool_calls
+    ]
+
+
+def test_an_agents_span_that_also_tells_its_model_is_a_run() -> None:
+    fields: JsonObject = {
+        **kind("agent"),
+        "gen_ai.agent.name": "planner",
+        "gen_ai.request.model": "m",
+        "traceloop.entity.input": "Weather?",
+        "traceloop.entity.output": "Cold.",
+    }
+
+    (run,) = runs_of([span(1, None, "planner.agent", fields)])
+
+    assert ("planner", "Weather?", "Cold.") == (run.agent.name, run.input, run.output)
+
+
+def test_a_handoff_is_no_function() -> None:
+    fields: JsonObject = {
+        **kind("handoff"),
+        "gen_ai.operation.name": "handoff",
+        "gen_ai.handoff.from_agent": "Planner",
+    }
+    spans = [
+        span(1, None, "Planner.agent", kind("agent", "Planner")),
+        span(2, 1, "Planner → Support.handoff", fields),
+    ]
+
+    assert [("Planner → Support", CallCategory.HANDOFF)] == [
+        (call.name, call.category) for call in runs_of(spans)[0].tool_calls
+    ]
+
+
+def test_a_workflow_that_nobody_named_has_the_services_name() -> None:
+    spans = [
+        span(1, None, "LangGraph.workflow", kind("workflow", "LangGraph")),
+        span(2, 1, "get.tool", kind("tool", "get")),
+    ]
+
+    assert ["demo"] == [run.agent.name for run in runs_of(spans)]
+
+
+def test_values_that_were_not_captured_are_not_made_up() -> None:
+    call = call_of({})
+
+    assert (ValueState.ABSENT, ValueState.ABSENT) == (call.arguments_state, call.result_state)
+
+
+def test_neither_scope_names_nor_other_conventions_change_what_is_read() -> None:
+    assert_conditions_change_nothing(graph_run)

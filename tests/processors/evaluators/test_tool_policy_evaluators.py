@@ -1,0 +1,321 @@
+"""Rules about which tools are called, how often and when: permission, budget, precedence and their kin."""
+
+from typing import Any
+
+import pytest
+
+from processors.agent_run import AgentRun, CallCategory, ToolCall, ToolError, ValueState
+from processors.criteria import Evaluation
+from processors.evaluate import evaluate_run
+from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
+from processors.evaluator import Evaluator
+from processors.evaluator_discovery import evaluator_types
+from processors.json_value import JsonObject
+from tests.strategies import run_with
+
+_FAILED = ToolError(type="TimeoutError", message="")
+
+
+def _evaluator(kind: str, criteria: dict[str, Any] | None, **config: Any) -> Evaluator:
+    found = evaluator_types()[kind]
+    valid = None if found.Criteria is None else found.Criteria.model_validate(criteria)
+    return found(found.Config.model_validate(config), valid)  # type: ignore[call-arg]  # protocols have no constructor
+
+
+def _run(*names: str, **fields: Any) -> AgentRun:
+    return run_with([ToolCall(name=name) for name in names], **fields)
+
+
+def _score(evaluator: Evaluator, run: AgentRun) -> Score:
+    answer = evaluator.evaluate(run)
+    assert isinstance(answer, Score)
+    return answer
+
+
+def _outcome(evaluator: Evaluator, run: AgentRun) -> Outcome:
+    (result,) = evaluate_run(run, [Evaluation(name="check", evaluator=evaluator)])
+    return result.outcome
+
+
+def test_one_call_of_the_tool_is_enough_wherever_it_stands() -> None:
+    evaluator = _evaluator("single-tool-use", {"tool_name": "get weather"})
+
+    assert 1.0 == _score(evaluator, _run("search", "get_weather", "get_weather")).value
+    assert 0.0 == _score(evaluator, _run("search")).value
+    assert 0.0 == _score(evaluator, _run()).value
+
+
+def test_failed_calls_of_the_single_tool_may_be_left_out() -> None:
+    run = run_with([ToolCall(name="book", error=_FAILED)])
+
+    assert 1.0 == _score(_evaluator("single-tool-use", {"toolName": "book"}), run).value
+    assert 0.0 == _score(_evaluator("single-tool-use", {"toolName": "book"}, include_failed=False), run).value
+
+
+def test_an_incomplete_run_passes_once_the_tool_was_called_and_never_fails() -> None:
+    evaluator = _evaluator("single-tool-use", {"tool_name": "book"})
+
+    assert Outcome.PASS is _outcome(evaluator, _run("book", complete=False))
+    assert Outcome.NOT_EVALUATED is _outcome(evaluator, _run("search", complete=False))
+
+
+def test_the_score_is_the_share_of_calls_that_were_not_denied() -> None:
+    evaluator = _evaluator("tool-permission", {"deny": ["delete_*", "pay"]})
+
+    answer = _score(evaluator, _run("search", "delete_account", "delete_account", "pay", "prepay"))
+
+    assert pytest.approx(0.4) == answer.value
+    assert ("not permitted: delete_account, pay", "3 of 5 calls") == answer.lines
+
+
+def test_deny_wins_over_allow_and_what_is_not_allowed_is_refused() -> None:
+    evaluator = _evaluator("tool-permission", {"allow": ["search", "get_*"], "deny": ["get_secret"]})
+
+    assert 1.0 == _score(evaluator, _run("search", "get_weather")).value
+    assert 0.5 == _score(evaluator, _run("search", "get_secret")).value
+    assert 0.0 == _score(evaluator, _run("book")).value
+
+
+def test_an_empty_list_allows_nothing_and_no_call_is_always_permitted() -> None:
+    evaluator = _evaluator("tool-permission", {"allow": []})
+
+    assert 1.0 == _score(evaluator, _run()).value
+    assert 0.0 == _score(evaluator, _run("search")).value
+
+
+def test_names_are_spelled_as_everywhere_and_brackets_are_no_wildcards() -> None:
+    evaluator = _evaluator("tool-permission", {"deny": ["get weather", "[ab]*z"]})
+
+    assert 0.0 == _score(evaluator, _run("get_weather")).value
+    assert 1.0 == _score(evaluator, _run("a-z")).value
+
+
+def test_a_handoff_is_judged_where_criteria_name_it() -> None:
+    run = run_with([ToolCall(name="transfer_to_b", category=CallCategory.HANDOFF)])
+
+    assert 0.0 == _score(_evaluator("tool-permission", {"deny": ["transfer_*"]}), run).value
+    assert 1.0 == _score(_evaluator("tool-permission", {"allow": []}), run).value
+
+
+def test_an_incomplete_run_fails_as_soon_as_a_forbidden_tool_was_called() -> None:
+    evaluator = _evaluator("tool-permission", {"deny": ["pay"]})
+
+    assert Outcome.FAIL is _outcome(evaluator, _run("search", "pay", complete=False))
+    assert Outcome.NOT_EVALUATED is _outcome(evaluator, _run("search", complete=False))
+
+
+def test_criteria_that_say_nothing_are_refused() -> None:
+    with pytest.raises(ValueError, match="allow"):
+        _evaluator("tool-permission", {})
+
+
+def test_calls_of_tools_that_were_not_offered_lower_the_score() -> None:
+    run = _run("search", "get weather", "pay", available_tools={"search": None, "get_weather": {}})
+
+    answer = _score(_evaluator("tool-known", None), run)
+
+    assert pytest.approx(2 / 3) == answer.value
+    assert ("unknown tools: pay", "available: search, get_weather") == answer.lines
+
+
+@pytest.mark.parametrize("tools", [None, {}])
+def test_it_does_not_apply_where_nobody_told_which_tools_there_are(tools: JsonObject | None) -> None:
+    answer = _evaluator("tool-known", None).evaluate(_run("search", available_tools=tools))
+
+    assert isinstance(answer, NotEvaluated)
+    assert NotEvaluatedReason.NOT_APPLICABLE is answer.reason
+
+
+def test_tools_that_telemetry_leaves_out_can_be_configured() -> None:
+    run = _run("web_search", available_tools={"search": None})
+
+    assert 0.0 == _score(_evaluator("tool-known", None), run).value
+    assert 1.0 == _score(_evaluator("tool-known", None, also_known=["web_*"]), run).value
+
+
+def test_without_calls_nothing_is_unknown() -> None:
+    assert 1.0 == _score(_evaluator("tool-known", None), _run(available_tools={"search": None})).value
+
+
+@pytest.mark.parametrize(("calls", "score"), [(0, 1.0), (3, 1.0), (4, 0.0)])
+def test_a_run_may_make_so_many_calls_and_no_more(calls: int, score: float) -> None:
+    evaluator = _evaluator("tool-call-budget", {"max_calls": 3})
+
+    assert score == _score(evaluator, _run(*["search"] * calls)).value
+
+
+def test_limits_of_tools_are_told_one_by_one() -> None:
+    evaluator = _evaluator(
+        "tool-call-budget", {"tools": {"search_*": {"max": 2}, "verify": {"min": 1}, "book": {"max": 1}}}
+    )
+
+    answer = _score(evaluator, _run("search_web", "search_files", "search_web", "book"))
+
+    assert 0.0 == answer.value
+    assert ("search_*: 3 calls, at most 2", "verify: 0 calls, at least 1") == answer.lines
+    assert {"search_*": 3, "verify": 0, "book": 1} == answer.details["calls_of"]
+
+
+def test_failed_calls_count_in_a_budget_unless_they_are_left_out() -> None:
+    run = run_with([ToolCall(name="a", error=_FAILED), ToolCall(name="a")])
+
+    assert 0.0 == _score(_evaluator("tool-call-budget", {"maxCalls": 1}), run).value
+    assert 1.0 == _score(_evaluator("tool-call-budget", {"maxCalls": 1}, includeFailed=False), run).value
+
+
+@pytest.mark.parametrize(
+    ("criteria", "outcome"),
+    [
+        ({"max_calls": 1}, Outcome.FAIL),
+        ({"max_calls": 2}, Outcome.NOT_EVALUATED),
+        ({"tools": {"a": {"max": 1}}}, Outcome.FAIL),
+        ({"tools": {"a": {"min": 2}}}, Outcome.PASS),
+        ({"tools": {"a": {"min": 3}}}, Outcome.NOT_EVALUATED),
+        ({"tools": {"a": {"min": 2, "max": 2}}}, Outcome.NOT_EVALUATED),
+    ],
+)
+def test_an_incomplete_run_is_judged_where_more_calls_change_nothing(
+    criteria: dict[str, Any], outcome: Outcome
+) -> None:
+    run = _run("a", "a", complete=False)
+
+    assert outcome is _outcome(_evaluator("tool-call-budget", criteria), run)
+
+
+@pytest.mark.parametrize("criteria", [{}, {"tools": {"a": {"min": 3, "max": 2}}}, {"max_calls": -1}])
+def test_budgets_that_make_no_sense_are_refused(criteria: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"expected|greater"):
+        _evaluator("tool-call-budget", criteria)
+
+
+def _transfer(amount: int, **fields: Any) -> ToolCall:
+    return ToolCall(
+        name="transfer", arguments={"amount": amount}, arguments_state=ValueState.PRESENT, **fields
+    )
+
+
+@pytest.mark.parametrize(
+    ("calls", "score"),
+    [
+        ([], 1.0),
+        ([_transfer(5)], 1.0),
+        ([_transfer(5), _transfer(6)], 1.0),
+        ([_transfer(5, error=_FAILED), _transfer(5)], 1.0),
+        ([_transfer(5), _transfer(5)], 0.0),
+        ([_transfer(5), ToolCall(name="search"), _transfer(5, error=_FAILED)], 0.0),
+        ([_transfer(5, parallel_group=0), _transfer(5, parallel_group=0)], 0.0),
+        ([_transfer(5, parallel_group=0), _transfer(5, parallel_group=0, error=_FAILED)], 1.0),
+        ([_transfer(5, parallel_group=0, error=_FAILED), _transfer(5, parallel_group=0)], 1.0),
+        ([_transfer(5), _transfer(5, executed=False)], 1.0),
+    ],
+)
+def test_a_repetition_counts_once_a_call_succeeded(calls: list[ToolCall], score: float) -> None:
+    evaluator = _evaluator("duplicate-side-effect", {"tools": ["transfer"]})
+
+    assert score == _score(evaluator, run_with(calls)).value
+
+
+def test_other_tools_may_repeat_themselves() -> None:
+    evaluator = _evaluator("duplicate-side-effect", {"tools": ["send_*"]})
+
+    assert 1.0 == _score(evaluator, run_with([_transfer(5), _transfer(5)])).value
+
+
+def test_arguments_that_differ_each_time_may_be_ignored() -> None:
+    calls = [
+        ToolCall(
+            name="transfer", arguments={"amount": 5, "request_id": n}, arguments_state=ValueState.PRESENT
+        )
+        for n in range(2)
+    ]
+
+    plain = _evaluator("duplicate-side-effect", {"tools": ["transfer"]})
+    ignoring = _evaluator("duplicate-side-effect", {"tools": ["transfer"]}, ignore_args=["*_id"])
+
+    assert 1.0 == _score(plain, run_with(calls)).value
+    answer = _score(ignoring, run_with(calls))
+    assert 0.0 == answer.value
+    assert ("transfer: 1 further with the same arguments after a success",) == answer.lines
+
+
+def test_unknown_arguments_matter_only_where_they_could_repeat_something() -> None:
+    evaluator = _evaluator("duplicate-side-effect", {"tools": ["transfer"]})
+    unknown = ToolCall(name="transfer")
+
+    alone = evaluator.evaluate(run_with([unknown]))
+    beside = evaluator.evaluate(run_with([_transfer(5), unknown]))
+    decided = evaluator.evaluate(run_with([_transfer(5), _transfer(5), unknown]))
+
+    assert isinstance(alone, Score)
+    assert 1.0 == alone.value
+    assert isinstance(beside, NotEvaluated)
+    assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is beside.reason
+    assert isinstance(decided, Score)
+    assert 0.0 == decided.value
+
+
+def test_an_incomplete_run_fails_with_the_first_repetition() -> None:
+    evaluator = _evaluator("duplicate-side-effect", {"tools": ["transfer"]})
+
+    assert Outcome.FAIL is _outcome(evaluator, run_with([_transfer(5), _transfer(5)], complete=False))
+    assert Outcome.NOT_EVALUATED is _outcome(evaluator, run_with([_transfer(5)], complete=False))
+
+
+@pytest.mark.parametrize(
+    ("names", "score"),
+    [
+        ("", 1.0),
+        ("search", 1.0),
+        ("auth", 1.0),
+        ("auth fetch fetch", 1.0),
+        ("fetch", 0.0),
+        ("fetch auth fetch", 0.0),
+        ("auth fetch pay", 1.0),
+        ("auth pay fetch", 0.5),
+        ("pay", 0.0),
+    ],
+)
+def test_a_guard_has_to_come_first_and_one_that_never_ran_is_a_violation(names: str, score: float) -> None:
+    evaluator = _evaluator("tool-precedence", {"before": [["auth", "fetch"], ["fetch", "pay"]]})
+
+    assert score == _score(evaluator, _run(*names.split())).value
+
+
+def test_the_explanation_tells_which_pair_was_violated_and_how() -> None:
+    evaluator = _evaluator("tool-precedence", {"before": [["auth", "fetch"], ["check_*", "pay"]]})
+
+    answer = _score(evaluator, _run("fetch", "auth", "pay"))
+
+    assert (
+        "auth before fetch: fetch came first",
+        "check_* before pay: check_* never ran",
+    ) == answer.lines
+
+
+def test_a_guard_beside_what_it_guards_is_enough_unless_strict() -> None:
+    run = run_with([ToolCall(name="fetch", parallel_group=0), ToolCall(name="auth", parallel_group=0)])
+    criteria = {"before": [["auth", "fetch"]]}
+
+    assert 1.0 == _score(_evaluator("tool-precedence", criteria), run).value
+    assert 0.0 == _score(_evaluator("tool-precedence", criteria, strict=True), run).value
+
+
+def test_a_guard_may_have_to_succeed() -> None:
+    run = run_with([ToolCall(name="auth", error=_FAILED), ToolCall(name="fetch")])
+    criteria = {"before": [["auth", "fetch"]]}
+
+    assert 1.0 == _score(_evaluator("tool-precedence", criteria), run).value
+    assert 0.0 == _score(_evaluator("tool-precedence", criteria, require_success=True), run).value
+
+
+@pytest.mark.parametrize("before", [[], [["auth", "auth"]], [["get weather", "get_weather"]], [["a"]]])
+def test_pairs_that_make_no_sense_are_refused(before: list[list[str]]) -> None:
+    with pytest.raises(ValueError, match="before"):
+        _evaluator("tool-precedence", {"before": before})
+
+
+def test_an_incomplete_run_is_never_judged() -> None:
+    evaluator = _evaluator("tool-precedence", {"before": [["auth", "fetch"]]})
+
+    assert Outcome.NOT_EVALUATED is _outcome(evaluator, _run("fetch", complete=False))
+    assert Outcome.NOT_EVALUATED is _outcome(evaluator, _run("auth", "fetch", complete=False))

@@ -1,0 +1,148 @@
+"""Evidence that stands beside a run's own spans: echoes of a run, late turns, histories, withheld results."""
+
+import json
+
+import pytest
+
+from processors.agent_run import ValueState
+from processors.json_value import JsonObject, JsonValue
+from processors.messages import last_text, read_messages
+from tests.support.agent_spans import agent, model, runs_of, span, tool
+
+
+def history(*call_ids: str) -> str:
+    parts: JsonValue = [{"type": "tool_call", "id": call_id, "name": "get"} for call_id in call_ids]
+    return json.dumps([{"role": "assistant", "parts": parts}])
+
+
+def test_an_empty_agent_span_around_a_run_of_the_same_agent_is_that_run() -> None:
+    spans = [
+        agent(1, None, "outer", (0, 100)),
+        tool(2, 1, "ask", (10, 50)),
+        agent(3, 2, "inner", (11, 49), **{"gen_ai.agent.version": "7"}),
+        agent(4, 2, "inner", (12, 48)),
+        tool(5, 4, "get", (20, 30)),
+    ]
+
+    _, inner = runs_of(spans)
+
+    assert ("inner", "7", ["get"]) == (
+        inner.agent.name,
+        inner.agent.version,
+        [call.name for call in inner.tool_calls],
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "at"),
+    [("another", (11, 49)), ("inner", (11, 40)), ("inner", (13, 49))],
+    ids=["of another agent", "that ended before", "that began within"],
+)
+def test_an_empty_agent_span_that_is_no_echo_is_a_run(name: str, at: tuple[int, int]) -> None:
+    spans = [
+        agent(1, None, "outer", (0, 100)),
+        agent(3, 1, name, at),
+        agent(4, 1, "inner", (12, 48)),
+        tool(5, 4, "get", (20, 30)),
+    ]
+
+    assert 3 == len(runs_of(spans))
+
+
+def test_two_empty_runs_of_one_agent_stay_two() -> None:
+    spans = [agent(1, None, "outer"), agent(2, 1, "inner", (10, 40)), agent(3, 1, "inner", (11, 39))]
+
+    assert ["outer", "inner", "inner"] == [run.agent.name for run in runs_of(spans)]
+
+
+def test_calls_within_a_turn_are_of_that_turn_and_not_of_the_one_before() -> None:
+    spans = [
+        agent(1, None, "a", (0, 100)),
+        model(2, 1, (1, 30)),
+        tool(3, 1, "first", (10, 11)),
+        tool(4, 1, "second", (20, 21)),
+        model(5, 1, (31, 60)),
+        tool(6, 1, "third", (40, 41)),
+        tool(7, 1, "fourth", (50, 51)),
+    ]
+
+    groups = [call.parallel_group for call in runs_of(spans)[0].tool_calls]
+
+    assert groups[0] == groups[1] is not None
+    assert groups[2] == groups[3] is not None
+    assert groups[0] != groups[2]
+
+
+def test_a_model_that_runs_beside_a_turn_did_not_ask_for_its_calls() -> None:
+    spans = [
+        agent(1, None, "a", (0, 100)),
+        model(2, 1, (1, 10)),
+        model(3, 1, (5, 60)),
+        tool(4, 1, "first", (20, 21)),
+        tool(5, 1, "second", (70, 71)),
+    ]
+
+    assert [None, None] == [call.parallel_group for call in runs_of(spans)[0].tool_calls]
+
+
+def test_without_turns_a_history_tells_what_was_asked_for_at_once() -> None:
+    spans = [
+        agent(1, None, "a", (0, 100), **{"gen_ai.input.messages": history("c1", "c2")}),
+        tool(2, 1, "get", (10, 11), "c1"),
+        tool(3, 1, "get", (20, 21), "c2"),
+        tool(4, 1, "get", (30, 31), "c3"),
+    ]
+
+    groups = [call.parallel_group for call in runs_of(spans)[0].tool_calls]
+
+    assert groups[0] == groups[1] is not None
+    assert groups[2] is None
+
+
+def test_a_response_without_its_result_leaves_the_result_unknown() -> None:
+    response: JsonObject = {"type": "tool_call_response", "id": "c1", "name": "get"}
+    later = json.dumps([{"role": "user", "parts": [response]}])
+    spans = [
+        agent(1, None, "a", (0, 100)),
+        tool(2, 1, "get", (10, 20), "c1", result=None),
+        model(3, 1, (30, 40), **{"gen_ai.input.messages": later}),
+    ]
+
+    assert [ValueState.ABSENT] == [call.result_state for call in runs_of(spans)[0].tool_calls]
+
+
+def test_a_response_of_null_is_a_result() -> None:
+    response: JsonObject = {"type": "tool_call_response", "id": "c1", "response": None}
+    later = json.dumps([{"role": "tool", "parts": [response]}])
+    spans = [
+        agent(1, None, "a", (0, 100)),
+        tool(2, 1, "get", (10, 20), "c1", result=None),
+        model(3, 1, (30, 40), **{"gen_ai.input.messages": later}),
+    ]
+
+    assert [(ValueState.PRESENT, None)] == [
+        (call.result_state, call.result) for call in runs_of(spans)[0].tool_calls
+    ]
+
+
+@pytest.mark.parametrize(
+    ("listed", "text"),
+    [
+        ([["user", "Weather?"]], "Weather?"),
+        ([["system", "Be brief."], ["human", "Weather?"]], "Weather?"),
+        ([["one", "two"]], "two"),
+    ],
+    ids=["one pair", "two pairs", "no pair of a role"],
+)
+def test_a_message_may_be_a_pair_of_role_and_text(listed: JsonValue, text: str) -> None:
+    assert text == last_text(read_messages(listed), "user")
+
+
+def test_a_run_may_be_asked_by_pairs_of_role_and_text() -> None:
+    run: JsonObject = {
+        "openinference.span.kind": "AGENT",
+        "agent.name": "a",
+        "input.value": '{"messages": [["user", "Weather?"]]}',
+    }
+
+    assert ["Weather?"] == [told.input for told in runs_of([span(1, None, "a", run)])]
