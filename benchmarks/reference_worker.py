@@ -9,7 +9,7 @@ import importlib
 import json
 import sys
 from collections.abc import Sequence
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 _EVALUATORS = "uipath.eval.evaluators"
@@ -32,13 +32,13 @@ class _Case:
         )
 
     async def measure(self, seconds: float) -> dict[str, float]:
-        """Seconds for one evaluation, repeated for about `seconds`, and the score."""
+        """CPU seconds for one evaluation, repeated for about `seconds`, and the score."""
         evaluations = 0
-        begun = perf_counter()
+        begun = process_time()
         while True:
             result = await self._evaluator.evaluate(self._execution, self._criteria)
             evaluations += 1
-            elapsed = perf_counter() - begun
+            elapsed = process_time() - begun
             if elapsed >= seconds:
                 return {"seconds": elapsed / evaluations, "score": float(result.score)}
 

@@ -7,10 +7,14 @@ these evaluators read, and every attempt appears in the details.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from processors.agent_run import ToolCall
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS
 from processors.tool_name import canonical_tool_name
+
+_SHOWN_LINES = 32
+"""So many lines of at least 35 characters are more than an explanation shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +135,8 @@ class FirstFit:
                 f"Actual: {actual[position]}, Expected: {expected[index]}, Score: {score}"
             )
         return explained
+
+
+def explained_lines(explained: Mapping[str, str]) -> tuple[str, ...]:
+    """What `FirstFit.explain` says as lines, as many as an explanation can show."""
+    return tuple([f"{key}: {text}" for key, text in islice(explained.items(), _SHOWN_LINES)])

@@ -81,6 +81,7 @@ def _order(config: WorkersConfig) -> bytes:
     return json_text(
         {
             "memory_limit_bytes": config.memory_limit_mib * _MEBIBYTE,
+            "load_seconds": LOAD_SECONDS,
             "timeout_seconds": config.timeout,
             "evaluators": sources,
         }

@@ -16,7 +16,7 @@ from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.evaluator_model import EvaluatorModel, ExpectedObject
 from processors.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
-from processors.first_fit import Assignment, ExpectedKey, FirstFit
+from processors.first_fit import Assignment, ExpectedKey, FirstFit, explained_lines
 from processors.json_schema_check import SchemaTooComplexError
 from processors.json_value import JsonObject, JsonValue
 from processors.lenient_bool import LenientBool
@@ -150,23 +150,34 @@ class ToolCallArgs:
 
     def _assign(self, calls: list[ToolCall], arguments: list[JsonObject | None]) -> Assignment:
         budget = MAX_MATCHED_CHARACTERS
+        subset, all_expected, all_matching = self._subset, self._expected, self._matching
+        readable = [
+            None if is_oversized(call.arguments_text) else known
+            for call, known in zip(calls, arguments, strict=True)
+        ]
 
         def is_fit(index: int, position: int) -> bool | None:
             nonlocal budget
-            expected = self._expected[index]
-            actual = arguments[position]
-            if self._subset and not expected:
+            expected = all_expected[index]
+            actual = readable[position]
+            if subset and not expected:
                 return True
-            if actual is None or is_oversized(calls[position].arguments_text):
+            if actual is None:
                 return None
-            matching = self._matching[index]
+            matching = all_matching[index]
             if matching is not None:
                 budget -= (len(calls[position].arguments_text or "") + 1) * matching[1]
                 return self._fits(matching[0], actual) if budget >= 0 else None
-            if not self._subset and len(actual) != len(expected):
+            if not subset and len(actual) != len(expected):
                 return False
             for name, value in expected.items():
-                if name not in actual or not equal_values(value, actual[name]):
+                if name not in actual:
+                    return False
+                other = actual[name]
+                if type(value) is str:  # most values are texts
+                    if value != other:
+                        return False
+                elif not equal_values(value, other):
                     return False
             return True
 
@@ -197,4 +208,4 @@ class ToolCallArgs:
             ],
             "explained_tool_calls_args": {**explained},
         }
-        return Score(value, details, tuple([f"{key}: {text}" for key, text in explained.items()]))
+        return Score(value, details, explained_lines(explained))

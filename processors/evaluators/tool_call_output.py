@@ -17,7 +17,7 @@ from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.evaluator_model import EvaluatorModel, ExpectedJson
 from processors.expected_value import Expected, alternatives, compile_expected, fits, matching_cost
-from processors.first_fit import Assignment, ExpectedKey, FirstFit
+from processors.first_fit import Assignment, ExpectedKey, FirstFit, explained_lines
 from processors.json_schema_check import SchemaTooComplexError
 from processors.json_value import JsonValue
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
@@ -116,6 +116,12 @@ class ToolCallOutput:
             for output in compiled
         ]
         self._costs = [matching_cost(output) for output in compiled]
+        # Where the one alternative is a text to be compared as text, that text.
+        self._plain_texts = [
+            expected if as_text and isinstance(expected, str) and len(options) == 1 else None
+            for options in self._expected
+            for as_text, expected in options[:1]
+        ]
 
     def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where a needed output is not known, and beyond caps."""
@@ -149,7 +155,7 @@ class ToolCallOutput:
                 )
         shown = {
             position: "not captured" if (text := texts[position]) is None else detail_text(text)
-            for _, position, _ in attempts
+            for position in {position for _, position, _ in attempts}
         }
         explained = self._first_fit.explain(calls, attempts, shown, self._expected_texts)
         if self._strict and fitted < len(self._expected):
@@ -175,12 +181,17 @@ class ToolCallOutput:
     def _assign(self, calls: list[ToolCall], texts: list[str | None]) -> Assignment:
         values: dict[int, JsonValue] = {}
         budget = MAX_MATCHED_CHARACTERS
+        plain_texts = self._plain_texts
+        readable = [None if is_oversized(text) else text for text in texts]
 
         def is_fit(index: int, position: int) -> bool | None:
             nonlocal budget
-            text = texts[position]
-            if text is None or is_oversized(text):
+            text = readable[position]
+            if text is None:
                 return None
+            plain = plain_texts[index]
+            if plain is not None:
+                return text == plain
             cost = self._costs[index]
             if cost:
                 budget -= (len(text) + 1) * cost
@@ -221,7 +232,7 @@ class ToolCallOutput:
             ],
             "explained_tool_calls_outputs": {**explained},
         }
-        return Score(value, details, tuple([f"{key}: {text}" for key, text in explained.items()]))
+        return Score(value, details, explained_lines(explained))
 
 
 def _as_compared(expected: Expected, comparison: Literal["text", "json"]) -> tuple[bool, Expected]:

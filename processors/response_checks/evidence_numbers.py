@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from processors.response_checks.agent_response import AgentResponse, Leaf
+from processors.response_checks.agent_response import FROM_USER, AgentResponse, Leaf
 from processors.response_checks.folded_text import blanked, key_words
 from processors.response_checks.moments import moment_of_number
 from processors.response_checks.number_tokens import CURRENCIES, MAX_NUMBERS, number_tokens
@@ -141,7 +141,7 @@ def _summaries(written: Iterable[EvidenceNumber]) -> Iterable[EvidenceNumber]:
     """Sum, mean and spread of the numbers of results that share the words of their key."""
     groups: dict[tuple[str, ...], list[EvidenceNumber]] = defaultdict(list)
     for number in written:
-        if number.words and -1 not in number.calls:
+        if number.words and FROM_USER not in number.calls:
             groups[number.words].append(number)
     for words, numbers in groups.items():
         if len(numbers) < 2:

@@ -193,8 +193,9 @@ class NumberSupport:
         if not operands:
             return None
         targets = [_Target(token, reading) for reading in token.readings]
-        if token.is_percent and any(target.is_hit(map(_complement, operands)) for target in targets):
-            return set().union(*(number.calls for number in operands))
+        shares = [number for number in operands if not _PERCENT_WORDS.isdisjoint(number.words)]
+        if token.is_percent and any(target.is_hit(map(_complement, shares)) for target in targets):
+            return set().union(*(number.calls for number in shares))
         for first, second in combinations(operands, 2):
             values = _pair_values(first, second, token)
             if self._allows_ratios and first.value and second.value:

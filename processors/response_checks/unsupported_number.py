@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from processors.response_checks.agent_response import FROM_USER
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, Violation, applied, violation
 from processors.response_checks.evidence_numbers import EvidenceNumber
@@ -24,8 +25,8 @@ _SHORT_WORD = 3
 def unsupported_numbers(facts: AnswerFacts, settings: CheckSettings) -> CheckResult:
     """Violations for numbers without support, under a wrong unit, or said of another thing.
 
-    Whole numbers up to 10 are too common to be looked up, except where the word beside one is the key of a
-    number in the results, and with a currency, percent or degree sign.
+    Whole numbers up to 10 are too common to be looked up, except where one number of the results has the
+    word or the dimension that stands beside them, and with a currency, percent or degree sign.
     """
     found: list[Violation] = []
     for token, calls in facts.number_calls:
@@ -62,16 +63,19 @@ def _is_tail(facts: AnswerFacts, token: NumberToken) -> bool:
 
 
 def _contradicts_key(facts: AnswerFacts, token: NumberToken) -> bool:
-    """Whether a small number stands beside a word that is the key of one other number in the results."""
+    """Whether the results hold just one number of the word or the dimension that stands with a small one."""
     words = {word for word in _neighbours(facts.output, token) if len(word) > _SHORT_WORD}
-    if not words:
-        return False
-    named = {
+    dimension = None if token.unit is None else token.unit.dimension
+    meant = {
         number.value
         for number in facts.evidence_numbers.written
-        if -1 not in number.calls and words.intersection(map(_stem, number.words))
+        if FROM_USER not in number.calls
+        and (
+            words.intersection(map(_stem, number.words))
+            or (number.unit is not None and number.unit.dimension == dimension)
+        )
     }
-    return len(named) == 1
+    return len(meant) == 1
 
 
 def _neighbours(output: str, token: NumberToken) -> list[str]:
@@ -87,7 +91,9 @@ def _stem(word: str) -> str:
 def _wrong_unit(facts: AnswerFacts, token: NumberToken) -> EvidenceNumber | None:
     """The number that the token repeats under a unit, scale or currency other than the only one known."""
     sources = [
-        number for number in facts.support.written(token) if -1 not in number.calls and number.is_written
+        number
+        for number in facts.support.written(token)
+        if FROM_USER not in number.calls and number.is_written
     ]
     if not sources or len(sources) != len(facts.support.written(token)):
         return None

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ def count(run, config, criteria):
     return len(run["tool_calls"]) == criteria["calls"], "counted"
 
 def hang(run, config, criteria):
+    with open(config["pid_file"], "w") as file:
+        file.write(str(os.getpid()))
     time.sleep(3600)
 
 def die(run, config, criteria):
@@ -36,7 +39,7 @@ agents:
       - {evaluator: tool-call-count, criteria: {tool_calls_count: {refund: ["=", 1]}}}
       - {evaluator: my-count, criteria: {calls: 1}}
       - {evaluator: my-count, name: never, sample: 0.0000001, criteria: {}}
-      - {evaluator: my-hang, enabled: true}
+      - {evaluator: my-hang, config: {pid_file: /dev/null}}
       - {evaluator: my-death}
   other:
     evaluations:
@@ -131,6 +134,28 @@ async def test_traces_without_custom_evaluations_do_not_wait_for_workers(tmp_pat
 
     (run,) = service.results()
     assert {"name": "other", "id": None, "version": None} == run["agent"]
+
+
+async def test_a_hanging_worker_does_not_outlive_a_service_that_was_killed(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    criteria = CRITERIA.replace("/dev/null", str(pid_file))
+    async with ServiceProcess(tmp_path, settings(tmp_path, timeout="1h"), criteria) as service:
+        await _send(service, "clerk")
+        await service.until(lambda: pid_file.exists() and bool(pid_file.read_text()))
+        service.signal(signal.SIGKILL)
+        await service.wait()
+
+    async with asyncio.timeout(30):
+        while _runs(int(pid_file.read_text())):
+            await asyncio.sleep(0.02)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(") ")[2][0] != "Z"
 
 
 def _files(folder: Path, criteria: str) -> list[str]:

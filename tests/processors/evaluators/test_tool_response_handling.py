@@ -1,0 +1,247 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from processors.agent_run import AgentRun, Message, ValueState
+from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
+from processors.response_checks.checks import CHECK_IDS, RESPONSE_CHECKS
+from tests.support.agent_responses import answered, call
+from tests.support.parity import Case, load_cases
+
+ALL = ("RH1", "RH2", "RH3", "RH4", "RH5", "RH6", "RH7", "RH8", "RH9")
+
+
+def graded(run: AgentRun, **config: object) -> Score:
+    answer = evaluator(**config).evaluate(run)
+    assert isinstance(answer, Score)
+    return answer
+
+
+def evaluator(**config: object) -> ToolResponseHandling:
+    return ToolResponseHandling(ToolResponseHandlingConfig.model_validate(config))
+
+
+def found(score: Score) -> list[Any]:
+    violations = score.details["violations"]
+    assert isinstance(violations, list)
+    return violations
+
+
+def checks_of(score: Score) -> list[str]:
+    return [violation["check"] for violation in found(score)]
+
+
+def run_of_case(case: Case) -> AgentRun:
+    calls = [call(made["result"], name=made["name"], **made["args"]) for made in case["calls"]]
+    return answered(case["output"], *calls, user=case["input"])
+
+
+def shares(gating: tuple[str, ...]) -> tuple[float, float]:
+    """Of the labelled cases: the share of wrong ones that is caught, and of sound ones that is flagged."""
+    hits: dict[str, list[bool]] = {"incorrect": [], "correct": []}
+    for case in load_cases("response_handling_labelled"):
+        hits[case["label"]].append(graded(run_of_case(case), gating=gating).value < 1)
+    caught, flagged = hits["incorrect"], hits["correct"]
+    return sum(caught) / len(caught), sum(flagged) / len(flagged)
+
+
+def test_with_every_check_counted_nine_wrong_cases_of_ten_are_caught_and_few_sound_ones_flagged() -> None:
+    caught, flagged = shares(ALL)
+
+    assert caught >= 0.9
+    assert flagged <= 0.1
+
+
+def test_the_default_gate_flags_hardly_any_sound_case() -> None:
+    default = ToolResponseHandlingConfig().gating
+
+    caught, flagged = shares(default)
+
+    assert caught >= 0.4
+    assert flagged <= 0.03
+
+
+def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
+    needed = {
+        check
+        for case in load_cases("response_handling_labelled")
+        if case["label"] == "incorrect"
+        for check in checks_of(graded(run_of_case(case)))
+    }
+
+    assert {"RH1", "RH2", "RH3.1", "RH3.2", "RH4", "RH5", "RH7", "RH8", "RH9.a", "RH9.d"} <= needed
+
+
+def test_a_violation_of_an_advisory_check_is_reported_and_does_not_decide() -> None:
+    run = answered("There are 73 open tickets.", call({"open": 37}))
+    expected = {"check": "RH1", "call": None, "evidence": "not in the evidence: 73 open", "gating": False}
+
+    score = graded(run)
+
+    assert 1.0 == score.value
+    assert 1.0 == score.details["graded_score"]
+    assert {
+        "check": "RH1",
+        "call": None,
+        "evidence": "not in the evidence: 73 open",
+        "gating": False,
+    } in found(score)
+    assert "no gating check violated" == score.lines[0]
+    assert "RH1 (advisory): not in the evidence: 73 open" in score.lines
+
+
+def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> None:
+    run = answered("There are 73 open tickets.", call({"open": 37}))
+
+    score = graded(run, gating=["RH1", "RH2", "RH4", "RH7"])
+
+    assert 0.0 == score.value
+    assert 0.75 == score.details["graded_score"]
+
+
+def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:
+    run = answered("The deal was signed by Rosa Blanc.", call({"deal": "signed"}))
+
+    assert 1.0 == graded(run, gating=["RH3.1", "RH3.2"]).value
+    assert 0.0 == graded(run, gating=["RH3"]).value
+    assert 0.0 == graded(run, gating=["RH3.3"]).value
+
+
+@pytest.mark.parametrize("gating", [["RH10"], ["rh1"], ["RH4.1"], [], "RH1"])
+def test_gating_that_names_no_check_is_refused(gating: object) -> None:
+    with pytest.raises(ValidationError, match="gating"):
+        ToolResponseHandlingConfig.model_validate({"gating": gating})
+
+
+def test_the_ids_of_checks_can_all_be_written_as_gating() -> None:
+    assert CHECK_IDS == ToolResponseHandlingConfig.model_validate({"gating": CHECK_IDS}).gating
+
+
+def test_without_captured_content_only_the_checks_of_errors_apply() -> None:
+    run = replace(answered("", call(error="TimeoutError"), call({"a": 1})), output_state=ValueState.ABSENT)
+
+    score = graded(run)
+
+    assert ["RH1", "RH2", "RH3", "RH7", "RH8", "RH9"] == score.details["not_applicable"]
+    assert 1.0 == score.value
+
+
+def test_an_error_whose_admission_cannot_be_read_is_not_called_hidden() -> None:
+    run = replace(answered("", call(error="TimeoutError")), output_state=ValueState.REDACTED)
+
+    score = graded(run)
+
+    not_applicable = score.details["not_applicable"]
+    assert isinstance(not_applicable, list)
+    assert "RH4" in not_applicable
+    assert 1.0 == score.value
+
+
+def test_a_result_that_was_not_captured_leaves_the_content_checks_out() -> None:
+    hidden = replace(call({"open": 37}), result_state=ValueState.TRUNCATED)
+
+    score = graded(answered("There are 73 open tickets.", hidden))
+
+    assert [] == checks_of(score)
+
+
+def test_where_no_gating_check_applies_the_run_is_not_evaluated() -> None:
+    run = replace(answered("", call({"a": 1})), output_state=ValueState.ABSENT)
+
+    answer = evaluator(gating=["RH1", "RH7"]).evaluate(run)
+
+    assert isinstance(answer, NotEvaluated)
+    assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is answer.reason
+
+
+def test_a_run_without_calls_is_not_applicable() -> None:
+    answer = evaluator().evaluate(answered("Hello!"))
+
+    assert isinstance(answer, NotEvaluated)
+    assert NotEvaluatedReason.NOT_APPLICABLE is answer.reason
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        answered("a" * 8_193, call({"a": 1})),
+        answered("done", call("word " * 14_000)),
+        answered("done", call(list(range(5_001)))),
+        answered("done", *[call({"a": 1})] * 201),
+    ],
+    ids=["answer", "text", "values", "calls"],
+)
+def test_beyond_a_cap_the_run_is_over_limit(run: AgentRun) -> None:
+    answer = evaluator().evaluate(run)
+
+    assert isinstance(answer, NotEvaluated)
+    assert NotEvaluatedReason.OVER_LIMIT is answer.reason
+
+
+def test_the_words_of_an_answer_in_an_uncovered_language_are_not_judged() -> None:
+    run = answered("Ihr Posteingang ist leer, es gibt keine neuen Nachrichten.", call({"error": "timeout"}))
+
+    score = graded(run)
+
+    assert ["RH3.3", "RH4", "RH9"] == score.details["not_applicable"]
+    assert 1.0 == score.value
+
+
+def test_what_the_user_said_earlier_in_the_conversation_is_evidence() -> None:
+    run = replace(
+        answered("Your order 48213 ships to unit B-77.", call({"shipped": True}), user="And now?"),
+        messages=[
+            Message(role="user", content="My order is 48213, unit B-77.", turn=0),
+            Message(role="assistant", content="Noted.", turn=0),
+            Message(role="user", content="And now?", turn=1),
+        ],
+    )
+
+    assert [] == checks_of(graded(run, gating=ALL))
+
+
+def test_results_that_are_text_with_json_in_it_are_read() -> None:
+    run = answered("There are 37 open tickets.", call('{"open": 37}'))
+
+    assert [] == checks_of(graded(run))
+
+
+def test_an_output_that_is_an_object_is_read_as_its_json() -> None:
+    run = answered({"open": 73}, call({"open": 37}))
+
+    assert ["RH1", "RH8"] == checks_of(graded(run))
+
+
+def test_error_words_and_acknowledgements_can_be_added() -> None:
+    frozen = call({"error": "ledger sealed"}, name="book")
+    run = answered("The ledger is closed for this month.", frozen)
+
+    assert 0.0 == graded(run).value
+    assert 1.0 == graded(run, acknowledgements=["is closed for"]).value
+    assert ["RH6"] == [
+        violation["check"] for violation in found(graded(run, error_words={"argument": ["ledger sealed"]}))
+    ]
+
+
+def test_every_check_names_what_it_finds() -> None:
+    assert all(check.finds for check in RESPONSE_CHECKS)
+    assert len(set(CHECK_IDS)) == len(CHECK_IDS)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "1", "1.", "1,", "1 000 ", "a-1-", "a@a.", "9-", "Ab ", "http://", "1:", "a:", "(1 ", " ", "\n", "eyJ",
+     "has been ", "Bearer ", "at a.b(", "Jan 3, 2024 ", "_", "5 km ", "2 hours 5 minutes ", "$1.5M ", "°C 5"],
+)  # fmt: skip
+def test_hostile_answers_and_results_are_answered(piece: str) -> None:
+    text = piece * (8_000 // len(piece))
+
+    answer = evaluator(gating=ALL, personal_data=["email", "phone", "name"]).evaluate(
+        answered(text, call({"text": text * 3, "n": 5}), user=text)
+    )
+
+    assert isinstance(answer, Score)
+    assert all(len(violation["evidence"]) <= 80 for violation in found(answer))
