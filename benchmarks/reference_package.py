@@ -16,6 +16,7 @@ from time import process_time
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from benchmarks.child_process import MeasurementRefused
 from collector.otlp.codec import split_request
 from processors.agent_run import AgentIdentity, AgentRun, ValueState
 from processors.criteria import Evaluation
@@ -34,10 +35,6 @@ _TEXT_LENGTH = 4_000
 _SIMILARITY_GOAL = 0.001
 _GOALS = {5: 10, 50: 30}
 _TOLERANCE = 1e-9
-
-
-class MeasurementRefusedError(Exception):
-    """The two sides cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +178,11 @@ class ReferenceWorker:
         self._process = subprocess.Popen(
             [self._python, str(worker)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self._ask([case.for_reference() for case in self._cases])
+        try:
+            self._ask([case.for_reference() for case in self._cases])
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -195,12 +196,15 @@ class ReferenceWorker:
 
     def _ask(self, question: JsonValue) -> dict[str, float]:
         if self._process.stdin is None or self._process.stdout is None:
-            raise MeasurementRefusedError("the worker has no pipes")
-        self._process.stdin.write(json.dumps(question) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
+            raise MeasurementRefused("the worker has no pipes")
+        try:
+            self._process.stdin.write(json.dumps(question) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
         if not line:
-            raise MeasurementRefusedError(f"{self._python} ended; is {PACKAGE} installed there?")
+            raise MeasurementRefused(f"{self._python} ended; is {PACKAGE} installed there?")
         answer: dict[str, float] = json.loads(line)
         return answer
 
@@ -209,7 +213,7 @@ def compare(python: str, *, rounds: int, seconds: float) -> Iterator[str]:
     """Measure everything, both sides in turn, and yield a line for each figure.
 
     Raises:
-        MeasurementRefusedError: the package cannot be run, or the scores differ.
+        MeasurementRefused: the package cannot be run, or the scores differ.
     """
     cases = [case for calls in _GOALS for case in tool_call_cases(calls)]
     cases.append(similarity_case())
@@ -258,7 +262,7 @@ def _measured(
             run = runs[index]
             [result] = evaluate_run(run, chosen)
             if result.score is None or abs(result.score - their_score) > _TOLERANCE:
-                raise MeasurementRefusedError(f"{case.name}: {result.score}, the package {their_score}")
+                raise MeasurementRefused(f"{case.name}: {result.score}, the package {their_score}")
             our_seconds = _seconds_each(lambda: evaluate_run(run, chosen), seconds)  # noqa: B023
             if turn:  # the first one warms up
                 theirs[index].append(their_seconds)
@@ -307,7 +311,7 @@ def main() -> int:
     try:
         for line in compare(arguments.python, rounds=arguments.rounds, seconds=arguments.seconds):
             print(line, flush=True)
-    except MeasurementRefusedError as refusal:
+    except MeasurementRefused as refusal:
         print(f"REFUSED: {refusal}")
         return 1
     return 0

@@ -87,7 +87,7 @@ class Conversation:
         return self
 
     def tools(self) -> Mapping[str, JsonValue]:
-        """The tools that could be called, with their schemas (null where none is told); read anew each time."""
+        """The tools that could be called, with their schemas (null: none is told); read anew each time."""
         return self._read_tools()
 
     @property

@@ -116,12 +116,7 @@ class ToolCallOutput:
             for output in compiled
         ]
         self._costs = [matching_cost(output) for output in compiled]
-        # Where the one alternative is a text to be compared as text, that text.
-        self._plain_texts = [
-            expected if as_text and isinstance(expected, str) and len(options) == 1 else None
-            for options in self._expected
-            for as_text, expected in options[:1]
-        ]
+        self._plain_texts = [_plain_text(options) for options in self._expected]
 
     def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where a needed output is not known, and beyond caps."""
@@ -233,6 +228,14 @@ class ToolCallOutput:
             "explained_tool_calls_outputs": {**explained},
         }
         return Score(value, details, explained_lines(explained))
+
+
+def _plain_text(options: list[tuple[bool, Expected]]) -> str | None:
+    """The expected text where there is one alternative, a text to be compared as text."""
+    if len(options) != 1:
+        return None
+    [(as_text, expected)] = options
+    return expected if as_text and isinstance(expected, str) else None
 
 
 def _as_compared(expected: Expected, comparison: Literal["text", "json"]) -> tuple[bool, Expected]:

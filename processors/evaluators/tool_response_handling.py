@@ -65,8 +65,8 @@ class ToolResponseHandling:
     checks are listed in `processors.response_checks.checks`.
 
     There is nothing to expect. A run without calls is not applicable. Where the input, the answer or a
-    result was not captured, only the checks of errors apply; they are named in `not_applicable`, and where
-    no gating check applies the run is not evaluated.
+    result was not captured, only the checks of errors apply; the details name the others as
+    `not_applicable`, and where no gating check applies the run is not evaluated.
 
     Example: the only call fails with a timeout, and the answer is "Your inbox is empty."
     scores 0 (RH4); "I could not reach your inbox." scores 1.
@@ -94,13 +94,13 @@ class ToolResponseHandling:
         self._gating = frozenset(
             check for check in CHECK_IDS if check in config.gating or group_of(check) in config.gating
         )
-        error_words = {ErrorClass(name): words for name, words in config.error_words.items()}
-        self._classifier = ErrorClassifier(error_words)
+        self._classifier = ErrorClassifier(
+            {ErrorClass(name): words for name, words in config.error_words.items()}
+        )
         self._settings = CheckSettings(
             require_retry=config.require_retry,
             retryable_attempts=config.retryable_attempts,
             acknowledgements=config.acknowledgements,
-            error_words=error_words,
             personal_data=frozenset(map(PersonalData, config.personal_data)),
         )
 

@@ -61,8 +61,7 @@ _NO_TROUBLE = word_pattern(
 _ACKNOWLEDGEMENT = word_pattern(
     r"""
     could ?n[o'\u2019]?t|could not|can ?not|can['\u2019]t|won['\u2019]t|unable|inability|sorry|
-    apolog\w*|regret\w*|unfortunately|fail\w*|errors?|problems?|
-    troubles?|troubled|difficult\w*|issues?|
+    apolog\w*|regret\w*|unfortunately|fail\w*|errors?|problems?|troubles?|troubled|difficult\w*|issues?|
     hiccups?|glitch\w*|went wrong|goes wrong|
     (?:not|\w+n['\u2019]t) (?:\w+ )?(?:able|possible|valid|available|working|accessible|supported|allowed|
     permitted|authori[sz]ed|reachable|responding|recogni[sz]ed|accepted|enough|found|successful|complete)|
@@ -71,8 +70,8 @@ _ACKNOWLEDGEMENT = word_pattern(
     return|complete|come|allow|exist)|
     no (?:access|response|answer|reply|connection|luck)|unavailable|unreachable|unresponsive|offline|
     (?:is|are|was|were|seems|be) down|maintenance|outage|out of service|overloaded|busy|
-    try again|retry|retried|time[ds]? out|timeout|denied|den(?:y|ies)|declin\w+|reject\w*|refus\w+|block\w*|unsuccessful\w*|
-    impossible|unauthori[sz]ed|permissions?|privileges?|forbidden|prohibited|
+    try again|retry|retried|time[ds]? out|timeout|denied|den(?:y|ies)|declin\w+|reject\w*|refus\w+|block\w*|
+    unsuccessful\w*|impossible|unauthori[sz]ed|permissions?|privileges?|forbidden|prohibited|
     (?:have|has|had|lack\w*|without|need\w*|requires?) (?:\w+ ){0,2}(?:access|rights)|
     exhausted|exceed\w*|quota|rate limit\w*|too many requests|locked|expired|insufficient|invalid|unsupported|
     malformed|interrupted|crash\w*

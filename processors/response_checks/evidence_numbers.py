@@ -5,9 +5,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from processors.response_checks.agent_response import FROM_USER, AgentResponse, Leaf
-from processors.response_checks.folded_text import blanked, key_words
+from processors.response_checks.folded_text import blanked, key_words, singular
 from processors.response_checks.moments import moment_of_number
 from processors.response_checks.number_tokens import CURRENCIES, MAX_NUMBERS, number_tokens
 from processors.response_checks.spelled_numbers import spelled_numbers
@@ -52,6 +53,18 @@ class EvidenceNumbers:
         self.all = found
         self._values = [number.value for number in found]
         self.currencies = _currencies_of(response)
+
+    @cached_property
+    def values_by_meaning(self) -> dict[str, set[float]]:
+        """The values that results hold for each word of a key (in the singular) and each dimension."""
+        found: dict[str, set[float]] = defaultdict(set)
+        for number in self.written:
+            if FROM_USER not in number.calls:
+                for word in number.words:
+                    found[singular(word)].add(number.value)
+                if number.unit is not None:
+                    found[number.unit.dimension].add(number.value)
+        return dict(found)
 
     def between(self, lowest: float, highest: float) -> list[EvidenceNumber]:
         """The numbers from `lowest` to `highest`."""

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 _DROPPED = re.compile(r"[\s\-_\u2010-\u2015\u2212'\u2018\u2019\u02bc.,()\[\]{}]+")
 _CACHED_LENGTH = 64
+_SHORTEST_PLURAL = 3
 _WORD_BREAK = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -26,6 +27,11 @@ def _words(key: str) -> tuple[str, ...]:
 
 
 _cached_words = lru_cache(maxsize=4096)(_words)
+
+
+def singular(word: str) -> str:
+    """A word of a key or of prose without the s of its plural."""
+    return word[:-1] if word.endswith("s") and len(word) > _SHORTEST_PLURAL else word
 
 
 def blanked(text: str, spans: list[tuple[int, int]]) -> str:

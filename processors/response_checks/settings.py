@@ -1,7 +1,6 @@
 """What a user may change about the checks."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -26,14 +25,12 @@ class PersonalData(StrEnum):
 class CheckSettings:
     """Settings of the checks; the defaults are those of `tool-response-handling`.
 
-    `acknowledgements` are phrases that admit trouble, beside the built-in English ones. `error_words` are
-    texts that decide an error's class, looked for before the built-in ones.
+    `acknowledgements` are phrases that admit trouble, beside the built-in English ones.
     """
 
     require_retry: bool = False
     retryable_attempts: int = 4
     acknowledgements: tuple[str, ...] = ()
-    error_words: Mapping[ErrorClass, tuple[str, ...]] = field(default_factory=dict)
     personal_data: frozenset[PersonalData] = frozenset()
 
 

@@ -6,7 +6,7 @@ from processors.response_checks.agent_response import FROM_USER
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, Violation, applied, violation
 from processors.response_checks.evidence_numbers import EvidenceNumber
-from processors.response_checks.folded_text import key_words
+from processors.response_checks.folded_text import key_words, singular
 from processors.response_checks.misplaced_number import misplaced_numbers
 from processors.response_checks.number_tokens import NumberToken
 from processors.response_checks.settings import CheckSettings
@@ -64,28 +64,20 @@ def _is_tail(facts: AnswerFacts, token: NumberToken) -> bool:
 
 def _contradicts_key(facts: AnswerFacts, token: NumberToken) -> bool:
     """Whether the results hold just one number of the word or the dimension that stands with a small one."""
-    words = {word for word in _neighbours(facts.output, token) if len(word) > _SHORT_WORD}
-    dimension = None if token.unit is None else token.unit.dimension
-    meant = {
-        number.value
-        for number in facts.evidence_numbers.written
-        if FROM_USER not in number.calls
-        and (
-            words.intersection(map(_stem, number.words))
-            or (number.unit is not None and number.unit.dimension == dimension)
-        )
-    }
-    return len(meant) == 1
+    meant = facts.evidence_numbers.values_by_meaning
+    values: set[float] = set()
+    for word in _neighbours(facts.output, token):
+        if len(word) > _SHORT_WORD:
+            values |= meant.get(word, set())
+    if token.unit is not None:
+        values |= meant.get(token.unit.dimension, set())
+    return len(values) == 1
 
 
 def _neighbours(output: str, token: NumberToken) -> list[str]:
     before = key_words(output[max(0, token.start - 30) : token.start])[-1:]
     after = key_words(output[token.end : token.end + 40])[:2]
-    return [_stem(word) for word in (*before, *after)]
-
-
-def _stem(word: str) -> str:
-    return word[:-1] if word.endswith("s") and len(word) > _SHORT_WORD else word
+    return [singular(word) for word in (*before, *after)]
 
 
 def _wrong_unit(facts: AnswerFacts, token: NumberToken) -> EvidenceNumber | None:

@@ -1,4 +1,4 @@
-"""Runs with an answer, written short: what the user said, what the tools returned, what the agent answered."""
+"""Runs with an answer, written short: what the user said, the tools returned, the agent answered."""
 
 from processors.agent_run import AgentRun, ToolCall, ToolError, ValueState
 from processors.json_value import JsonValue

@@ -83,12 +83,7 @@ def test_a_violation_of_an_advisory_check_is_reported_and_does_not_decide() -> N
 
     assert 1.0 == score.value
     assert 1.0 == score.details["graded_score"]
-    assert {
-        "check": "RH1",
-        "call": None,
-        "evidence": "not in the evidence: 73 open",
-        "gating": False,
-    } in found(score)
+    assert expected in found(score)
     assert "no gating check violated" == score.lines[0]
     assert "RH1 (advisory): not in the evidence: 73 open" in score.lines
 
@@ -233,8 +228,11 @@ def test_every_check_names_what_it_finds() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["a", "1", "1.", "1,", "1 000 ", "a-1-", "a@a.", "9-", "Ab ", "http://", "1:", "a:", "(1 ", " ", "\n", "eyJ",
-     "has been ", "Bearer ", "at a.b(", "Jan 3, 2024 ", "_", "5 km ", "2 hours 5 minutes ", "$1.5M ", "°C 5"],
+    [
+        "a", "1", "1.", "1,", "1 000 ", "a-1-", "a@a.", "9-", "Ab ", "http://", "1:", "a:", "(1 ", " ", "\n",
+        "eyJ", "has been ", "Bearer ", "at a.b(", "Jan 3, 2024 ", "_", "5 km ", "2 hours 5 minutes ",
+        "$1.5M ", "°C 5",
+    ],
 )  # fmt: skip
 def test_hostile_answers_and_results_are_answered(piece: str) -> None:
     text = piece * (8_000 // len(piece))
