@@ -34,6 +34,11 @@ class ToolResponseHandlingConfig(ToolSelectionConfig):
         min_length=1,
         description="Checks that decide the score; RH3 stands for all parts of RH3. Others are advisory.",
     )
+    advisory: LenientBool = Field(
+        default=True,
+        description="Whether checks that do not decide the score are run and reported as well; false saves "
+        "their work.",
+    )
     require_retry: LenientBool = Field(
         default=False,
         description="RH4: a retryable error needs another call of its tool, even where it was admitted.",
@@ -94,6 +99,7 @@ class ToolResponseHandling:
         self._gating = frozenset(
             check for check in CHECK_IDS if check in config.gating or group_of(check) in config.gating
         )
+        self._wanted = frozenset(CHECK_IDS) if config.advisory else self._gating
         self._classifier = ErrorClassifier(
             {ErrorClass(name): words for name, words in config.error_words.items()}
         )
@@ -113,7 +119,7 @@ class ToolResponseHandling:
             response = self._response(run, calls)
         except OverLimitError as error:
             return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, str(error))
-        return self._score(check_response(response, self._settings))
+        return self._score(check_response(response, self._settings, self._wanted))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Anything: further calls can support an answer, make good an error, or fail."""

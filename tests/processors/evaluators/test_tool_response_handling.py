@@ -243,3 +243,16 @@ def test_hostile_answers_and_results_are_answered(piece: str) -> None:
 
     assert isinstance(answer, Score)
     assert all(len(violation["evidence"]) <= 80 for violation in found(answer))
+
+
+def test_without_advisory_checks_the_score_is_the_same_and_nothing_else_is_reported() -> None:
+    gating = ("RH4", "RH7")
+
+    for case in load_cases("response_handling_labelled"):
+        run = run_of_case(case)
+        whole = evaluator(gating=gating).evaluate(run)
+        alone = evaluator(gating=gating, advisory=False).evaluate(run)
+        assert isinstance(whole, Score)
+        assert isinstance(alone, Score)
+        assert whole.value == alone.value
+        assert [violation for violation in found(whole) if violation["gating"]] == found(alone)
