@@ -302,9 +302,9 @@ def main() -> int:
     if subprocess.run(probe, capture_output=True, check=False).returncode:
         print(
             f"{arguments.python} has no {PACKAGE}. Give it an environment of its own:\n"
-            "  python3.11 -m venv /tmp/reference\n"
-            f"  /tmp/reference/bin/pip install {PACKAGE}\n"
-            "  python -m benchmarks.reference_package --python /tmp/reference/bin/python"
+            "  python3.11 -m venv VENV\n"
+            f"  VENV/bin/pip install {PACKAGE}\n"
+            "  python -m benchmarks.reference_package --python VENV/bin/python"
         )
         return 1
     print(f"# CPU time of one evaluation with its explanation: {PACKAGE}, tracegrade; medians, ratio [range]")
