@@ -6,11 +6,15 @@ from collections import Counter
 from collections.abc import Generator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# Machines that run tests are shared: a slow example is no failure.
-settings.register_profile("tracegrade", deadline=None)
-settings.load_profile("tracegrade")
+# Machines that run tests are shared: slow examples, and examples that are slow to find, are no failure. CI
+# looks at the same examples every time; new ones are searched for where somebody can look at them.
+settings.register_profile(
+    "local", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 REQUIRE_ALL = "TRACEGRADE_REQUIRE_ALL"
 """Set to 1 where everything that tests need is installed: a skipped test then fails."""
