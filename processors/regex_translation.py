@@ -66,6 +66,10 @@ class Translation:
     group_names: Mapping[str, int]
 
 
+class _NotLinear(Exception):
+    """The pattern needs what cannot run in linear time; the message names it."""
+
+
 def translate(pattern: str) -> Translation:
     """`pattern` for RE2.
 
@@ -85,7 +89,7 @@ def translate(pattern: str) -> Translation:
         raise ValueError(f"pattern {shown(pattern)} does not compile: {refusal}") from None
     except Warning as doubt:  # sets within sets, such as [[:alpha:]]
         raise ValueError(f"pattern {shown(pattern)} can be misread: {doubt}; put a \\ before it") from None
-    except NotImplementedError as lack:
+    except _NotLinear as lack:
         raise ValueError(
             f"pattern {shown(pattern)} needs {lack}, expected one that runs in linear time (RE2)"
         ) from None
@@ -140,7 +144,7 @@ class _Writer:
             least, most, inner = argument
             lazy = "?" if operator is ops.MIN_REPEAT else ""
             return f"(?:{self.sequence(inner, flags)}){_times(least, most)}{lazy}"
-        raise NotImplementedError(_REFUSED.get(operator, str(operator)))
+        raise _NotLinear(_REFUSED.get(operator, str(operator)))
 
     def _group(self, number: int | None, inner: Any, flags: int) -> str:
         if number is None:
@@ -164,7 +168,7 @@ class _Writer:
 
 def _times(least: int, most: Any) -> str:
     if least > _MAX_REPEAT or (most is not ops.MAXREPEAT and most > _MAX_REPEAT):
-        raise NotImplementedError(f"a repetition of more than {_MAX_REPEAT} times")
+        raise _NotLinear(f"a repetition of more than {_MAX_REPEAT} times")
     return f"{{{least},}}" if most is ops.MAXREPEAT else f"{{{least},{most}}}"
 
 
