@@ -29,13 +29,16 @@ class WorkerProcess:
     being ended.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, transport: asyncio.SubprocessTransport) -> None:
         self._process = process
+        self._transport = transport
 
     @classmethod
     async def start(cls) -> "WorkerProcess":
         """Start a process; raises OSError where there can be none."""
-        process = await asyncio.create_subprocess_exec(
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.subprocess_exec(
+            lambda: asyncio.subprocess.SubprocessStreamProtocol(limit=MAX_REPLY_BYTES, loop=loop),
             *COMMAND,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -45,7 +48,7 @@ class WorkerProcess:
             close_fds=True,
             start_new_session=True,  # what a terminal sends to the service is not for it
         )
-        return cls(process)
+        return cls(asyncio.subprocess.Process(transport, protocol, loop), transport)
 
     async def ask(self, message: bytes) -> dict[str, Any]:
         """Send a message and return the answer to it.
@@ -72,9 +75,15 @@ class WorkerProcess:
         return content if isinstance(content, dict) else {"score": None}
 
     async def end(self) -> None:
-        """Kill the process, with what it started, and wait for its end."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        """Kill the process, with what it started, and wait for its end.
+
+        What it still says is thrown away: a pipe that nobody reads would never tell that it has ended, and
+        a process of its own making may hold the other side open.
+        """
+        for descriptor in (0, 1):
+            pipe = self._transport.get_pipe_transport(descriptor)
+            if pipe is not None:
+                pipe.close()
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
