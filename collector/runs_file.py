@@ -75,6 +75,8 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         entry["tenant"] = run.tenant
     if run.available_tools:
         entry["available_tools"] = dict(run.available_tools)
+    if run.requested_tools:
+        entry["requested_tools"] = [*run.requested_tools]
     return entry
 
 
@@ -122,6 +124,10 @@ def _call_to_json(call: ToolCall) -> JsonObject:
         entry["executed"] = False
     if call.lenient_values:
         entry["lenient_values"] = True
+    if call.attempt != 1:
+        entry["attempt"] = call.attempt
+    if call.retry_of is not None:
+        entry["retry_of"] = call.retry_of
     return entry
 
 
@@ -153,13 +159,14 @@ def _hex(identifier: bytes | None) -> str | None:
 _RUN_KEYS = (
     "trace_id", "span_id", "agent", "parent_agent", "session", "input", "output", "finish_reason", "messages",
     "tool_calls", "evaluations", "input_state", "output_state", "complete", "incomplete_reason", "tenant",
-    "available_tools", "messages_state", "resource_attributes", "span_attributes",
+    "available_tools", "requested_tools", "messages_state", "resource_attributes", "span_attributes",
 )  # fmt: skip
 _AGENT_KEYS = ("name", "id", "version")
 _MESSAGE_KEYS = ("role", "content", "turn")
 _CALL_KEYS = (
     "name", "arguments", "arguments_text", "arguments_state", "result", "result_text", "result_state",
     "error", "call_id", "span_id", "category", "parallel_group", "executed", "lenient_values",
+    "attempt", "retry_of",
 )  # fmt: skip
 _ERROR_KEYS = ("type", "message")
 _ROLES: dict[str, Literal["system", "user", "assistant", "tool"]] = {
@@ -212,6 +219,7 @@ class _RunReader:
             incomplete_reason="over_limit" if incomplete_reason == "over_limit" else "incomplete_trace",
             tenant=self._text(run, "", "tenant") or "",
             available_tools=self._available_tools(run),
+            requested_tools=self._requested_tools(run),
             resource=self._attributes(run, "resource_attributes"),
             span_attributes=self._attributes(run, "span_attributes"),
         )
@@ -236,6 +244,15 @@ class _RunReader:
             return tools
         self._expected("available_tools", "an object of tool names with their JSON schemas or null", tools)
         return None
+
+    def _requested_tools(self, run: JsonObject) -> list[str]:
+        names = []
+        for index, name in enumerate(self._list(run, "requested_tools")):
+            if isinstance(name, str):
+                names.append(name)
+            else:
+                self._expected(f"requested_tools[{index}]", "the name of a tool", name)
+        return names
 
     def _attributes(self, run: JsonObject, key: str) -> JsonObject:
         attributes = run.get(key, {})
@@ -288,6 +305,8 @@ class _RunReader:
             parallel_group=self._number(call, path, "parallel_group"),
             executed=self._flag(call, path, "executed", True),
             lenient_values=self._flag(call, path, "lenient_values", False),
+            attempt=self._attempt(call, path),
+            retry_of=self._number(call, path, "retry_of"),
         )
 
     def _error(self, call: JsonObject, path: str) -> ToolError | None:
@@ -348,6 +367,10 @@ class _RunReader:
             return value
         self._expected(_join(path, key), "an integer from 0", value)
         return None
+
+    def _attempt(self, call: JsonObject, path: str) -> int:
+        number = self._number(call, path, "attempt")
+        return 1 if number is None else number
 
     def _flag(self, owner: JsonObject, path: str, key: str, default: bool) -> bool:
         value = owner.get(key, default)

@@ -86,6 +86,10 @@ class ToolCall:
     end_unix_nano: int = 0
     executed: bool = True
     """False where only a model's request for the call was seen and nothing shows that it ran."""
+    attempt: int = 1
+    """1, or one more than that of the call which this one tries again."""
+    retry_of: int | None = None
+    """Place of that call among the run's `tool_calls`, from 0; None for a first attempt."""
 
 
 @value_type
@@ -145,6 +149,9 @@ class AgentRun:
     available_tools: Mapping[str, JsonValue] | None = None
     """The tools that the run could call, by name, with their JSON schemas (null where none is told).
     None or empty: nobody told which."""
+    requested_tools: Sequence[str] = ()
+    """Tools that a model asked for and that no call of the run went to, each once, in order: mostly names
+    that it made up. Tools of the provider, handoffs and final answers are left out."""
 
     def answers_are_known(self) -> bool:
         """Whether `messages` shows what the agent said; if not, nothing of it was captured."""

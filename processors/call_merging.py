@@ -71,13 +71,11 @@ def _is_one_call(outer: MergedCall, inner: MergedCall) -> bool:
     if first != second and is_call_id(first) and is_call_id(second):
         return False
     return (
-        outer.name == inner.name
-        or _is_prefixed(outer.name, inner.name)
-        or _is_prefixed(inner.name, outer.name)
+        outer.name == inner.name or is_prefixed(outer.name, inner.name) or is_prefixed(inner.name, outer.name)
     )
 
 
-def _is_prefixed(longer: str, shorter: str) -> bool:
+def is_prefixed(longer: str, shorter: str) -> bool:
     """Whether `longer` is `shorter` behind the name of a tool server."""
     return bool(shorter) and any(longer.endswith(separator + shorter) for separator in MCP_NAME_SEPARATORS)
 

@@ -18,6 +18,7 @@ from processors.finish_reason import CUT_SHORT, FinishReason
 from processors.json_value import JsonValue
 from processors.messages import ChatMessage, last_text
 from processors.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_placeholder_agent
+from processors.requested_tools import RequestedTools
 from processors.run_calls import RunCalls
 from processors.run_scopes import CarrierKind, RunScope, Scopes, find_scopes
 from processors.span import RawSpan
@@ -108,6 +109,7 @@ def reconstruct(
                 span_attributes=SpanAttributes(tree.views[scope.carrier].raw),
                 carrier_span_id=tree.span_ids[scope.carrier],
                 available_tools=AvailableTools(run.tools),
+                requested_tools=RequestedTools(run.calls.never_made),
             )
         )
     return runs

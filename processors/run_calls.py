@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
-from processors.call_merging import MergedCall, merge_calls
+from processors.call_merging import MergedCall, is_prefixed, merge_calls
 from processors.call_order import NOT_ASKED_FOR, order_calls
+from processors.call_retries import mark_retries
 from processors.dialect import Conversation, SpanRole
 from processors.messages import PROVIDER_CALL_MARKERS
 from processors.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
@@ -19,6 +20,7 @@ from processors.result_envelope import open_result
 from processors.run_scopes import RunScope, Scopes
 from processors.span_reading import SpanReading
 from processors.span_tree import SpanTree
+from processors.tool_name import canonical_tool_name
 from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result
 
 
@@ -46,6 +48,33 @@ class RunCalls:
 
     def build(self) -> list[ToolCall]:
         """The calls in order of execution."""
+        calls = self._in_order()
+        for call in calls[:-1]:
+            if call.error is not None:
+                return mark_retries(calls)
+        return calls
+
+    def never_made(self) -> list[str]:
+        """The tools that models asked for and that no call of the run went to, each once."""
+        if not self._merged:
+            return []  # the calls are what models asked for
+        called = {call.name for call in self._merged}
+        known = set(map(canonical_tool_name, called))
+        asked_for = dict.fromkeys(
+            requested.request.name
+            for requested in self._all_requests().in_order
+            if _category_of(requested.request.name, requested.request.runs_at_provider)
+            is CallCategory.FUNCTION
+        )
+        return [
+            name
+            for name in asked_for
+            if name
+            and canonical_tool_name(name) not in known
+            and not any(is_prefixed(made, name) or is_prefixed(name, made) for made in called)
+        ]
+
+    def _in_order(self) -> list[ToolCall]:
         merged = self._merged
         if not merged:
             return self._message_calls(self._all_requests().in_order)

@@ -11,6 +11,7 @@ from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.evaluator_model import EvaluatorModel
 from processors.json_value import JsonObject, JsonValue
+from processors.lenient_bool import LenientBool
 from processors.tool_call_config import ToolCallConfig
 from processors.tool_name import ToolKeys, canonical_tool_name
 
@@ -27,6 +28,14 @@ _OPERATORS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
+class ToolCallCountConfig(ToolCallConfig):
+    """Settings of `tool-call-count`."""
+
+    include_failed: LenientBool = Field(
+        default=True, description="Whether calls that ended in an error count as calls."
+    )
+
+
 class ToolCallCountCriteria(EvaluatorModel):
     """Numbers of calls to expect."""
 
@@ -39,9 +48,9 @@ class ToolCallCountCriteria(EvaluatorModel):
 class ToolCallCount:
     """The share of count criteria that hold; with `strict`, 1 when all hold, else 0.
 
-    score = criteria with `calls operator count` / criteria. Failed calls count as calls; tools that no
-    criterion names are ignored; a tool never called has 0 calls. A key counts the calls whose id it is or
-    whose name it spells (`processors.tool_name`).
+    score = criteria with `calls operator count` / criteria. Failed calls count as calls unless
+    `include_failed: false`; tools that no criterion names are ignored; a tool never called has 0 calls. A key
+    counts the calls whose id it is or whose name it spells (`processors.tool_name`).
 
     Empty criteria score 1 without calls and 0 with calls. A run without calls is graded with all counts 0.
     Strict details show only the first criterion, in written order, that fails.
@@ -52,7 +61,7 @@ class ToolCallCount:
 
     id: ClassVar[str] = "tool-call-count"
     version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolCallConfig
+    Config: ClassVar[type[BaseModel]] = ToolCallCountConfig
     Criteria: ClassVar[type[BaseModel] | None] = ToolCallCountCriteria
     example: ClassVar[EvaluatorExample] = EvaluatorExample(
         evaluation="""
@@ -65,10 +74,11 @@ class ToolCallCount:
         """,
     )
 
-    def __init__(self, config: ToolCallConfig, criteria: ToolCallCountCriteria | None) -> None:
+    def __init__(self, config: ToolCallCountConfig, criteria: ToolCallCountCriteria | None) -> None:
         if criteria is None:
             raise ValueError("tool-call-count needs criteria: tool_calls_count")
         self._strict = config.strict
+        self._include_failed = config.include_failed
         self._categories = config.categories()
         self._keys = ToolKeys(criteria.tool_calls_count)
         self._expected = [
@@ -82,7 +92,7 @@ class ToolCallCount:
 
     def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        calls = self._keys.select(run, self._categories)
+        calls = self._counted(run)
         actual: dict[str, int] = {}
         for call in calls:
             actual[call.name] = actual.get(call.name, 0) + 1
@@ -105,7 +115,7 @@ class ToolCallCount:
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Counts only grow: a criterion is settled once more calls cannot make it hold, or fail."""
-        calls = self._keys.select(run, self._categories)
+        calls = self._counted(run)
         if not self._expected:
             return (0.0, 0.0) if calls else (0.0, 1.0)
         certain = possible = 0
@@ -119,6 +129,10 @@ class ToolCallCount:
         if self._strict:
             return float(certain == total), float(possible == total)
         return certain / total, possible / total
+
+    def _counted(self, run: AgentRun) -> list[ToolCall]:
+        calls = self._keys.select(run, self._categories)
+        return calls if self._include_failed else [call for call in calls if call.error is None]
 
     def _counts(self, calls: list[ToolCall]) -> list[int]:
         """The number of calls of each criterion."""

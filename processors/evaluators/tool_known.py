@@ -30,7 +30,9 @@ class ToolKnown:
 
     score = calls of available tools / calls. The available tools are those that telemetry lists for the run
     (`gen_ai.tool.definitions` and its kin), and those in `also_known`. Where it lists none, the evaluation is
-    not applicable. Failed calls count as calls: a tool that does not exist mostly fails.
+    not applicable. Failed calls count as calls: a tool that does not exist mostly fails. Most frameworks do
+    not even try to run one; so an unknown tool that a model asked for, and that no call went to, counts as
+    one more call.
 
     There is nothing to expect. A run without calls scores 1.
 
@@ -67,22 +69,23 @@ class ToolKnown:
             )
         known = set(map(canonical_tool_name, tools))
         calls = run.evaluated_calls(self._categories)
-        names = [
-            call.name
-            for call in calls
-            if canonical_tool_name(call.name) not in known and call.name not in self._also_known
-        ]
-        details: dict[str, JsonValue] = {"available": [*tools], "calls": len(calls), "unknown": [*names]}
+        asked_for = [name for name in run.requested_tools if self._is_unknown(name, known)]
+        names = [call.name for call in calls if self._is_unknown(call.name, known)] + asked_for
+        total = len(calls) + len(asked_for)
+        details: dict[str, JsonValue] = {"available": [*tools], "calls": total, "unknown": [*names]}
         if not names:
             return Score(
                 1.0, details, ("all calls went to available tools" if calls else "no call was made",)
             )
         shown = ", ".join(list(dict.fromkeys(names))[:_SHOWN_TOOLS])
         return Score(
-            (len(calls) - len(names)) / len(calls),
+            (total - len(names)) / total,
             details,
             (f"unknown tools: {shown}", f"available: {', '.join(list(tools)[:_SHOWN_TOOLS])}"),
         )
+
+    def _is_unknown(self, name: str, known: set[str]) -> bool:
+        return canonical_tool_name(name) not in known and name not in self._also_known
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Anything: a further span can list a tool that is unknown so far, or call one that is."""

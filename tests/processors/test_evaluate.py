@@ -16,9 +16,8 @@ from processors.evaluation_result import (
     SkipReason,
     Stage,
 )
-from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountCriteria
+from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
 from processors.selector import Selector
-from processors.tool_call_config import ToolCallConfig
 from processors.trace_sampling import is_sampled
 from tests.strategies import run_with
 
@@ -143,7 +142,7 @@ def test_an_undecided_run_carries_the_reason_why_it_is_incomplete(
 
 def test_a_forbidden_call_fails_an_incomplete_run() -> None:
     criteria = ToolCallCountCriteria(tool_calls_count={"search": ("=", 0)})
-    evaluation = Evaluation(name="n", evaluator=ToolCallCount(ToolCallConfig(), criteria))
+    evaluation = Evaluation(name="n", evaluator=ToolCallCount(ToolCallCountConfig(), criteria))
 
     (called,) = evaluate_run(run_with([ToolCall(name="search")], complete=False), [evaluation])
     (not_called,) = evaluate_run(run_with([], complete=False), [evaluation])

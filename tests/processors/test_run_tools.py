@@ -1,6 +1,7 @@
 """The tools of a run as its spans list them, recorded from real frameworks and made by hand."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,3 +107,25 @@ def test_without_definitions_there_are_no_tools() -> None:
     (run,) = runs_of([agent(1, None, "planner"), tool(2, 1, "c")])
 
     assert not run.available_tools
+
+
+@pytest.mark.parametrize("framework", ["agent-framework", "ai-sdk-6", "ai-sdk-7"])
+def test_a_tool_that_a_model_made_up_is_told_though_nothing_ran(framework: str) -> None:
+    (run,) = _recorded_runs(framework, "s9-unknown-tool")
+
+    assert ["get_wind_speed"] == run.requested_tools
+    assert "get_wind_speed" not in {call.name for call in run.tool_calls}
+
+    config = ToolKnownConfig(also_known=tuple(sorted({call.name for call in run.tool_calls})))
+    answer = ToolKnown(config).evaluate(replace(run, available_tools=dict.fromkeys(_WEATHER_TOOLS)))
+
+    assert isinstance(answer, Score)
+    assert ["get_wind_speed"] == answer.details["unknown"]
+    assert len(run.tool_calls) / (len(run.tool_calls) + 1) == answer.value
+
+
+@pytest.mark.parametrize("scenario", ["s1", "s2", "s3"])
+@pytest.mark.parametrize("framework", ["ai-sdk-6", "autogen", "openinference_langchain", "pydantic_ai"])
+def test_no_tool_that_ran_counts_as_only_asked_for(framework: str, scenario: str) -> None:
+    for run in _recorded_runs(framework, scenario):
+        assert [] == list(run.requested_tools)
