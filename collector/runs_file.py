@@ -76,7 +76,7 @@ def run_to_json(graded: GradedRun) -> JsonObject:
     if run.available_tools:
         entry["available_tools"] = dict(run.available_tools)
     if run.requested_tools:
-        entry["requested_tools"] = [*run.requested_tools]
+        entry["requested_tools"] = list(run.requested_tools)
     return entry
 
 
@@ -245,14 +245,14 @@ class _RunReader:
         self._expected("available_tools", "an object of tool names with their JSON schemas or null", tools)
         return None
 
-    def _requested_tools(self, run: JsonObject) -> list[str]:
+    def _requested_tools(self, run: JsonObject) -> tuple[str, ...]:
         names = []
         for index, name in enumerate(self._list(run, "requested_tools")):
             if isinstance(name, str):
                 names.append(name)
             else:
                 self._expected(f"requested_tools[{index}]", "the name of a tool", name)
-        return names
+        return tuple(names)
 
     def _attributes(self, run: JsonObject, key: str) -> JsonObject:
         attributes = run.get(key, {})

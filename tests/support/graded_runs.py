@@ -99,6 +99,8 @@ _calls = st.builds(
     lenient_values=st.booleans(),
     parallel_group=st.none() | st.integers(0, 9),
     executed=st.booleans(),
+    attempt=st.integers(0, 9),
+    retry_of=st.none() | st.integers(0, 9),
 )
 
 _incomplete_reasons: st.SearchStrategy[Literal["incomplete_trace", "over_limit"]] = st.sampled_from(
@@ -142,4 +144,5 @@ def agent_runs(draw: st.DrawFn) -> AgentRun:
         # Where a run is complete the reason says nothing, so a line does not hold it.
         incomplete_reason=incomplete_reason_of(reason) if complete else draw(_incomplete_reasons),
         tenant=draw(_texts),
+        requested_tools=tuple(draw(st.lists(_texts, max_size=2))),
     )
