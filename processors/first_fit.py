@@ -5,16 +5,13 @@ Order is not compared. The assignment is greedy on purpose: it is the rule of th
 these evaluators read, and every attempt appears in the details.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 from processors.agent_run import ToolCall
-from processors.limits import MAX_ASSIGNMENT_ATTEMPTS
+from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_EXPLANATION_CHARACTERS
 from processors.tool_name import canonical_tool_name
-
-_SHOWN_LINES = 32
-"""So many lines of at least 35 characters are more than an explanation shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ class FirstFit:
         ids = self._ids
         by_id: dict[str, list[int]] = {}
         for position, call in enumerate(calls):
-            if call.call_id in ids and call.call_id is not None:
+            if call.call_id is not None and call.call_id in ids:
                 by_id.setdefault(call.call_id, []).append(position)
 
         result = Assignment()
@@ -105,7 +102,7 @@ class FirstFit:
                 if verdict:
                     result.fitted += 1
                     used.add(position)
-                    free_by_name[names[position]].remove(position)
+                    free_by_name[names[position]].remove(position)  # the list that is gone through ends here
                     break
                 if verdict is None and result.unknown is None:
                     result.unknown = position
@@ -117,26 +114,45 @@ class FirstFit:
         self,
         calls: Sequence[ToolCall],
         attempts: Iterable[tuple[int, int, bool | None]],
-        actual: Mapping[int, str],
-        expected: Sequence[str],
+        actual: Callable[[int], str],
+        endings: Sequence[tuple[str, str]],
+        room: int = sys.maxsize,
     ) -> dict[str, str]:
         """One entry for each attempt: `{tool}_{number of the attempt}` and what was compared.
 
-        `actual` (by call, for those tried) and `expected` (by expectation) are the texts compared.
+        Args:
+            calls: The calls that were assigned.
+            attempts: What `assign` tried.
+            actual: Gives the text of a call, by its position.
+            endings: `explained_endings` of the texts of the expectations.
+            room: The entries end with the one that makes their texts longer than this.
         """
+        explained: dict[str, str] = {}
         tries: dict[str, int] = {}
-        explained = {}
         for index, position, fits in attempts:
             name = calls[position].name
             number = tries.get(name, 0)
             tries[name] = number + 1
-            score = "1.0" if fits else "0.0"
-            explained[f"{name}_{number}"] = (
-                f"Actual: {actual[position]}, Expected: {expected[index]}, Score: {score}"
-            )
+            misfits, fitted = endings[index]
+            text = f"Actual: {actual(position)}{fitted if fits else misfits}"
+            explained[f"{name}_{number}"] = text
+            room -= len(text)
+            if room < 0:
+                break
         return explained
 
+    def explained_lines(
+        self,
+        calls: Sequence[ToolCall],
+        attempts: Iterable[tuple[int, int, bool | None]],
+        actual: Callable[[int], str],
+        endings: Sequence[tuple[str, str]],
+    ) -> tuple[str, ...]:
+        """What `explain` says as lines, as many as an explanation can show."""
+        shown = self.explain(calls, attempts, actual, endings, MAX_EXPLANATION_CHARACTERS)
+        return tuple([f"{key}: {text}" for key, text in shown.items()])
 
-def explained_lines(explained: Mapping[str, str]) -> tuple[str, ...]:
-    """What `FirstFit.explain` says as lines, as many as an explanation can show."""
-    return tuple([f"{key}: {text}" for key, text in islice(explained.items(), _SHOWN_LINES)])
+
+def explained_endings(expected: Iterable[str]) -> list[tuple[str, str]]:
+    """How the entries of `FirstFit.explain` end, for each text: where a call misses it, and where it fits."""
+    return [(f", Expected: {text}, Score: 0.0", f", Expected: {text}, Score: 1.0") for text in expected]

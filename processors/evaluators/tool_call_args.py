@@ -1,5 +1,6 @@
 """Evaluator `tool-call-args`: with which arguments tools were called."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from pydantic import BaseModel, Field
@@ -12,11 +13,12 @@ from processors.captured_value import (
     is_oversized,
     unknown_arguments,
 )
+from processors.deferred_details import DeferredDetails
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.evaluator_model import EvaluatorModel, ExpectedObject
 from processors.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
-from processors.first_fit import Assignment, ExpectedKey, FirstFit, explained_lines
+from processors.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
 from processors.json_schema_check import SchemaTooComplexError
 from processors.json_value import JsonObject, JsonValue
 from processors.lenient_bool import LenientBool
@@ -24,6 +26,9 @@ from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.tool_call_config import ToolCallConfig
 from processors.tool_name import ToolKeys
 from processors.value_equality import equal_values
+
+_PLAIN = frozenset({str, int, float, bool})
+"""Types whose values are equal exactly where Python says so."""
 
 
 class ToolCallArgsConfig(ToolCallConfig):
@@ -106,7 +111,8 @@ class ToolCallArgs:
             else None
             for arguments in self._expected
         ]
-        self._expected_texts = [detail_text(str(arguments)) for arguments in self._expected]
+        self._members = [list(arguments.items()) for arguments in self._expected]
+        self._endings = explained_endings(detail_text(str(arguments)) for arguments in self._expected)
         self._expected_detail: list[JsonValue] = [
             {"name": key.name, "args": arguments, "id": key.id}
             for key, arguments in zip(keys, self._expected, strict=True)
@@ -119,7 +125,8 @@ class ToolCallArgs:
         if not calls or not self._expected:
             sides = "Either expected or" if calls or self._expected else "Both expected and"
             value = 0.0 if calls or self._expected else 1.0
-            return self._score(value, calls, arguments, {"_result": f"{sides} actual tool calls are empty"})
+            text = f"{sides} actual tool calls are empty"
+            return self._score(value, calls, arguments, lambda: {"_result": text}, (f"_result: {text}",))
         assignment = self._assign(calls, arguments)
         if assignment.over_limit:
             return NotEvaluated(
@@ -131,10 +138,19 @@ class ToolCallArgs:
             return unknown_arguments(calls[assignment.unknown])
         else:
             value = 0.0 if self._strict else assignment.fitted / len(self._expected)
-        tried = {position for _, position, _ in assignment.attempts}
-        texts = {position: arguments_detail(calls[position], arguments[position]) for position in tried}
-        explained = self._first_fit.explain(calls, assignment.attempts, texts, self._expected_texts)
-        return self._score(value, calls, arguments, explained)
+        attempts, endings, first_fit = assignment.attempts, self._endings, self._first_fit
+        texts: dict[int, str] = {}
+
+        def text_of(position: int) -> str:
+            text = texts.get(position)
+            if text is None:
+                text = texts[position] = arguments_detail(calls[position], arguments[position])
+            return text
+
+        lines = first_fit.explained_lines(calls, attempts, text_of, endings)
+        return self._score(
+            value, calls, arguments, lambda: first_fit.explain(calls, attempts, text_of, endings), lines
+        )
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """A further call never unfits an expectation under first fit, and can fit any that is open."""
@@ -150,34 +166,28 @@ class ToolCallArgs:
 
     def _assign(self, calls: list[ToolCall], arguments: list[JsonObject | None]) -> Assignment:
         budget = MAX_MATCHED_CHARACTERS
-        subset, all_expected, all_matching = self._subset, self._expected, self._matching
-        readable = [
-            None if is_oversized(call.arguments_text) else known
-            for call, known in zip(calls, arguments, strict=True)
-        ]
+        subset, all_members, all_matching = self._subset, self._members, self._matching
 
         def is_fit(index: int, position: int) -> bool | None:
             nonlocal budget
-            expected = all_expected[index]
-            actual = readable[position]
-            if subset and not expected:
+            members = all_members[index]
+            if subset and not members:
                 return True
-            if actual is None:
+            actual = arguments[position]
+            if actual is None or is_oversized(calls[position].arguments_text):
                 return None
             matching = all_matching[index]
             if matching is not None:
                 budget -= (len(calls[position].arguments_text or "") + 1) * matching[1]
                 return self._fits(matching[0], actual) if budget >= 0 else None
-            if not subset and len(actual) != len(expected):
+            if not subset and len(actual) != len(members):
                 return False
-            for name, value in expected.items():
-                if name not in actual:
-                    return False
-                other = actual[name]
-                if type(value) is str:  # most values are texts
+            for name, value in members:
+                other = actual.get(name)
+                if type(value) in _PLAIN and type(other) is type(value):  # most values are
                     if value != other:
                         return False
-                elif not equal_values(value, other):
+                elif name not in actual or not equal_values(value, other):
                     return False
             return True
 
@@ -198,14 +208,17 @@ class ToolCallArgs:
         value: float,
         calls: list[ToolCall],
         arguments: list[JsonObject | None],
-        explained: dict[str, str],
+        explain: Callable[[], dict[str, str]],
+        lines: tuple[str, ...],
     ) -> Score:
-        details: dict[str, JsonValue] = {
-            "expected": self._expected_detail,
-            "actual": [
-                {"name": call.name, "args": known, "id": call.call_id}
-                for call, known in zip(calls, arguments, strict=True)
-            ],
-            "explained_tool_calls_args": {**explained},
-        }
-        return Score(value, details, explained_lines(explained))
+        def details() -> JsonObject:
+            return {
+                "expected": self._expected_detail,
+                "actual": [
+                    {"name": call.name, "args": known, "id": call.call_id}
+                    for call, known in zip(calls, arguments, strict=True)
+                ],
+                "explained_tool_calls_args": {**explain()},
+            }
+
+        return Score(value, DeferredDetails(details), lines)

@@ -7,10 +7,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun, ToolCall
+from processors.deferred_details import DeferredDetails
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.evaluator_model import EvaluatorModel
-from processors.json_value import JsonObject, JsonValue
+from processors.json_value import JsonObject
 from processors.lenient_bool import LenientBool
 from processors.tool_call_config import ToolCallConfig
 from processors.tool_name import ToolKeys, canonical_tool_name
@@ -152,9 +153,13 @@ class ToolCallCount:
         return counts
 
     def _score(self, value: float, actual: dict[str, int], explained: dict[str, str]) -> Score:
-        details: dict[str, JsonValue] = {
-            "expected": self._expected_detail,
-            "actual": {**actual},
-            "explained_tool_calls_count": {**explained},
-        }
-        return Score(value, details, tuple([f"{key}: {text}" for key, text in explained.items()]))
+        def details() -> JsonObject:
+            return {
+                "expected": self._expected_detail,
+                "actual": {**actual},
+                "explained_tool_calls_count": {**explained},
+            }
+
+        return Score(
+            value, DeferredDetails(details), tuple([f"{key}: {text}" for key, text in explained.items()])
+        )

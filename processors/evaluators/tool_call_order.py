@@ -6,10 +6,11 @@ from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun, ToolCall
 from processors.common_subsequence import common_subsequence, common_subsequence_length
+from processors.deferred_details import DeferredDetails
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.evaluator_model import EvaluatorModel
-from processors.json_value import JsonValue
+from processors.json_value import JsonObject, JsonValue
 from processors.limits import MAX_ORDERED_CALLS
 from processors.parallel_order import best_fitting_order, parallel_segments
 from processors.tool_call_config import ToolCallConfig
@@ -121,21 +122,23 @@ class ToolCallOrder:
 
     def _rows(self, calls: list[ToolCall]) -> list[int]:
         """For each call the expected keys that it matches, as bits."""
+        by_name, by_id = self._rows_by_name, self._rows_by_id
         rows = []
         for call in calls:
-            row = self._rows_by_name.get(canonical_tool_name(call.name), 0)
+            row = by_name.get(canonical_tool_name(call.name), 0)
             if call.call_id is not None:
-                row |= self._rows_by_id.get(call.call_id, 0)
+                row |= by_id.get(call.call_id, 0)
             rows.append(row)
         return rows
 
     def _score(self, value: float, calls: list[ToolCall], lcs: list[str]) -> Score:
         actual = [call.name for call in calls]
-        return Score(
-            value,
-            {"expected": self._expected_detail, "actual": [*actual], "lcs": [*lcs]},
-            (self._expected_line, f"actual: {actual}", f"lcs: {lcs}"),
-        )
+
+        def details() -> JsonObject:
+            return {"expected": self._expected_detail, "actual": [*actual], "lcs": [*lcs]}
+
+        lines = (self._expected_line, f"actual: {actual}", f"lcs: {lcs}")
+        return Score(value, DeferredDetails(details), lines)
 
 
 def _is_reorderable(calls: list[ToolCall], rows: list[int]) -> bool:

@@ -1,5 +1,6 @@
 """Evaluator `tool-call-output`: what tools returned."""
 
+from collections.abc import Callable
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
@@ -13,13 +14,14 @@ from processors.captured_value import (
     unknown_result,
     value_written_in,
 )
+from processors.deferred_details import DeferredDetails
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.evaluator_model import EvaluatorModel, ExpectedJson
 from processors.expected_value import Expected, alternatives, compile_expected, fits, matching_cost
-from processors.first_fit import Assignment, ExpectedKey, FirstFit, explained_lines
+from processors.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
 from processors.json_schema_check import SchemaTooComplexError
-from processors.json_value import JsonValue
+from processors.json_value import JsonObject, JsonValue
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.matchers import Matcher
 from processors.tool_call_config import ToolCallConfig
@@ -104,7 +106,7 @@ class ToolCallOutput:
         self._first_fit = FirstFit(keys)
         self._names = [key.name for key in keys]
         outputs: list[JsonValue] = [output.output for output in criteria.tool_outputs]
-        self._expected_texts = [detail_text(str(output)) for output in outputs]
+        self._endings = explained_endings(detail_text(str(output)) for output in outputs)
         self._expected_detail: list[JsonValue] = [
             {"name": key.name, "output": output, "id": key.id}
             for key, output in zip(keys, outputs, strict=True)
@@ -125,9 +127,7 @@ class ToolCallOutput:
         if not calls or not self._expected:
             sides = "Either expected or" if calls or self._expected else "Both expected and"
             value = 0.0 if calls or self._expected else 1.0
-            return self._score(
-                value, calls, texts, {"_result": f"{sides} actual tool calls outputs are empty"}
-            )
+            return self._unassigned(value, calls, texts, f"{sides} actual tool calls outputs are empty")
         assignment = self._assign(calls, texts)
         if assignment.over_limit:
             return NotEvaluated(
@@ -139,24 +139,27 @@ class ToolCallOutput:
             if assignment.unknown is not None:
                 return unknown_result(calls[assignment.unknown])
             if assignment.unmatched is not None:
-                return self._score(
-                    0.0,
-                    calls,
-                    texts,
-                    {
-                        "_result": "No matching actual tool call found for expected "
-                        + self._names[assignment.unmatched]
-                    },
+                wanted = self._names[assignment.unmatched]
+                return self._unassigned(
+                    0.0, calls, texts, f"No matching actual tool call found for expected {wanted}"
                 )
-        shown = {
-            position: "not captured" if (text := texts[position]) is None else detail_text(text)
-            for position in {position for _, position, _ in attempts}
-        }
-        explained = self._first_fit.explain(calls, attempts, shown, self._expected_texts)
-        if self._strict and fitted < len(self._expected):
-            last = next(reversed(explained))
-            return self._score(0.0, calls, texts, {last: explained[last]})
-        return self._score(fitted / len(self._expected), calls, texts, explained)
+
+        def text_of(position: int) -> str:
+            text = texts[position]
+            return "not captured" if text is None else detail_text(text)
+
+        first_fit, endings = self._first_fit, self._endings
+        if self._strict and fitted < len(endings):
+            key, line = first_fit.explain(calls, attempts, text_of, endings).popitem()
+            return self._score(0.0, calls, texts, lambda: {key: line}, (f"{key}: {line}",))
+        lines = first_fit.explained_lines(calls, attempts, text_of, endings)
+        return self._score(
+            fitted / len(endings),
+            calls,
+            texts,
+            lambda: first_fit.explain(calls, attempts, text_of, endings),
+            lines,
+        )
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """A further call never unfits an expectation under first fit, and can fit any that is open.
@@ -177,12 +180,11 @@ class ToolCallOutput:
         values: dict[int, JsonValue] = {}
         budget = MAX_MATCHED_CHARACTERS
         plain_texts = self._plain_texts
-        readable = [None if is_oversized(text) else text for text in texts]
 
         def is_fit(index: int, position: int) -> bool | None:
             nonlocal budget
-            text = readable[position]
-            if text is None:
+            text = texts[position]
+            if text is None or is_oversized(text):
                 return None
             plain = plain_texts[index]
             if plain is not None:
@@ -216,18 +218,28 @@ class ToolCallOutput:
         assignment.over_limit = assignment.over_limit or budget < 0
         return assignment
 
+    def _unassigned(self, value: float, calls: list[ToolCall], texts: list[str | None], text: str) -> Score:
+        return self._score(value, calls, texts, lambda: {"_result": text}, (f"_result: {text}",))
+
     def _score(
-        self, value: float, calls: list[ToolCall], texts: list[str | None], explained: dict[str, str]
+        self,
+        value: float,
+        calls: list[ToolCall],
+        texts: list[str | None],
+        explain: Callable[[], dict[str, str]],
+        lines: tuple[str, ...],
     ) -> Score:
-        details: dict[str, JsonValue] = {
-            "expected": self._expected_detail,
-            "actual": [
-                {"name": call.name, "output": text, "id": call.call_id}
-                for call, text in zip(calls, texts, strict=True)
-            ],
-            "explained_tool_calls_outputs": {**explained},
-        }
-        return Score(value, details, explained_lines(explained))
+        def details() -> JsonObject:
+            return {
+                "expected": self._expected_detail,
+                "actual": [
+                    {"name": call.name, "output": text, "id": call.call_id}
+                    for call, text in zip(calls, texts, strict=True)
+                ],
+                "explained_tool_calls_outputs": {**explain()},
+            }
+
+        return Score(value, DeferredDetails(details), lines)
 
 
 def _plain_text(options: list[tuple[bool, Expected]]) -> str | None:

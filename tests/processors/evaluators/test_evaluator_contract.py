@@ -66,7 +66,7 @@ def test_any_run_gets_a_score_between_0_and_1_or_is_told_why_not(kind: type[Eval
 
         if isinstance(answer, Score):
             assert 0.0 <= answer.value <= 1.0
-            json.dumps(answer.details, allow_nan=False)
+            json.dumps(dict(answer.details), allow_nan=False)
         elif isinstance(answer, str):
             assert answer
         else:
