@@ -13,9 +13,13 @@ from typing import TypeVar, cast
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from collector.exporters.assembly import receives_evaluation_spans, receives_log_records, receives_spans
 from collector.exporters.discovery import exporter_types
+from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.json_schemas import schema_documents
-from collector.service_config import SECTIONS, PrometheusConfig, ServiceConfig
+from collector.results_config import ResultsConfig
+from collector.service_config import SECTIONS, ServiceConfig
+from collector.telemetry.prometheus_config import PrometheusConfig
 from processors.environment import expand
 from processors.json_value import JsonObject, JsonValue
 from processors.located_yaml import LocatedYaml, Place, read_yaml
@@ -34,8 +38,6 @@ _PLANNED: Mapping[tuple[str, ...], str] = {
     ("journal",): '"journal" is not supported by this version: held spans live in memory',
     ("service", "pipelines"): "there are no pipelines: every component written is active",
 }
-_PLANNED_MODES = ("stream", "verdicts_only")
-_PLANNED_EMITS = ("log", "span")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
@@ -80,6 +82,8 @@ def parse_configuration(text: str, file: str, environment: Mapping[str, str]) ->
         config = ServiceConfig.model_validate(content)
     except ValidationError as error:
         problems += model_problems(error, ServiceConfig, document)
+    else:
+        problems += _unused_exporters(exporters, config.results, document)
     problems = document.all_problems(problems)
     if problems:
         raise ProblemsFound(problems)
@@ -94,6 +98,8 @@ def print_configuration(config: ServiceConfig) -> str:
     What came from the environment is printed as the reference that it was.
     """
     content = config.model_dump(mode="json")
+    if config.prometheus.model_dump(exclude={"endpoint"}, exclude_defaults=True):
+        content["exporters"][PROMETHEUS] = config.prometheus.model_dump(mode="json", exclude={"endpoint"})
     for path, reference in config.references.items():
         _replace(content, path, reference)
     return yaml.safe_dump(_masked(content), sort_keys=False, allow_unicode=True, width=110)
@@ -105,21 +111,6 @@ def _without_planned(content: JsonObject, document: LocatedYaml, problems: list[
         if document.place_of(path) is not None:
             problems.append(document.problem(path, message))
             content = _without(content, path)
-    results = content.get("results")
-    if isinstance(results, dict):
-        mode, emits = results.get("mode"), results.get("emit")
-        if mode in _PLANNED_MODES:
-            problems.append(
-                document.problem(("results", "mode"), f'"{mode}" is not supported by this version')
-            )
-            content = _without(content, ("results", "mode"))
-        planned = [emit for emit in emits if emit in _PLANNED_EMITS] if isinstance(emits, list) else []
-        for emit in planned:
-            problems.append(
-                document.problem(("results", "emit"), f'"{emit}" is not supported by this version')
-            )
-        if planned:
-            content = _without(content, ("results", "emit"))
     return content
 
 
@@ -177,6 +168,31 @@ def _exporters(value: JsonValue, document: LocatedYaml, problems: list[Problem])
     return found
 
 
+def _unused_exporters(
+    exporters: Mapping[str, BaseModel], results: ResultsConfig, document: LocatedYaml
+) -> Iterator[Problem]:
+    """Exporters of spans, and settings of them, that nothing would go to in this way of giving results."""
+    for name, exporter in exporters.items():
+        if not isinstance(exporter, SpanExporterConfig):
+            continue
+        if not (
+            receives_spans(exporter, results)
+            or receives_log_records(exporter, results)
+            or receives_evaluation_spans(exporter, results)
+        ):
+            spans = (
+                'results.mode "verdicts_only" forwards no spans'
+                if exporter.takes_spans
+                else "it takes no spans"
+            )
+            message = f"nothing would go there: {spans}, and results.emit names no form that it takes"
+            yield document.problem(("exporters", name), message)
+        elif "log" not in results.emit:
+            for key in ("logs_path", "logs_endpoint"):
+                if getattr(exporter, key, None) is not None:
+                    yield document.problem(("exporters", name, key), 'needs "log" in results.emit')
+
+
 def _with_exporters(config: ServiceConfig, exporters: Mapping[str, BaseModel]) -> ServiceConfig:
     """`config` with `exporters`; the endpoint of `prometheus` becomes that of the telemetry."""
     service = config.service
@@ -185,7 +201,10 @@ def _with_exporters(config: ServiceConfig, exporters: Mapping[str, BaseModel]) -
         telemetry = service.telemetry.model_copy(update={"endpoint": prometheus.endpoint})
         service = service.model_copy(update={"telemetry": telemetry})
     others = {name: exporter for name, exporter in exporters.items() if name != PROMETHEUS}
-    return config.model_copy(update={"exporters": others, "service": service})
+    config = config.model_copy(update={"exporters": others, "service": service})
+    if isinstance(prometheus, PrometheusConfig):
+        config._prometheus = prometheus.model_copy(update={"endpoint": None})
+    return config
 
 
 def _with_paths_relative_to(model: ModelT, folder: Path) -> ModelT:

@@ -44,7 +44,7 @@ exporters:
   results_file: {{path: {results}}}
   file: {{path: {spans}}}
 service:
-  telemetry: {{endpoint: 127.0.0.1:0}}
+  telemetry: {{endpoint: 127.0.0.1:0, self_check: {{enabled: false}}}}
   shutdown_timeout: 10s
 """
 

@@ -11,18 +11,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from collector.clock import Clock
+from collector.result_writer import ResultWriter
+from collector.results_config import ResultsConfig
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, GradedRun, GradedTrace
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
 from processors.agent_run import AgentRun
-from processors.annotation import append_results, count_results
+from processors.annotation import count_results
 from processors.criteria import CriteriaSet, Evaluation
 from processors.dialect import Dialect
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, SkipReason
 from processors.reconstruction import reconstruct, span_reader
+
+_ON_SPANS = ResultsConfig()
 
 _logger = logging.getLogger(__name__)
 
@@ -42,10 +46,11 @@ class AwaitedTrace:
 
 
 class EvaluationStage:
-    """Rebuilds the agent runs of finished traces, grades them and writes the results onto the spans.
+    """Rebuilds the agent runs of finished traces, grades them and writes the results.
 
     `criteria` is asked for the set in force once per trace, so a reload never mixes two sets in one.
-    `workers` answer for custom evaluators; without them such evaluations end in `error`.
+    `workers` answer for custom evaluators; without them such evaluations end in `error`. `results` says in
+    which forms verdicts leave, by default on the spans.
     """
 
     def __init__(
@@ -58,11 +63,12 @@ class EvaluationStage:
         missing_parents: Literal["grade", "not_evaluated"] = "grade",
         dialects: Sequence[Dialect] = (),
         workers: WorkerPool | None = None,
+        results: ResultsConfig = _ON_SPANS,
     ) -> None:
         self._criteria = criteria
         self._metrics = metrics
         self._clock = clock
-        self._instance = instance
+        self._writer = ResultWriter(results, instance)
         self._missing_parents = missing_parents
         self._reader = span_reader(dialects)
         self._workers = workers
@@ -104,7 +110,7 @@ class EvaluationStage:
         graded: GradedTrace
         try:
             results = await asyncio.gather(*[self._asked(run, found, now) for run, found in awaited.runs])
-            graded = self._annotated(
+            graded = self._writer.write(
                 awaited.trace,
                 [
                     GradedRun(run=run, results=found)
@@ -156,21 +162,7 @@ class EvaluationStage:
             )
             for run, evaluations in rebuilt
         ]
-        return self._annotated(trace, runs, unix_nano)
-
-    def _annotated(self, trace: FinishedTrace, runs: Sequence[GradedRun], unix_nano: int) -> GradedTrace:
-        return GradedTrace(
-            trace_id=trace.trace_id,
-            spans=append_results(
-                trace.spans,
-                ((graded.run, graded.results) for graded in runs),
-                time_unix_nano=unix_nano,
-                instance=self._instance,
-            ),
-            runs=runs,
-            backfill=trace.backfill,
-            tenant=trace.tenant,
-        )
+        return self._writer.write(trace, runs, unix_nano)
 
     def _unchanged(self, trace: FinishedTrace) -> GradedTrace:
         """The trace as it came, because of the exception that is being handled."""
@@ -180,9 +172,7 @@ class EvaluationStage:
             "A trace could not be evaluated; it is forwarded unchanged.",
             trace_id=trace.trace_id.hex(),
         )
-        return GradedTrace(
-            trace_id=trace.trace_id, spans=trace.spans, backfill=trace.backfill, tenant=trace.tenant
-        )
+        return self._writer.write(trace, (), 0)
 
     def _count_skip(self, reason: SkipReason) -> None:
         self._metrics.evaluations_skipped.add(1, reason.value)

@@ -22,6 +22,11 @@ class Admitted(Protocol):
         """Spans of traces that are finished already: to be forwarded at once, unchanged."""
         ...
 
+    @property
+    def fresh(self) -> Sequence[SpanBatch]:
+        """Spans that do not wait for their verdict: to be forwarded at once as well."""
+        ...
+
 
 class Buffer(Protocol):
     """The part of the trace buffer that takes spans in."""
@@ -38,12 +43,14 @@ class Buffer(Protocol):
 class TraceIntake:
     """Splits requests by trace and admits them to the buffer.
 
-    `forward_late` is called with late spans before the request is acknowledged.
+    `forward` is called with the spans of a request that leave at once, before the request is acknowledged.
     """
 
-    def __init__(self, buffer: Buffer, forward_late: Callable[[SpanBatch], None], metrics: Metrics) -> None:
+    def __init__(
+        self, buffer: Buffer, forward: Callable[[Sequence[SpanBatch]], None], metrics: Metrics
+    ) -> None:
         self._buffer = buffer
-        self._forward_late = forward_late
+        self._forward = forward
         self._metrics = metrics
         self._is_draining = False
         for reason in (Overloaded.reason, RequestTooLarge.reason, "invalid_id"):
@@ -73,8 +80,8 @@ class TraceIntake:
             if isinstance(refusal, Overloaded):
                 self._buffer.note_refused(batches)
             raise
-        for batch in admitted.late:
-            self._forward_late(batch)
+        if admitted.late or admitted.fresh:
+            self._forward([*admitted.late, *admitted.fresh])
         if not request.rejected:
             return ExportOutcome(accepted=request.accepted, rejected=0)
         self._metrics.spans_refused.add(request.rejected, "invalid_id")

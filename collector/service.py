@@ -9,11 +9,9 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import TextIO
-
-from pydantic import BaseModel
 
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
@@ -21,19 +19,17 @@ from collector.configuration import PROMETHEUS, ServiceConfig
 from collector.criteria_files import CriteriaStore
 from collector.errors import BackgroundTaskDied
 from collector.evaluation import AwaitedTrace, EvaluationStage
-from collector.exporters.discarding_queue import DiscardingQueue
-from collector.exporters.discovery import exporter_types
-from collector.exporters.exporter import ExporterContext, ResultExporter
-from collector.exporters.fan_out import FanOut, SpanQueue
-from collector.exporters.sending_queue import SendingQueue
-from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.exporters.assembly import build_fan_out
+from collector.exporters.exporter import ExporterContext
 from collector.intake import TraceIntake
 from collector.memory_limiter import MemoryLimiter
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
+from collector.self_check.checker import SelfCheck
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.accounting import BEFORE_FAN_OUT, publish_accounting_errors
 from collector.telemetry.http import TelemetryServer
+from collector.telemetry.loop_lag import measure_loop_lag
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.otlp_destination import refuse_own_receivers
 from collector.telemetry.own_logs import OwnLogs
@@ -41,11 +37,12 @@ from collector.telemetry.own_traces import OwnTraces
 from collector.telemetry.readiness import Readiness
 from collector.telemetry.registry import MetricsRegistry
 from collector.telemetry.score_series import ScoreSeries
+from collector.telemetry.verdict_delay import observe_verdict_delays
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool
-from processors.evaluation_result import Stage
 from processors.finish_reason import FinishReason
+from processors.span import RawSpan
 
 FINISH_INTERVAL_SECONDS = 0.1
 """How often finished traces are looked for."""
@@ -86,7 +83,8 @@ class Service:
         instance = f"{socket.gethostname()}:{os.getpid()}"
 
         # What all stages lean on.
-        self._metrics = metrics = Metrics()
+        prometheus = config.prometheus
+        self._metrics = metrics = Metrics(prometheus.resource_labels())
         evaluators = load_custom_evaluators(config.processors.evaluation)
         self._criteria = CriteriaStore(
             config.criteria_patterns(), environment=environment, evaluators=evaluators.known
@@ -94,10 +92,13 @@ class Service:
         self._limiter = MemoryLimiter(config.processors.memory_limiter.limit_bytes)
 
         # The data path, from its end to its beginning.
-        queues, result_exporters = _build_exporters(
-            config.exporters, ExporterContext(clock=clock, metrics=metrics, console=console)
+        self._fan_out = build_fan_out(
+            config.exporters,
+            config.results,
+            ExporterContext(clock=clock, metrics=metrics, console=console),
+            self._limiter,
+            end_of_spans=PROMETHEUS,
         )
-        self._fan_out = FanOut(queues, result_exporters, self._limiter)
         grouping = config.processors.group_by_trace
         self._workers = WorkerPool(evaluators, metrics=metrics, clock=clock) if evaluators.kinds else None
         self._awaiting_workers: dict[asyncio.Task[None], int] = {}
@@ -109,10 +110,18 @@ class Service:
             missing_parents=grouping.missing_parents,
             dialects=config.own_dialects(),
             workers=self._workers,
+            results=config.results,
         )
-        self._buffer = TraceBuffer(config=grouping, limiter=self._limiter, metrics=metrics, clock=clock)
-        metrics.spans_held.read_from(self._spans_before_fan_out, BEFORE_FAN_OUT)
-        self._intake = TraceIntake(self._buffer, self._forward_late, metrics)
+        streams = config.results.mode == "stream"
+        self._buffer = TraceBuffer(
+            config=grouping, limiter=self._limiter, metrics=metrics, clock=clock, streams=streams
+        )
+        self._withheld_spans = 0
+        metrics.spans_awaiting_verdict.read_from(self._spans_awaiting_verdict)
+        metrics.spans_held.read_from(
+            (lambda: self._withheld_spans) if streams else self._spans_awaiting_verdict, BEFORE_FAN_OUT
+        )
+        self._intake = TraceIntake(self._buffer, self._forward_at_once, metrics)
         protocols = config.receivers.otlp.protocols
         self._receivers: dict[str, OtlpGrpcReceiver | OtlpHttpReceiver] = {}
         if protocols.grpc is not None:
@@ -122,7 +131,19 @@ class Service:
 
         # What tells people about it.
         self._telemetry_config = telemetry = config.service.telemetry
-        self._scores = ScoreSeries(metrics, clock)
+        self._self_check = SelfCheck(
+            telemetry.self_check,
+            grace_seconds=grouping.root_grace,
+            release=self._limiter.release,
+            metrics=metrics,
+            clock=clock,
+        )
+        self._scores = ScoreSeries(
+            metrics,
+            clock,
+            resource_attributes=prometheus.resource_attributes,
+            expiry_seconds=prometheus.series_expiry,
+        )
         self._readiness = Readiness()
         self._telemetry = TelemetryServer(
             telemetry,
@@ -151,7 +172,7 @@ class Service:
         metrics.build_info.set(1, release)
         metrics.held_bytes.read_from(lambda: self._limiter.used)
         metrics.held_bytes_limit.set(self._limiter.limit)
-        publish_accounting_errors(metrics, [queue.name for queue in queues])
+        publish_accounting_errors(metrics, [queue.name for queue in self._fan_out.queues])
         self._publish_criteria(is_current=True)
 
     def endpoints_line(self) -> str:
@@ -208,6 +229,9 @@ class Service:
         self._readiness.set("receivers", True)
         self._tasks.create_task(self._finish_traces(), name="finish traces")
         self._tasks.create_task(self._follow_criteria(), name="follow criteria")
+        self._tasks.create_task(measure_loop_lag(self._metrics, self._clock), name="measure loop lag")
+        checked = next(iter(self._receivers.values()))  # gRPC where it is served
+        self._self_check.start(checked.config, checked.endpoint, self._tasks)
 
     async def _stop(self) -> None:
         """Close everything, from the receivers to the exporters, by the shutdown timeout; at any stage.
@@ -216,6 +240,7 @@ class Service:
         """
         deadline = self._clock.monotonic() + self._shutdown_timeout
         self._readiness.set("receivers", False, "shutting down")
+        await _completed(self._self_check.shutdown())
         self._intake.drain()
         for receiver in self._receivers.values():
             await _completed(receiver.shutdown(deadline))
@@ -271,6 +296,11 @@ class Service:
 
     def _grade_and_forward(self, trace: FinishedTrace) -> None:
         """Send the trace on its way graded; at once, unless a custom evaluator has to be waited for."""
+        if self._self_check.made(trace.trace_id):
+            if self._withheld_spans:
+                self._withheld_spans -= len(trace.spans)
+            self._self_check.finish(trace)
+            return
         started = self._clock.unix_nano()
         graded = self._evaluation.begin(trace)
         if isinstance(graded, AwaitedTrace):
@@ -290,6 +320,7 @@ class Service:
 
     def _forward(self, trace: FinishedTrace, graded: GradedTrace, started: int) -> None:
         self._scores.record(graded)
+        observe_verdict_delays(self._metrics, graded, self._clock.unix_nano())
         self._fan_out.export(graded, held_bytes(trace.spans))
         if self._own_traces is not None:
             self._own_traces.trace_evaluated(
@@ -300,12 +331,20 @@ class Service:
                 end_unix_nano=self._clock.unix_nano(),
             )
 
-    def _spans_before_fan_out(self) -> int:
+    def _spans_awaiting_verdict(self) -> int:
         return self._buffer.spans_held + sum(self._awaiting_workers.values())
 
-    def _forward_late(self, batch: SpanBatch) -> None:
-        late = GradedTrace(trace_id=batch.trace_id, spans=batch.spans, tenant=batch.tenant)
-        self._fan_out.export(late, held_bytes(batch.spans))
+    def _forward_at_once(self, batches: Sequence[SpanBatch]) -> None:
+        """Forward spans that wait for no verdict: late ones, and all where spans are streamed."""
+        spans: list[RawSpan] = []
+        for batch in batches:
+            if self._self_check.made(batch.trace_id):
+                # Streamed: they stay until their trace is finished, as the copies that are graded.
+                self._withheld_spans += len(batch.spans)
+                self._limiter.release(held_bytes(batch.spans))
+            else:
+                spans += batch.spans
+        self._fan_out.forward(spans, held_bytes(spans))
 
     async def _follow_criteria(self) -> None:
         """Reload criteria when a file changes or when asked to; a bad file never takes good ones down."""
@@ -337,14 +376,7 @@ class Service:
         self._metrics.criteria_info.set(1, criteria.hash)
         for warning in self._criteria.warnings:
             _logger.warning("A criteria file may not say what it should: %s", warning)
-        names = {
-            stage: {
-                agent: [found.name for found in criteria.evaluations_for(agent) if found.stage is stage]
-                for agent in criteria.exact_names()
-            }
-            for stage in Stage
-        }
-        self._scores.set_criteria(names[Stage.LIVE], shadow=names[Stage.SHADOW])
+        self._scores.set_criteria(criteria)
 
 
 async def _completed(step: Awaitable[None]) -> None:
@@ -353,25 +385,3 @@ async def _completed(step: Awaitable[None]) -> None:
         await step
     except Exception:
         _logger.exception("A step of the shutdown failed.")
-
-
-def _build_exporters(
-    configs: Mapping[str, BaseModel], context: ExporterContext
-) -> tuple[list[SpanQueue], list[ResultExporter]]:
-    """The queues of all exporters of spans, and the exporters of results.
-
-    Without an exporter of spans the spans end at the first exporter of results, which counts them, or at
-    Prometheus if verdicts go nowhere else.
-    """
-    queues: list[SpanQueue] = []
-    results: list[ResultExporter] = []
-    for name, config in configs.items():
-        component = exporter_types()[name.partition("/")[0]]
-        if component.kind == "results":
-            results.append(component.create(name, config, context))
-        elif isinstance(config, SpanExporterConfig):
-            exporter = component.create(name, config, context)
-            queues.append(SendingQueue(exporter, config, metrics=context.metrics, clock=context.clock))
-    if not queues:
-        queues.append(DiscardingQueue(results[0].name if results else PROMETHEUS, context.metrics))
-    return queues, results

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -18,10 +18,11 @@ from pydantic import (
 
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.duration import Duration
-from collector.endpoint import Endpoint
 from collector.memory_limiter import MemoryLimiterConfig
 from collector.receivers.otlp_grpc import GrpcServerConfig
 from collector.receivers.otlp_http import HttpServerConfig
+from collector.results_config import ResultsConfig
+from collector.telemetry.prometheus_config import PrometheusConfig
 from collector.telemetry.telemetry_config import TelemetryConfig
 from collector.workers.config import WorkersConfig
 from processors.dialect_discovery import discover_dialects
@@ -48,6 +49,7 @@ SECTIONS = (
     ("results",),
     ("service",),
     ("service", "telemetry"),
+    ("service", "telemetry", "self_check"),
 )
 """Parts of the file that may be written without anything in them, for their defaults, as in the Collector."""
 
@@ -123,29 +125,6 @@ class ProcessorsConfig(BaseModel):
     evaluation: EvaluationConfig = EvaluationConfig()
 
 
-class PrometheusConfig(BaseModel):
-    """`exporters.prometheus`: where metrics and health are served, in the Collector's place for it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    endpoint: Endpoint | None = Field(
-        default=None, description="Counts instead of `service.telemetry.endpoint`."
-    )
-
-
-class ResultsConfig(BaseModel):
-    """How verdicts travel."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    emit: tuple[Literal["span_event"], ...] = Field(
-        default=("span_event",), min_length=1, max_length=1, description="As events on the agents' spans."
-    )
-    mode: Literal["hold"] = Field(
-        default="hold", description="Spans are held until the verdict, so that events ride on them."
-    )
-
-
 class ServiceSection(BaseModel):
     """The service as a whole."""
 
@@ -169,11 +148,18 @@ class ServiceConfig(BaseModel):
         description="Where spans and results go, by `type` or `type/name`. "
         "Left out, results go to the console.",
     )
-    """Without `prometheus`: its endpoint is that of `service.telemetry` once the file is loaded."""
+    """Without `prometheus`: once the file is loaded its endpoint is that of `service.telemetry`, and the rest
+    of it is `prometheus`."""
     results: ResultsConfig = ResultsConfig()
     service: ServiceSection = ServiceSection()
 
+    _prometheus: PrometheusConfig = PrivateAttr(default_factory=PrometheusConfig)
     _references: Mapping[tuple[str | int, ...], str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def prometheus(self) -> PrometheusConfig:
+        """What the series of agents tell."""
+        return self._prometheus
 
     @property
     def references(self) -> Mapping[tuple[str | int, ...], str]:

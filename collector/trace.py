@@ -58,11 +58,14 @@ class GradedRun:
 class GradedTrace:
     """What exporters get: spans as they are to leave, and the graded runs (none: nothing to grade).
 
-    Late spans travel as a trace of their own without runs.
+    `spans` is empty where the spans were forwarded when they came. `log_records` and `evaluation_spans` are
+    the results in forms of their own, as (span id, encoded message, envelope); they are no received spans.
     """
 
     trace_id: bytes
     spans: Sequence[RawSpan]
     runs: Sequence[GradedRun] = ()
+    log_records: Sequence[RawSpan] = ()
+    evaluation_spans: Sequence[RawSpan] = ()
     backfill: bool = False
     tenant: str = ""

@@ -114,11 +114,15 @@ class CriteriaSet:
         key = tenant, agent_name
         found = self._cache.get(key)
         if found is None:
-            found = self._resolve(tenant, agent_name)
+            found = tuple(evaluation for _, evaluation in self._resolve(tenant, agent_name))
             if len(self._cache) >= _MAX_CACHED_AGENTS:
                 self._cache.clear()
             self._cache[key] = found
         return found
+
+    def sources_for(self, agent_name: str, tenant: str = "") -> tuple[tuple[AgentCriteria, Evaluation], ...]:
+        """`evaluations_for`, each with the criteria that it is from: they say whose it is. Not remembered."""
+        return self._resolve(tenant, agent_name)
 
     def exact_names(self, tenant: str = "") -> tuple[str, ...]:
         """The agents named without wildcards, each once, in the order of the files."""
@@ -142,7 +146,7 @@ class CriteriaSet:
         parts += [_count(len(globs), "pattern")] if globs else []
         return f"{' and '.join(parts)}, {_count(evaluations, 'evaluation')}"
 
-    def _resolve(self, tenant: str, agent_name: str) -> tuple[Evaluation, ...]:
+    def _resolve(self, tenant: str, agent_name: str) -> tuple[tuple[AgentCriteria, Evaluation], ...]:
         exact = self._exact.get((tenant, agent_name), [])
         ranked = [((1, 0, index), index) for index in exact]
         for glob_tenant, pattern, index in self._globs:
@@ -153,7 +157,9 @@ class CriteriaSet:
             for position, evaluation in enumerate(self._agents[index].evaluations):
                 winners[evaluation.name] = index, position, evaluation
         in_order = sorted(winners.values(), key=lambda winner: winner[:2])
-        return tuple(evaluation for _, _, evaluation in in_order if evaluation.enabled)
+        return tuple(
+            (self._agents[index], evaluation) for index, _, evaluation in in_order if evaluation.enabled
+        )
 
 
 def _literal_characters(pattern: str) -> int:

@@ -25,6 +25,7 @@ from processors.json_value import JsonObject, JsonValue
 from processors.located_yaml import LocatedYaml, read_yaml
 from processors.model_problems import Path, camel_case, known_keys, model_problems
 from processors.problem import Problem, ProblemsFound, did_you_mean
+from processors.reserved_agents import SELF_CHECK_AGENT
 from processors.when_entry import selector_of, when_problems
 
 _PREFIX = "uipath-"
@@ -94,6 +95,7 @@ class _Reader:
         except ValidationError as error:
             self.problems += model_problems(error, CriteriaFile, self._document)
             file = None
+        self._check_agent_names(content)
         agents = []
         for agent, path, entries in _entries(content):
             names: dict[str, int] = {}
@@ -156,6 +158,12 @@ class _Reader:
                 )
             )
         return tuple(cases)
+
+    def _check_agent_names(self, content: JsonValue) -> None:
+        agents = content.get("agents") if isinstance(content, dict) else None
+        if isinstance(agents, dict) and SELF_CHECK_AGENT in agents:
+            message = "this agent is tracegrade's check of itself, which has criteria of its own"
+            self._problem(("agents", SELF_CHECK_AGENT), message)
 
     def _check_when(self, written: JsonValue, path: Path) -> bool:
         """Whether there is no mistake in `written` but such as the model reports."""

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from itertools import count
+from itertools import count, islice
 from typing import Protocol
 
 from collector.buffer.finish_clock import FinishClock
@@ -20,7 +20,7 @@ from collector.buffer.refused_spans import RefusedSpans
 from collector.clock import Clock
 from collector.errors import Overloaded, RequestTooLarge
 from collector.telemetry.metrics import Metrics
-from collector.trace import SPAN_OVERHEAD_BYTES, FinishedTrace, SpanBatch
+from collector.trace import SPAN_OVERHEAD_BYTES, FinishedTrace, SpanBatch, held_bytes
 from processors.finish_reason import FinishReason
 from processors.span import RawSpan
 
@@ -49,14 +49,16 @@ class MemoryLimiter(Protocol):
 class Admission:
     """What became of an admitted request.
 
-    `late` holds the spans of traces that are finished already, to be forwarded at once. Their bytes are
-    acquired like those of a finished trace, and released by whoever is done with them.
+    `late` holds the spans of traces that are finished already, to be forwarded at once. `fresh` holds, in a
+    buffer that streams, every other span that came for the first time; a copy of it stays for grading. The
+    bytes of both are acquired like those of a finished trace, and released by whoever is done with them.
     """
 
     late: Sequence[SpanBatch] = ()
+    fresh: Sequence[SpanBatch] = ()
 
 
-_NOTHING_LATE = Admission()
+_NOTHING_LEAVES = Admission()
 
 
 class TraceBuffer:
@@ -66,6 +68,10 @@ class TraceBuffer:
     `duplicate` or `conflict`. Admission acquires `held_bytes` of the spans from the limiter, and
     `TRACE_OVERHEAD_BYTES` for each trace while it is held here; what has left the buffer is released by
     the receiver of it.
+
+    A buffer that `streams` hands every span out when it is admitted and holds copies, whose bytes are
+    acquired as well. Which of two different spans with one id is graded does not depend on that; the one
+    that came first has left.
 
     Attributes:
         finish_clock: the clock of quiet time. `poll` reads it; tell it to stand still while a journal is
@@ -84,8 +90,11 @@ class TraceBuffer:
         policy: FinishPolicy | None = None,
         finished_traces: FinishedTraces | None = None,
         finish_clock: FinishClock | None = None,
+        streams: bool = False,
     ) -> None:
         self._policy = policy or FinishPolicy(config)
+        self._clock = clock
+        self._streams = streams
         self._max_spans = config.max_spans_per_trace
         self._max_bytes = config.max_bytes_per_trace
         self._max_lateness_nano = int(config.max_lateness * 1e9)
@@ -96,6 +105,7 @@ class TraceBuffer:
         self._finished = FinishedTraces() if finished_traces is None else finished_traces
         self._traces: OrderedDict[bytes, HeldTrace] = OrderedDict()  # the longest quiet first
         self._ordinals = count()
+        self._held_since: dict[bytes, int] = {}  # when each trace here was opened, the oldest first
         self._deadlines: list[tuple[float, bytes]] = []  # when to look at a trace again
         self._over_limit: list[HeldTrace] = []  # taken out, to leave with the next poll
         self._counted_standstill = 0.0
@@ -107,6 +117,7 @@ class TraceBuffer:
             metrics.spans_dropped.add(0, reason, "")
         metrics.spans_held.read_from(lambda: self.spans_held, "")
         metrics.traces_held.read_from(lambda: len(self._traces) + len(self._over_limit))
+        metrics.oldest_held_span.read_from(lambda: self.oldest_arrival_unix_nano() / 1e9)
 
     def admit(self, batches: Sequence[SpanBatch]) -> Admission:
         """Take all spans of one request, or none.
@@ -130,11 +141,13 @@ class TraceBuffer:
             needed += size
             total += len(spans)
             steps.append((batch, key, size))
-        self._acquire(needed + unopened * TRACE_OVERHEAD_BYTES, batches)
+        reserved = needed if self._streams else 0  # for what leaves at once, beside the copies
+        self._acquire(needed + reserved + unopened * TRACE_OVERHEAD_BYTES, batches)
 
         arrival = self.finish_clock.now()
         self._metrics.spans_received.add(total)
         late: list[SpanBatch] = []
+        fresh: list[SpanBatch] = []
         for batch, key, size in steps:
             if self._refused:
                 self._refused.remove(key, [span[0] for span in batch.spans])
@@ -147,10 +160,15 @@ class TraceBuffer:
                     continue
                 trace = self._open(key, batch, arrival)
                 unopened -= 1
-            self._add(trace, batch.spans, size, arrival)
+            new_count = self._add(trace, batch.spans, size, arrival)
+            if new_count and self._streams:
+                fresh.append(_newest(trace, batch, new_count))
+        if reserved:
+            leaving = sum(held_bytes(batch.spans) for batch in fresh)
+            self._limiter.release(reserved - leaving)
         if unopened:  # a trace that stood in the request twice was counted twice
             self._limiter.release(unopened * TRACE_OVERHEAD_BYTES)
-        return Admission(late) if late else _NOTHING_LATE
+        return Admission(late, fresh) if late or fresh else _NOTHING_LEAVES
 
     def note_refused(self, batches: Sequence[SpanBatch] | None) -> None:
         """Remember that these spans were refused and should come back; None: a request refused unread.
@@ -207,6 +225,10 @@ class TraceBuffer:
             finished.append(self._finish(trace, self._policy.settled_reason(trace)))
         return finished
 
+    def oldest_arrival_unix_nano(self) -> int:
+        """When the oldest of the held spans came; now, if none is held."""
+        return next(iter(self._held_since.values()), None) or self._clock.unix_nano()
+
     def _acquire(self, needed: int, batches: Sequence[SpanBatch]) -> None:
         if self._limiter.try_acquire(needed):
             return
@@ -224,10 +246,12 @@ class TraceBuffer:
             key, batch.trace_id, batch.tenant, next(self._ordinals), arrival, self.finish_clock.monotonic
         )
         self._traces[key] = trace
+        self._held_since[key] = self.finish_clock.unix_nano
         self.held_bytes += TRACE_OVERHEAD_BYTES
         return trace
 
-    def _add(self, trace: HeldTrace, arrived: Sequence[RawSpan], size: int, arrival: float) -> None:
+    def _add(self, trace: HeldTrace, arrived: Sequence[RawSpan], size: int, arrival: float) -> int:
+        """Hold what arrived; how many spans came for the first time."""
         spans = trace.spans
         held_before = len(spans)
         for span in arrived:
@@ -241,16 +265,18 @@ class TraceBuffer:
         trace.last_unix_nano = self.finish_clock.unix_nano
         trace.held_bytes += size
         self.held_bytes += size
-        self.spans_held += len(spans) - held_before
+        new_count = len(spans) - held_before
+        self.spans_held += new_count
         self._traces.move_to_end(trace.key)
         if len(spans) > self._max_spans or trace.held_bytes > self._max_bytes:
             self._take_out(trace)
             self._over_limit.append(trace)
-            return
+            return new_count
         check = min(arrival + self._policy.shortest_quiet, trace.first_arrival + self._policy.shortest_age)
         if check < trace.checked_at:
             trace.checked_at = check
             self._push_deadline(check, trace.key)
+        return new_count
 
     def _admit_late(self, key: bytes, arrived: Sequence[RawSpan]) -> list[RawSpan]:
         new_spans = []
@@ -303,6 +329,7 @@ class TraceBuffer:
 
     def _hand_over(self, trace: HeldTrace, reason: FinishReason) -> FinishedTrace:
         trace.read_shape()
+        self._held_since.pop(trace.key, None)
         self.held_bytes -= trace.held_bytes + TRACE_OVERHEAD_BYTES
         self.spans_held -= len(trace.spans)
         self._limiter.release(TRACE_OVERHEAD_BYTES)
@@ -343,6 +370,14 @@ class TraceBuffer:
         total = self.finish_clock.standstill_seconds
         self._metrics.finish_clock_standstill_seconds.add(total - self._counted_standstill)
         self._counted_standstill = total
+
+
+def _newest(trace: HeldTrace, batch: SpanBatch, count: int) -> SpanBatch:
+    """The `count` spans of `batch` that `trace` did not hold before, in order; all others were repeats."""
+    if count == len(batch.spans):
+        return batch
+    newest = list(islice(reversed(trace.spans.values()), count))
+    return SpanBatch(batch.trace_id, newest[::-1], batch.tenant)
 
 
 def _key(batch: SpanBatch) -> bytes:

@@ -7,7 +7,7 @@ Exporters of spans stand behind a `SendingQueue` of their own; exporters of resu
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TextIO, TypeVar
+from typing import Generic, Literal, Protocol, TextIO, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -20,8 +20,8 @@ from collector.trace import GradedTrace
 class ExportResponse:
     """What a backend answered to a request that it took.
 
-    `rejected_spans` were in the request and will not be stored (OTLP "Partial Success"); they must not be
-    sent again. `message` is the backend's own text and may come without any rejected span.
+    `rejected_spans` (or log records) were in the request and will not be stored (OTLP "Partial Success");
+    they must not be sent again. `message` is the backend's own text and may come without any rejected span.
     """
 
     rejected_spans: int = 0
@@ -60,6 +60,20 @@ class SpanExporter(Protocol):
 
     async def shutdown(self, deadline: float) -> None:
         """Close by `deadline` (on the clock's monotonic time); safe before start and twice."""
+        ...
+
+
+@runtime_checkable
+class LogExporter(SpanExporter, Protocol):
+    """An exporter of spans that takes log records as well."""
+
+    @property
+    def logs_endpoint(self) -> str:
+        """Where the log records go, for logs; without credentials."""
+        ...
+
+    async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
+        """Send one serialised ExportLogsServiceRequest with `record_count` records, as `export` does."""
         ...
 
 

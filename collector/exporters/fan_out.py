@@ -1,4 +1,4 @@
-"""Where a graded trace leaves: its spans to every queue, its runs to every exporter of results."""
+"""Where a graded trace leaves: its spans to every queue, its runs and verdicts to whoever takes them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,7 +7,8 @@ from typing import Protocol
 from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ResultExporter, TaskOwner
 from collector.memory_limiter import MemoryLimiter
-from collector.trace import GradedTrace
+from collector.trace import GradedTrace, held_bytes
+from processors.span import RawSpan
 
 
 class SpanQueue(Protocol):
@@ -33,11 +34,23 @@ class SpanQueue(Protocol):
         ...
 
 
+class ResultQueue(SpanQueue, Protocol):
+    """A queue of results in a form of their own before one exporter; never a required one."""
+
+    def turn_away(self, count: int) -> None:
+        """Count results for which there is no room."""
+        ...
+
+
 class FanOut:
     """Hands graded traces to all exporters; none can hold up another.
 
     The held bytes of a trace go back to the limiter when the last queue is done with its spans (at once
     if there is no queue). Queues that are not required shed their oldest when the limiter runs full.
+
+    Log records and spans of verdicts go to `log_queues` and `evaluation_span_queues`. Their bytes are taken
+    from the limiter here; where there is no room for them they are dropped, so no span waits for a verdict
+    that nobody takes.
     """
 
     def __init__(
@@ -45,12 +58,23 @@ class FanOut:
         queues: Sequence[SpanQueue],
         result_exporters: Sequence[ResultExporter],
         limiter: MemoryLimiter,
+        *,
+        log_queues: Sequence[ResultQueue] = (),
+        evaluation_span_queues: Sequence[ResultQueue] = (),
     ) -> None:
         self.queues = tuple(queues)
         self.result_exporters = tuple(result_exporters)
+        self.log_queues = tuple(log_queues)
+        self.evaluation_span_queues = tuple(evaluation_span_queues)
+        self._all_queues: tuple[SpanQueue, ...] = (
+            *self.queues,
+            *self.log_queues,
+            *self.evaluation_span_queues,
+        )
+        self._limiter = limiter
         self._release = limiter.release
         self._required = sum(queue.is_required for queue in queues)
-        for queue in queues:
+        for queue in self._all_queues:
             if not queue.is_required:
                 limiter.add_relief(queue.shed)
 
@@ -58,27 +82,47 @@ class FanOut:
         """Start all; raises the first `StartupError`."""
         for results in self.result_exporters:
             await results.start()
-        for queue in self.queues:
+        for queue in self._all_queues:
             await queue.start(tasks)
 
-    def export(self, trace: GradedTrace, held_bytes: int) -> None:
-        """Send a trace on its way; `held_bytes` is what was acquired for its spans."""
+    def export(self, trace: GradedTrace, held: int) -> None:
+        """Send a trace on its way; `held` is what was acquired for its spans, wherever these are now."""
+        self.forward(trace.spans, held)
+        if trace.runs:
+            for results in self.result_exporters:
+                results.export_results(trace)
+        if trace.log_records:
+            self._send_results(trace.log_records, self.log_queues)
+        if trace.evaluation_spans:
+            self._send_results(trace.evaluation_spans, self.evaluation_span_queues)
+
+    def forward(self, spans: Sequence[RawSpan], held: int) -> None:
+        """Hand spans to every queue; `held` bytes are given back when the last is done with them."""
         delivery = Delivery(
-            trace.spans,
-            held_bytes,
+            spans,
+            held,
             self._release,
             holders=len(self.queues),
             required_holders=self._required,
         )
         for queue in self.queues:
             queue.enqueue(delivery)
-        if trace.runs:
-            for results in self.result_exporters:
-                results.export_results(trace)
+
+    def _send_results(self, results: Sequence[RawSpan], queues: Sequence[ResultQueue]) -> None:
+        if not queues:
+            return
+        held = held_bytes(results)
+        if not self._limiter.try_acquire(held):
+            for queue in queues:
+                queue.turn_away(len(results))
+            return
+        delivery = Delivery(results, held, self._release, holders=len(queues), required_holders=0)
+        for queue in queues:
+            queue.enqueue(delivery)
 
     async def shutdown(self, deadline: float) -> None:
         """Flush all of them side by side until `deadline`."""
-        closing = [queue.shutdown(deadline) for queue in self.queues]
+        closing = [queue.shutdown(deadline) for queue in self._all_queues]
         closing += [results.shutdown(deadline) for results in self.result_exporters]
         for outcome in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(outcome, BaseException):

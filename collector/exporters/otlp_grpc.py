@@ -23,9 +23,10 @@ from collector.errors import (
 from collector.exporters.client_config import ClientTlsConfig, Headers, read_tls_file, user_agent
 from collector.exporters.exporter import ExporterContext, ExportResponse, SpanExporterType
 from collector.exporters.otlp_response import one_line, read_response, read_status
-from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.exporters.span_exporter_config import RESULT_QUEUES, Signal, SpanExporterConfig
 
-_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+_TRACES_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+_LOGS_METHOD = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 _RECONNECT_MILLISECONDS = 5000
 
 # OTLP specification, "Failures": the codes on which a client may send again. RESOURCE_EXHAUSTED is one
@@ -54,6 +55,8 @@ class OtlpGrpcConfig(SpanExporterConfig):
     compression: Literal["none", "gzip"] = "none"
     timeout: PositiveDuration = 10.0
     """For one attempt."""
+    signals: tuple[Signal, ...] = Field(default=("traces", "logs"), min_length=1)
+    """What goes there: spans, and log records if `results.emit` makes any."""
 
     @model_validator(mode="after")
     def _check_endpoint(self) -> Self:
@@ -61,6 +64,16 @@ class OtlpGrpcConfig(SpanExporterConfig):
         if not (separator and host and port.isdecimal() and 0 < int(port) < 65536) or "/" in host:
             raise ValueError(f'endpoint: expected host:port such as "tempo:4317", got {self.endpoint!r}')
         return self
+
+    @property
+    def takes_spans(self) -> bool:
+        """Whether spans go there."""
+        return "traces" in self.signals
+
+    @property
+    def takes_log_records(self) -> bool:
+        """Whether log records go there."""
+        return "logs" in self.signals
 
     @property
     def target(self) -> str:
@@ -76,41 +89,50 @@ class OtlpGrpcConfig(SpanExporterConfig):
 
 
 class OtlpGrpcExporter:
-    """Sends requests to `TraceService/Export`."""
+    """Sends requests to `TraceService/Export`, and log records to `LogsService/Export`."""
 
     def __init__(self, name: str, config: OtlpGrpcConfig) -> None:
         self.name = name
-        self.endpoint = config.endpoint
+        self.endpoint = self.logs_endpoint = config.endpoint
         self._config = config
         self._metadata = tuple(
             (key.lower(), value.get_secret_value()) for key, value in config.headers.items()
         )
         self._channel: grpc.Channel | None = None
         self._threads: ThreadPoolExecutor | None = None
-        self._call: Callable[..., bytes] | None = None
+        self._export_spans: Callable[..., bytes] | None = None
+        self._export_logs: Callable[..., bytes] | None = None
 
     async def start(self) -> None:
         """Make the channel; it connects when the first request is sent."""
         self._channel = self._make_channel()
-        self._call = self._channel.unary_unary(_METHOD)
+        self._export_spans = self._channel.unary_unary(_TRACES_METHOD)
+        self._export_logs = self._channel.unary_unary(_LOGS_METHOD)
         self._threads = ThreadPoolExecutor(
-            self._config.sending_queue.num_consumers, thread_name_prefix=f"export-{self.name}"
+            self._config.sending_queue.num_consumers + RESULT_QUEUES,
+            thread_name_prefix=f"export-{self.name}",
         )
 
     async def export(self, request: bytes, span_count: int) -> ExportResponse:
         """Send one request; see `SpanExporter.export`."""
-        if self._threads is None or self._call is None:
-            raise RetryableExportError("The exporter is not started.")
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._send, self._call, request)
+        return await self._send_in_thread(self._export_spans, request)
+
+    async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
+        """Send one request with log records; see `LogExporter.export_logs`."""
+        return await self._send_in_thread(self._export_logs, request)
 
     async def shutdown(self, deadline: float) -> None:
         """Close the channel; requests under way end as cancelled."""
         channel, threads = self._channel, self._threads
-        self._channel = self._threads = self._call = None
+        self._channel = self._threads = self._export_spans = self._export_logs = None
         if channel is not None and threads is not None:
             channel.close()
             threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _send_in_thread(self, call: Callable[..., bytes] | None, request: bytes) -> ExportResponse:
+        if self._threads is None or call is None:
+            raise RetryableExportError("The exporter is not started.")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._send, call, request)
 
     def _send(self, call: Callable[..., bytes], request: bytes) -> ExportResponse:
         try:

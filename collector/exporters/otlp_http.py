@@ -22,7 +22,7 @@ from collector.errors import (
 from collector.exporters.client_config import ClientTlsConfig, Headers, read_tls_file, user_agent
 from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporterType
 from collector.exporters.otlp_response import one_line, read_response, read_status
-from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.exporters.span_exporter_config import RESULT_QUEUES, Signal, SpanExporterConfig
 from collector.otlp.compression import gzip_compress
 
 _PROTOBUF = "application/x-protobuf"
@@ -40,9 +40,13 @@ class OtlpHttpConfig(SpanExporterConfig):
     """`exporters.otlp_http`: a backend that speaks OTLP over HTTP."""
 
     endpoint: str | None = None
-    """Base URL; `/v1/traces` is appended."""
+    """Base URL; `/v1/traces` and `/v1/logs` are appended."""
     traces_endpoint: str | None = None
-    """The whole URL instead, where the path is another."""
+    """The whole URL for spans instead, where the path is another. Log records then go there only if
+    `logs_endpoint` is given as well."""
+    logs_endpoint: str | None = None
+    """The whole URL for log records instead. Spans then go there only if `traces_endpoint` is given as
+    well."""
     tls: ClientTlsConfig = ClientTlsConfig()
     headers: Headers = Field(default_factory=dict)
     """Headers of every request."""
@@ -51,6 +55,8 @@ class OtlpHttpConfig(SpanExporterConfig):
     """Requests are binary protobuf."""
     timeout: PositiveDuration = 10.0
     """For one attempt."""
+    signals: tuple[Signal, ...] = Field(default=("traces", "logs"), min_length=1)
+    """What goes there: spans, and log records if `results.emit` makes any."""
 
     @field_validator("encoding", mode="before")
     @classmethod
@@ -61,48 +67,75 @@ class OtlpHttpConfig(SpanExporterConfig):
 
     @model_validator(mode="after")
     def _check_endpoint(self) -> Self:
-        if (self.endpoint is None) == (self.traces_endpoint is None):
-            raise ValueError("give exactly one of endpoint (base URL) and traces_endpoint (whole URL)")
-        key = "endpoint" if self.traces_endpoint is None else "traces_endpoint"
-        text = self.endpoint or self.traces_endpoint or ""
-        try:
-            url = URL(text)
-            is_usable = url.scheme in ("http", "https") and bool(url.host) and not url.fragment
-        except ValueError:
-            is_usable = False
-        if not is_usable:
-            raise ValueError(f'{key}: expected a URL such as "https://backend.example/otlp", got {text!r}')
+        if (self.endpoint is None) == (self.traces_endpoint is None and self.logs_endpoint is None):
+            raise ValueError(
+                "give exactly one of endpoint (base URL) and traces_endpoint or logs_endpoint (whole URLs)"
+            )
+        for key in ("endpoint", "traces_endpoint", "logs_endpoint"):
+            text = getattr(self, key)
+            if text is not None and not _is_usable(text):
+                raise ValueError(
+                    f'{key}: expected a URL such as "https://backend.example/otlp", got {text!r}'
+                )
+        if not self.takes_spans and not self.takes_log_records:
+            raise ValueError(f"signals: there is no URL for {self.signals[0]}")
         return self
 
     @property
-    def url(self) -> URL:
-        """Where requests go."""
-        if self.traces_endpoint is not None:
-            return URL(self.traces_endpoint)
-        base = URL(self.endpoint or "")
-        return base.with_path(base.path.rstrip("/") + "/v1/traces", keep_query=True)
+    def traces_url(self) -> URL | None:
+        """Where spans go, if they do."""
+        return self._url("traces", self.traces_endpoint)
+
+    @property
+    def logs_url(self) -> URL | None:
+        """Where log records go, if they do."""
+        return self._url("logs", self.logs_endpoint)
+
+    @property
+    def takes_spans(self) -> bool:
+        """Whether spans go there."""
+        return self.traces_url is not None
+
+    @property
+    def takes_log_records(self) -> bool:
+        """Whether log records go there."""
+        return self.logs_url is not None
+
+    def _url(self, signal: Signal, whole: str | None) -> URL | None:
+        if signal not in self.signals:
+            return None
+        if whole is not None:
+            return URL(whole)
+        if self.endpoint is None:
+            return None
+        base = URL(self.endpoint)
+        return base.with_path(f"{base.path.rstrip('/')}/v1/{signal}", keep_query=True)
 
 
 class OtlpHttpExporter:
-    """Posts requests to one URL. Redirects are not followed: they would lose the body."""
+    """Posts requests to one URL for each signal. Redirects are not followed: they would lose the body."""
 
     def __init__(self, name: str, config: OtlpHttpConfig, clock: Clock) -> None:
         self.name = name
-        self.endpoint = str(config.url.with_user(None).with_query(None))
+        self.endpoint = _shown(config.traces_url)
+        self.logs_endpoint = _shown(config.logs_url)
         self._config = config
+        self._traces_url = config.traces_url
+        self._logs_url = config.logs_url
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
         """Read the TLS files and make the connection pool."""
         config = self._config
-        tls = self._tls_context() if config.url.scheme == "https" else True
+        schemes = {url.scheme for url in (self._traces_url, self._logs_url) if url is not None}
+        tls = self._tls_context() if "https" in schemes else True
         headers = {"Content-Type": _PROTOBUF, "Accept": _PROTOBUF, "User-Agent": user_agent()}
         if config.compression == "gzip":
             headers["Content-Encoding"] = "gzip"
         headers.update((name, value.get_secret_value()) for name, value in config.headers.items())
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=config.sending_queue.num_consumers, ssl=tls),
+            connector=aiohttp.TCPConnector(limit=config.sending_queue.num_consumers + RESULT_QUEUES, ssl=tls),
             headers=headers,
             timeout=aiohttp.ClientTimeout(total=config.timeout),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -110,9 +143,24 @@ class OtlpHttpExporter:
 
     async def export(self, request: bytes, span_count: int) -> ExportResponse:
         """Post one request; see `SpanExporter.export`."""
+        return await self._post(self._traces_url, request)
+
+    async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
+        """Post one request with log records; see `LogExporter.export_logs`."""
+        return await self._post(self._logs_url, request)
+
+    async def shutdown(self, deadline: float) -> None:
+        """Close all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _post(self, url: URL | None, request: bytes) -> ExportResponse:
         session = self._session
         if session is None:
             raise RetryableExportError("The exporter is not started.")
+        if url is None:
+            raise PermanentExportError("There is no URL for this signal.")
         body = request
         if self._config.compression == "gzip":
             compress_in_loop = len(request) <= _IN_LOOP_BYTES
@@ -123,7 +171,7 @@ class OtlpHttpExporter:
             )
         try:
             async with session.post(
-                self._config.url,
+                url,
                 data=body if len(body) <= _IN_ONE_WRITE_BYTES else io.BytesIO(body),
                 allow_redirects=False,
                 server_hostname=self._config.tls.server_name_override,
@@ -136,12 +184,6 @@ class OtlpHttpExporter:
             raise RetryableExportError(f"No answer within {self._config.timeout:g} s.") from error
         except (aiohttp.ClientError, OSError) as error:
             raise RetryableExportError(one_line(f"{type(error).__name__}: {error}")) from error
-
-    async def shutdown(self, deadline: float) -> None:
-        """Close all connections."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
 
     def _export_error(self, response: aiohttp.ClientResponse, body: bytes) -> ExportError:
         if response.content_type == _PROTOBUF:
@@ -179,6 +221,18 @@ class OtlpHttpExporter:
         except (ssl.SSLError, OSError) as error:
             raise StartupError(f"exporters.{self.name}.tls: {error}") from error
         return context
+
+
+def _is_usable(text: str) -> bool:
+    try:
+        url = URL(text)
+    except ValueError:
+        return False
+    return url.scheme in ("http", "https") and bool(url.host) and not url.fragment
+
+
+def _shown(url: URL | None) -> str:
+    return "" if url is None else str(url.with_user(None).with_query(None))
 
 
 async def _read_body(response: aiohttp.ClientResponse) -> bytes:

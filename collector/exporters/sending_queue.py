@@ -1,7 +1,8 @@
 """The queue before a span exporter: batches, sends concurrently, retries, and accounts for every span.
 
 Each exporter has its own, so none waits for another. At any time spans enqueued = forwarded + dropped +
-held; all state is touched on the event loop's thread only.
+held; all state is touched on the event loop's thread only. Results in forms of their own (log records,
+spans of verdicts) wait in queues like this one, which count them apart.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from collector.errors import ContentRefusedError, ExportError, PermanentExportEr
 from collector.exporters.delivery import Delivery
 from collector.exporters.export_request import ExportRequest, QueuedTrace
 from collector.exporters.exporter import ExportResponse, SpanExporter, TaskOwner
+from collector.exporters.queue_counts import QueueCounts, SpanCounts
 from collector.exporters.retry import BackOff
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.telemetry.logs import RateLimitedLogger
@@ -32,6 +34,8 @@ class SendingQueue:
     content are cut in two until the refused spans stand alone, a bounded number of times),
     `partial_success` (the backend took the request without them), `max_elapsed_time` (only if configured),
     `queue_full` (only by `shed`), and `shutdown`.
+
+    `counts` is where all this is counted, by default as received spans.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class SendingQueue:
         metrics: Metrics,
         clock: Clock,
         random: Random | None = None,
+        counts: QueueCounts | None = None,
     ) -> None:
         self.name = exporter.name
         self.is_required = config.delivery == "required"
@@ -54,6 +59,8 @@ class SendingQueue:
         self._batch = config.sending_queue.batch
         self._num_consumers = config.sending_queue.num_consumers
         self._metrics = metrics
+        self._counts = counts or SpanCounts(metrics, self.name)
+        self._things = self._counts.things
         self._clock = clock
         self._random = Random() if random is None else random
         self._log = RateLimitedLogger(_logger, clock)
@@ -73,11 +80,7 @@ class SendingQueue:
         self._deadline = 0.0
         self._consumers: list[asyncio.Task[None]] = []
 
-        metrics.spans_held.read_from(lambda: self.held_spans, self.name)
-        metrics.queue_bytes.read_from(lambda: self.queued_bytes, self.name)
-        metrics.spans_forwarded.add(0, self.name)
-        for reason in ("rejected", "partial_success", "max_elapsed_time", "queue_full", "shutdown"):
-            metrics.spans_dropped.add(0, reason, self.name)
+        self._counts.read_from(lambda: self.held_spans, lambda: self.queued_bytes)
         for outcome in ("success", "partial_success", "retry", "refused"):
             metrics.export_attempts.add(0, self.name, outcome)
 
@@ -101,7 +104,9 @@ class SendingQueue:
         if self._closing.is_set():
             self._settle(trace, span_count, "shutdown")
             self._log.warning(
-                "late", "Spans came after the shutdown began and were dropped.", exporter=self.name
+                "late",
+                f"{self._things.capitalize()} came after the shutdown began and were dropped.",
+                exporter=self.name,
             )
             return
         self._waiting.append(trace)
@@ -110,6 +115,10 @@ class SendingQueue:
         self._arrived.set()
         if self._is_full():
             self._full.set()
+
+    def turn_away(self, count: int) -> None:
+        """Count what found no room and was never enqueued, as `queue_full`."""
+        self._counts.dropped(count, "queue_full")
 
     def shed(self, bytes_wanted: int) -> int:
         """Drop the oldest traces, as `queue_full`, until `bytes_wanted` of held bytes are let go of.
@@ -145,9 +154,9 @@ class SendingQueue:
             request.discard_given_up()
         self._log.warning(
             "queue_full",
-            "The memory limit is reached; the oldest spans of a best-effort exporter are dropped.",
+            f"The memory limit is reached; the oldest {self._things} of a best-effort queue are dropped.",
             exporter=self.name,
-            spans=span_count,
+            **{self._things: span_count},
         )
         return let_go
 
@@ -174,8 +183,9 @@ class SendingQueue:
             self._waiting_spans = self._waiting_bytes = 0
             if dropped:
                 _logger.error(
-                    "Spans could not be delivered before the shutdown deadline and are dropped.",
-                    extra={"exporter": self.name, "endpoint": self._exporter.endpoint, "spans": dropped},
+                    f"{self._things.capitalize()} could not be delivered before the shutdown deadline and "
+                    "are dropped.",
+                    extra={"exporter": self.name, "endpoint": self._exporter.endpoint, self._things: dropped},
                 )
             await self._exporter.shutdown(deadline)
 
@@ -250,11 +260,11 @@ class SendingQueue:
             self._drop(part, "rejected")
             self._log.error(
                 "rejected",
-                "A backend refused spans for good; they are dropped.",
+                f"A backend refused {self._things} for good; they are dropped.",
                 exporter=self.name,
                 endpoint=self._exporter.endpoint,
-                spans=part.span_count,
                 error=str(refusal),
+                **{self._things: part.span_count},
             )
 
     async def _send(self, request: ExportRequest) -> PermanentExportError | None:
@@ -286,10 +296,11 @@ class SendingQueue:
             limit = self._retry.max_elapsed_time
             if limit and now + wait - started > limit:
                 self._drop(request, "max_elapsed_time")
-                self._log_failure("gave_up", "Spans could not be delivered in time and are dropped.", failure)
+                what = f"{self._things.capitalize()} could not be delivered in time and are dropped."
+                self._log_failure("gave_up", what, failure)
                 return None
             self._log_failure(
-                "failing", "A backend does not take spans; they are held and sent again.", failure
+                "failing", f"A backend does not take {self._things}; they are held and sent again.", failure
             )
             self._backing_off.append(request)
             try:
@@ -321,20 +332,20 @@ class SendingQueue:
         for trace, spans in request.shares:
             self._release(trace, len(spans))
         self.held_spans -= span_count
-        self._metrics.spans_forwarded.add(span_count - rejected, self.name)
+        self._counts.forwarded(span_count - rejected)
         self._metrics.export_attempts.add(1, self.name, "partial_success" if rejected else "success")
         if rejected:
-            self._metrics.spans_dropped.add(rejected, "partial_success", self.name)
+            self._counts.dropped(rejected, "partial_success")
         if rejected or response.message:
             self._log.warning(
                 "partial_success",
-                "A backend took a request but not all of its spans."
+                f"A backend took a request but not all of its {self._things}."
                 if rejected
                 else "A backend sent a warning.",
                 exporter=self.name,
                 endpoint=self._exporter.endpoint,
-                rejected_spans=rejected,
                 error=response.message,
+                **{f"rejected_{self._things}": rejected},
             )
 
     def _drop(self, request: ExportRequest, reason: str) -> None:
@@ -344,7 +355,7 @@ class SendingQueue:
     def _settle(self, trace: QueuedTrace, span_count: int, reason: str) -> None:
         self._release(trace, span_count)
         self.held_spans -= span_count
-        self._metrics.spans_dropped.add(span_count, reason, self.name)
+        self._counts.dropped(span_count, reason)
 
     def _release(self, trace: QueuedTrace, span_count: int) -> None:
         trace.unsettled_spans -= span_count
@@ -363,7 +374,7 @@ class SendingQueue:
                 exporter=self.name,
                 endpoint=self._exporter.endpoint,
                 seconds=round(seconds, 1),
-                queued_spans=self.held_spans,
+                **{f"queued_{self._things}": self.held_spans},
             )
 
     def _log_failure(self, reason: str, message: str, failure: ExportError) -> None:
@@ -373,8 +384,8 @@ class SendingQueue:
             exporter=self.name,
             endpoint=self._exporter.endpoint,
             error=str(failure),
-            queued_spans=self.held_spans,
             queued_bytes=self.queued_bytes,
+            **{f"queued_{self._things}": self.held_spans},
         )
 
     async def _wait(self, seconds: float, event: asyncio.Event) -> None:

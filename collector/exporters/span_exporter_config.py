@@ -1,11 +1,18 @@
 """What every exporter of spans can be told beside its own keys: delivery, queue, retries."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from collector.duration import Duration
 from collector.exporters.retry import RetryConfig
+
+Signal: TypeAlias = Literal["traces", "logs"]
+"""What OTLP can carry to a backend, as far as there is something to send."""
+
+RESULT_QUEUES = 2
+"""Queues of an exporter beside that of spans, one for each form of a result; each sends one request at a
+time."""
 
 
 class BatchConfig(BaseModel):
@@ -45,3 +52,18 @@ class SpanExporterConfig(BaseModel):
     limit is reached, the oldest spans of this queue are dropped."""
     sending_queue: SendingQueueConfig = SendingQueueConfig()
     retry_on_failure: RetryConfig = RetryConfig()
+
+    @property
+    def takes_spans(self) -> bool:
+        """Whether spans go there."""
+        return True
+
+    @property
+    def takes_log_records(self) -> bool:
+        """Whether log records go there; then the exporter is a `LogExporter`."""
+        return False
+
+    def for_results(self) -> "SpanExporterConfig":
+        """The settings of a queue of results: no sender waits for one, and one request leaves at a time."""
+        queue = self.sending_queue.model_copy(update={"num_consumers": 1})
+        return self.model_copy(update={"delivery": "best_effort", "sending_queue": queue})

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import orjson
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import MalformedRequest
@@ -73,6 +74,19 @@ def request_to_json(body: bytes) -> bytes:
     except DecodeError as error:
         raise MalformedRequest(f"The request is not a valid ExportTraceServiceRequest: {error}.") from error
     return orjson.dumps(_REQUEST.decode(request))
+
+
+def logs_request_to_json(body: bytes) -> bytes:
+    """A serialised ExportLogsServiceRequest as OTLP/JSON, as `request_to_json` does for spans.
+
+    Raises:
+        MalformedRequest: `body` is not such a message.
+    """
+    try:
+        request = ExportLogsServiceRequest.FromString(body)
+    except DecodeError as error:
+        raise MalformedRequest(f"The request is not a valid ExportLogsServiceRequest: {error}.") from error
+    return orjson.dumps(_LOGS_REQUEST.decode(request))
 
 
 class _Mismatch(Exception):
@@ -321,3 +335,4 @@ def _kind(value: JsonValue) -> str:
 
 
 _REQUEST = _codec(ExportTraceServiceRequest.DESCRIPTOR, {})
+_LOGS_REQUEST = _codec(ExportLogsServiceRequest.DESCRIPTOR, {})

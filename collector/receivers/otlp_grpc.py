@@ -69,6 +69,9 @@ class OtlpGrpcReceiver:
     for calls that ended before their message was there: the sender went away, or the message was more than
     twice as long as allowed, which gRPC itself refuses.
 
+    Attributes:
+        config: Where to listen and what to accept.
+
     Args:
         config: Where to listen and what to accept.
         consumer: Takes the requests.
@@ -86,7 +89,7 @@ class OtlpGrpcReceiver:
         clock: Clock | None = None,
         random: Callable[[], float] = random_module.random,
     ) -> None:
-        self._config = config
+        self.config = config
         self._clock = clock or SystemClock()
         self._auth = BearerAuth(config.auth, self._clock) if config.auth else None
         self._calls = _Calls(config.max_request_bytes, consumer, metrics, self._auth, self._clock, random)
@@ -105,15 +108,15 @@ class OtlpGrpcReceiver:
         Raises:
             StartupError: The address cannot be listened on, or a certificate or token file is unusable.
         """
-        credentials = grpc_credentials(self._config.tls) if self._config.tls else None
+        credentials = grpc_credentials(self.config.tls) if self.config.tls else None
         if self._auth is not None:
             self._auth.load()
-        host, port = parse_endpoint(self._config.endpoint)
+        host, port = parse_endpoint(self.config.endpoint)
         host = f"[{host}]" if ":" in host else host
         await self._check_free(host, port)
         await self.set_serving(False)
         await self._health.set(LIVENESS_SERVICE, health_pb2.HealthCheckResponse.SERVING)
-        server = grpc.aio.server(options=_options(self._config.max_request_bytes))
+        server = grpc.aio.server(options=_options(self.config.max_request_bytes))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         server.add_generic_rpc_handlers((self._calls,))
         try:

@@ -47,6 +47,9 @@ class OtlpHttpReceiver:
     Each answered request is counted in `metrics.requests` by its HTTP status, and a request that was never
     complete as `DISCONNECTED`.
 
+    Attributes:
+        config: Where to listen and what to accept.
+
     Args:
         config: Where to listen and what to accept.
         consumer: Takes the requests.
@@ -64,7 +67,7 @@ class OtlpHttpReceiver:
         clock: Clock | None = None,
         random: Callable[[], float] = random_module.random,
     ) -> None:
-        self._config = config
+        self.config = config
         self._max_request_bytes = config.max_request_bytes
         self._consumer = consumer
         self._requests = metrics.requests
@@ -88,10 +91,10 @@ class OtlpHttpReceiver:
         Raises:
             StartupError: The address cannot be listened on, or a certificate or token file is unusable.
         """
-        context = ssl_context(self._config.tls) if self._config.tls else None
+        context = ssl_context(self.config.tls) if self.config.tls else None
         if self._auth is not None:
             self._auth.load()
-        host, port = parse_endpoint(self._config.endpoint)
+        host, port = parse_endpoint(self.config.endpoint)
         server = AsgiServer(self._answer, host, port, ssl=context, clock=self._clock)
         await server.start()
         self._server = server

@@ -6,7 +6,7 @@ for 15 s, so that a service nobody scrapes does not hold them for ever. They are
 """
 
 from collector.clock import Clock
-from collector.telemetry.metrics import Counter, Exemplar, Histogram, Labels
+from collector.telemetry.instruments import Counter, Exemplar, Histogram, Labels
 
 HOLD_SECONDS = 15.0
 
@@ -30,18 +30,27 @@ class FirstSightCounter:
     def add(self, amount: float, labels: Labels) -> None:
         """Add `amount`, not negative, now or when the series has been seen."""
         values = self._counter.values
-        if labels not in values:
+        value = values.get(labels)
+        if value is None:
             self.appear(labels)
-        if labels in self._held:
+        if self._held and labels in self._held:
             self._held[labels] += amount
         else:
-            values[labels] += amount
+            values[labels] = (value or 0) + amount
 
     def release(self, *, everything: bool) -> None:
         """Apply what was held for 15 s, or everything."""
         if self._since:
             for labels in _taken_out(self._since, self._clock, everything):
                 self._counter.values[labels] += self._held.pop(labels)
+
+    def total(self, labels: Labels) -> float | None:
+        """What the series counts, or None while some of it may be held."""
+        return None if labels in self._held else self._counter.values.get(labels, 0)
+
+    def remove(self, labels: Labels) -> int:
+        """Let a series disappear of which nothing is held; the number of series that were there."""
+        return 0 if self._counter.values.pop(labels, None) is None else 1
 
 
 class FirstSightHistogram:
@@ -64,9 +73,9 @@ class FirstSightHistogram:
         """Count the exemplar's value, now or when the series has been seen."""
         if labels not in self._histogram.values:
             self.appear(labels)
-        histogram = self._held if labels in self._held.values else self._histogram
-        histogram.observe(exemplar.value, *labels)
-        histogram.attach_exemplar(exemplar, *labels)
+        held = self._held
+        histogram = held if held.values and labels in held.values else self._histogram
+        histogram.observe_span(exemplar, labels)
 
     def release(self, *, everything: bool) -> None:
         """Apply what was held for 15 s, or everything."""
@@ -74,12 +83,19 @@ class FirstSightHistogram:
             for labels in _taken_out(self._since, self._clock, everything):
                 self._apply(labels)
 
+    def remove(self, labels: Labels) -> int:
+        """Let a series disappear of which nothing is held; the number of series that were there."""
+        was_there = labels in self._histogram.values
+        self._histogram.remove(*labels)
+        return int(was_there)
+
     def _apply(self, labels: Labels) -> None:
         row = self._histogram.values[labels]
         for position, count in enumerate(self._held.values.pop(labels)):
             row[position] += count
-        for exemplar in self._held.exemplars.pop(labels, {}).values():
-            self._histogram.attach_exemplar(exemplar, *labels)
+        exemplars = self._held.exemplars.pop(labels, None)
+        if exemplars:
+            self._histogram.exemplars.setdefault(labels, {}).update(exemplars)
 
 
 def _taken_out(since: dict[Labels, float], clock: Clock, everything: bool) -> list[Labels]:

@@ -1,8 +1,7 @@
 """The service's own HTTP endpoint: `/metrics`, `/healthz`, `/readyz`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 
 import orjson
@@ -11,9 +10,11 @@ from collector.asgi_server import AsgiServer, HttpScope, Receive, Send
 from collector.clock import Clock
 from collector.endpoint import parse_endpoint
 from collector.errors import StartupError
+from collector.telemetry.content_negotiation import gzip_accepted
 from collector.telemetry.readiness import Readiness
-from collector.telemetry.registry import MetricsRegistry, MetricsSnapshot, compress, gzip_accepted
+from collector.telemetry.registry import MetricsRegistry
 from collector.telemetry.score_series import ScoreSeries
+from collector.telemetry.scrape import ScrapeWriter
 from collector.telemetry.telemetry_config import TelemetryConfig
 
 _MAX_CONNECTIONS = 128
@@ -22,7 +23,8 @@ _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
 
 _Headers = dict[str, str]
-_Answer = tuple[HTTPStatus, _Headers, bytes]
+_Answer = tuple[HTTPStatus, _Headers, Sequence[bytes]]
+"""Status, headers and the pieces of the body."""
 
 
 class TelemetryServer:
@@ -54,7 +56,8 @@ class TelemetryServer:
             request_timeout_seconds=_REQUEST_TIMEOUT_SECONDS,
             clock=clock,
         )
-        self._renderer: ThreadPoolExecutor | None = None
+        self._scrapes = ScrapeWriter(clock)
+        self._one_scrape = asyncio.Lock()
         self._paths: dict[str, Callable[[HttpScope], Awaitable[_Answer]]] = {
             "/metrics": self._metrics,
             "/healthz": self._health,
@@ -76,15 +79,12 @@ class TelemetryServer:
             await self._server.start()
         except StartupError as error:
             raise StartupError(f"service.telemetry.endpoint: {error}") from error
-        # One thread: scrapes at the same time wait for each other instead of competing with the loop.
-        self._renderer = ThreadPoolExecutor(1, thread_name_prefix="metrics")
+        self._scrapes.start()
 
     async def shutdown(self, deadline: float) -> None:
         """Answer what is under way, then close, by `deadline`. Safe before `start` and twice."""
         await self._server.shutdown(deadline)
-        if self._renderer is not None:
-            self._renderer.shutdown(wait=False, cancel_futures=True)
-            self._renderer = None
+        self._scrapes.shutdown()
 
     async def _respond(self, scope: HttpScope, receive: Receive, send: Send) -> None:
         answer = self._paths.get(scope["path"])
@@ -97,7 +97,7 @@ class TelemetryServer:
             headers["allow"] = "GET, HEAD"
         else:
             status, headers, body = await answer(scope)
-        headers["content-length"] = str(len(body))
+        headers["content-length"] = str(sum(map(len, body)))
         headers["cache-control"] = "no-store"
         await send(
             {
@@ -106,19 +106,23 @@ class TelemetryServer:
                 "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
             }
         )
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+        if scope["method"] != "HEAD":
+            for piece in body:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
     async def _metrics(self, scope: HttpScope) -> _Answer:
-        self._score_series.before_scrape()
-        snapshot = self._registry.snapshot()
-        if scope["method"] == "GET":
-            self._score_series.after_scrape()
-        accepts_gzip = gzip_accepted(_header(scope, b"accept-encoding"))
-        body, content_type = await asyncio.get_running_loop().run_in_executor(
-            self._renderer, _render, snapshot, _header(scope, b"accept"), accepts_gzip
-        )
-        headers = {"content-type": content_type, "vary": "accept, accept-encoding"}
-        if accepts_gzip:
+        accept = _header(scope, b"accept")
+        gzipped = gzip_accepted(_header(scope, b"accept-encoding"))
+        # Scrapes at the same time wait for each other instead of sharing turns of the loop.
+        async with self._one_scrape:
+            self._score_series.before_scrape()
+            snapshot = self._registry.snapshot()
+            if scope["method"] == "GET":
+                self._score_series.after_scrape()
+            body = await self._scrapes.body(snapshot, accept, gzipped=gzipped)
+        headers = {"content-type": snapshot.content_type(accept), "vary": "accept, accept-encoding"}
+        if gzipped:
             headers["content-encoding"] = "gzip"
         return HTTPStatus.OK, headers, body
 
@@ -134,7 +138,7 @@ class TelemetryServer:
                 for name, condition in conditions.items()
             ]
             body = orjson.dumps({"ready": self._readiness.is_ready, "conditions": stated})
-            return status, {"content-type": _JSON}, body
+            return status, {"content-type": _JSON}, [body]
         if self._readiness.is_ready:
             return _plain(status, "ready")
         lines = [
@@ -145,13 +149,8 @@ class TelemetryServer:
         return _plain(status, "\n".join(["not ready", *lines]))
 
 
-def _render(snapshot: MetricsSnapshot, accept: str, gzipped: bool) -> tuple[bytes, str]:
-    text, content_type = snapshot.render(accept)
-    return (compress(text) if gzipped else text), content_type
-
-
 def _plain(status: HTTPStatus, text: str) -> _Answer:
-    return status, {"content-type": _TEXT}, f"{text}\n".encode()
+    return status, {"content-type": _TEXT}, [f"{text}\n".encode()]
 
 
 def _header(scope: HttpScope, name: bytes) -> str:

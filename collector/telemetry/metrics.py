@@ -1,138 +1,13 @@
-"""Every metric of the service, in one table. Nothing else creates an instrument.
+"""Every metric of the service, in one table. Nothing else creates an instrument."""
 
-Counting is adding to a plain number; everything that costs is left to the scrape.
-"""
-
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
-
+from collector.telemetry.instruments import Counter, Exemplar, Gauge, Histogram, Labels
 from processors.evaluation_result import NotEvaluatedReason, Outcome, SkipReason
 from processors.finish_reason import FinishReason
 
-Labels = tuple[str, ...]
-
-
-class Exemplar(NamedTuple):
-    """The span behind one observation; `span_id` is empty where only the trace is known."""
-
-    value: float
-    trace_id: bytes
-    span_id: bytes
-    unix_nano: int
-
-
-class Instrument:
-    """A named metric with a fixed list of labels."""
-
-    __slots__ = ("help", "labels", "name", "type", "unit")
-
-    def __init__(
-        self,
-        kind: Literal["counter", "gauge", "histogram"],
-        name: str,
-        help_text: str,
-        labels: Labels,
-        unit: str,
-    ) -> None:
-        self.type = kind
-        self.name = name
-        self.help = help_text
-        self.labels = labels
-        self.unit = unit
-
-
-class Counter(Instrument):
-    """A sum that only grows. Label values are given in the order of `labels`."""
-
-    __slots__ = ("values",)
-
-    def __init__(self, name: str, help_text: str, labels: Labels = (), unit: str = "") -> None:
-        super().__init__("counter", name, help_text, labels, unit)
-        self.values: dict[Labels, float] = {} if labels else {(): 0}
-
-    def add(self, amount: float, *labels: str) -> None:
-        """Add `amount`, not negative; 0 makes the series appear."""
-        self.values[labels] = self.values.get(labels, 0) + amount
-
-    def value(self, *labels: str) -> float:
-        """The sum so far, 0 for a series never touched."""
-        return self.values.get(labels, 0)
-
-
-class Gauge(Instrument):
-    """A value that is set, or read from a function at the time of a scrape."""
-
-    __slots__ = ("functions", "values")
-
-    def __init__(self, name: str, help_text: str, labels: Labels = (), unit: str = "") -> None:
-        super().__init__("gauge", name, help_text, labels, unit)
-        self.values: dict[Labels, float] = {}
-        self.functions: dict[Labels, Callable[[], float]] = {}
-
-    def set(self, value: float, *labels: str) -> None:
-        """Set the value of a series."""
-        self.values[labels] = value
-
-    def read_from(self, function: Callable[[], float], *labels: str) -> None:
-        """Let every scrape ask `function` for the value of a series."""
-        self.functions[labels] = function
-
-    def remove(self, *labels: str) -> None:
-        """Let a series disappear, if it is there."""
-        self.values.pop(labels, None)
-        self.functions.pop(labels, None)
-
-    def value(self, *labels: str) -> float:
-        """The value as a scrape would see it, 0 for a series never touched."""
-        function = self.functions.get(labels)
-        return self.values.get(labels, 0) if function is None else function()
-
-
-class Histogram(Instrument):
-    """Observations in buckets; `values` holds [count per bucket and above the last..., sum].
-
-    `exemplars` holds the last exemplar for each of the same buckets.
-    """
-
-    __slots__ = ("buckets", "exemplars", "values")
-
-    def __init__(
-        self, name: str, help_text: str, buckets: Sequence[float], labels: Labels = (), unit: str = ""
-    ) -> None:
-        super().__init__("histogram", name, help_text, labels, unit)
-        self.buckets = tuple(buckets)
-        self.values: dict[Labels, list[float]] = {}
-        self.exemplars: dict[Labels, dict[int, Exemplar]] = {}
-        if not labels:
-            self.row()
-
-    def observe(self, value: float, *labels: str) -> None:
-        """Count one observation."""
-        row = self.row(*labels)
-        row[bisect_left(self.buckets, value)] += 1
-        row[-1] += value
-
-    def attach_exemplar(self, exemplar: Exemplar, *labels: str) -> None:
-        """Name the span behind the last observation in a bucket.
-
-        An exemplar whose ids are not 16 and 8 bytes (or no span id) is left out: a scrape must never fail.
-        """
-        if len(exemplar.trace_id) == 16 and len(exemplar.span_id) in (0, 8):
-            last = self.exemplars.get(labels)
-            if last is None:
-                last = self.exemplars[labels] = {}
-            last[bisect_left(self.buckets, exemplar.value)] = exemplar
-
-    def row(self, *labels: str) -> list[float]:
-        """The counts of a series (made at 0 if need be)."""
-        row = self.values.get(labels)
-        if row is None:
-            row = self.values[labels] = [0.0] * (len(self.buckets) + 2)
-        return row
-
+__all__ = ["Counter", "Exemplar", "Gauge", "Histogram", "Labels", "Metrics"]
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
+_LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)
 _EVALUATION_SECONDS = (
     0.00001,
@@ -151,10 +26,23 @@ _EVALUATION_SECONDS = (
 )
 
 
-class Metrics:
-    """The table. Names follow Prometheus; counters get `_total` when they are rendered."""
+_AGENT, _EVALUATION, _OUTCOME = (
+    "gen_ai_agent_name",
+    "gen_ai_evaluation_name",
+    "gen_ai_evaluation_score_label",
+)
+_AGENT_VERSION = "gen_ai_agent_version"
 
-    def __init__(self) -> None:
+
+class Metrics:
+    """The table. Names follow Prometheus; counters get `_total` when they are rendered.
+
+    Args:
+        resource_labels: The names of the labels that hold resource attributes of agents, all optional.
+    """
+
+    def __init__(self, resource_labels: Labels = ()) -> None:
+        run_labels = (_AGENT_VERSION, *resource_labels)
         self.spans_received = Counter("tracegrade_spans_received", "Spans admitted, duplicates included.")
         self.spans_refused = Counter(
             "tracegrade_spans_refused",
@@ -177,6 +65,10 @@ class Metrics:
         self.spans_held = Gauge(
             "tracegrade_spans_held", "Spans in the buffer (exporter empty) and in each queue.", ("exporter",)
         )
+        self.spans_awaiting_verdict = Gauge(
+            "tracegrade_spans_awaiting_verdict",
+            "Spans kept for grading. Where spans are forwarded as they come these are in no other count.",
+        )
         self.late_spans = Counter("tracegrade_late_spans", "Spans that came after their trace was finished.")
         self.traces_finished = Counter("tracegrade_traces_finished", "Finished traces.", ("reason",))
         self.traces_held = Gauge("tracegrade_traces_held", "Traces in the buffer.")
@@ -190,6 +82,11 @@ class Metrics:
             _SECONDS,
             unit="seconds",
         )
+        self.oldest_held_span = Gauge(
+            "tracegrade_oldest_held_span_timestamp_seconds",
+            "Unix time at which the oldest span in the buffer came; that of the scrape while there is none.",
+            unit="seconds",
+        )
         self.finish_clock_standstill_seconds = Counter(
             "tracegrade_finish_clock_standstill_seconds",
             "Time during which the finish clock stood still because the service could not receive.",
@@ -199,6 +96,18 @@ class Metrics:
             "tracegrade_evaluation_seconds",
             "Time to rebuild and grade one trace.",
             _EVALUATION_SECONDS,
+            unit="seconds",
+        )
+        self.verdict_delay_seconds = Histogram(
+            "tracegrade_verdict_delay_seconds",
+            "Time from the end of an agent run, by the sender's clock, to its verdict; backfill left out.",
+            _SECONDS,
+            unit="seconds",
+        )
+        self.event_loop_lag_seconds = Histogram(
+            "tracegrade_event_loop_lag_seconds",
+            "How late a timer of the event loop fired; one sample every 250 ms.",
+            _LAG_SECONDS,
             unit="seconds",
         )
         self.traces_failed = Counter(
@@ -223,10 +132,16 @@ class Metrics:
             "Results of traces that came too late for the live series.",
             ("gen_ai_evaluation_score_label",),
         )
+        self.agent_runs = Counter(
+            "tracegrade_agent_runs",
+            "Agent runs seen, graded or not; backfill left out.",
+            (_AGENT,),
+            optional_labels=run_labels,
+        )
         self.tool_calls = Counter(
             "tracegrade_tool_calls",
             "Tool calls seen in agent runs.",
-            ("gen_ai_agent_name", "gen_ai_tool_name", "status"),
+            (_AGENT, "gen_ai_tool_name", "status"),
         )
         self.queue_bytes = Gauge(
             "tracegrade_queue_bytes", "Bytes waiting in a sending queue.", ("exporter",), "bytes"
@@ -234,9 +149,20 @@ class Metrics:
         self.export_attempts = Counter(
             "tracegrade_export_attempts", "Requests sent to backends, by outcome.", ("exporter", "outcome")
         )
+        self.results_exported = Counter(
+            "tracegrade_results_exported",
+            "Log records (one for each result) and spans of verdicts (one for each graded run) that an "
+            "exporter delivered, by form.",
+            ("exporter", "form"),
+        )
+        self.results_held = Gauge(
+            "tracegrade_results_held",
+            "Log records and spans of verdicts that wait in a queue, by form.",
+            ("exporter", "form"),
+        )
         self.results_dropped = Counter(
             "tracegrade_results_dropped",
-            "Graded runs that an exporter of results could not write.",
+            "Graded runs, log records and spans of verdicts that an exporter could not write or deliver.",
             ("reason", "exporter"),
         )
         self.criteria_reloads = Counter(
@@ -255,33 +181,68 @@ class Metrics:
             "Received minus forwarded, dropped and held: always 0.",
             ("exporter",),
         )
+        self.self_checks = Counter(
+            "tracegrade_self_checks",
+            "Self-checks, by outcome: traces sent through a listener and graded as they must be, or not.",
+            ("outcome",),
+        )
+        self.self_check_last_success = Gauge(
+            "tracegrade_self_check_last_success_timestamp_seconds",
+            "Unix time of the last successful self-check, 0 before the first; absent without self-checks.",
+            unit="seconds",
+        )
+        self.evaluation_info = Gauge(
+            "tracegrade_evaluation_info",
+            "1 for each live evaluation in force of an agent that is known.",
+            (_AGENT, _EVALUATION, "evaluator", "evaluator_version", "criteria_hash", "severity"),
+            optional_labels=("owner", "contact"),
+        )
         self.score = Histogram(
             "gen_ai_evaluation_score",
             "Scores of evaluations that passed or failed.",
             _SCORES,
-            ("gen_ai_agent_name", "gen_ai_evaluation_name"),
+            (_AGENT, _EVALUATION),
+            optional_labels=run_labels,
         )
         self.results = Counter(
             "gen_ai_evaluation_results",
             "Results of evaluations, by outcome.",
-            ("gen_ai_agent_name", "gen_ai_evaluation_name", "gen_ai_evaluation_score_label"),
+            (_AGENT, _EVALUATION, _OUTCOME),
+            optional_labels=run_labels,
         )
         self.shadow_score = Histogram(
             "tracegrade_shadow_evaluation_score",
             "Scores of evaluations in shadow; they are in no other series.",
             _SCORES,
-            ("gen_ai_agent_name", "gen_ai_evaluation_name"),
+            (_AGENT, _EVALUATION),
+            optional_labels=run_labels,
         )
         self.shadow_results = Counter(
             "tracegrade_shadow_evaluation_results",
             "Results of evaluations in shadow, by outcome; they are in no other series.",
-            ("gen_ai_agent_name", "gen_ai_evaluation_name", "gen_ai_evaluation_score_label"),
+            (_AGENT, _EVALUATION, _OUTCOME),
+            optional_labels=run_labels,
+        )
+        self.classifications = Counter(
+            "tracegrade_classifications",
+            "Results of binary and multiclass classification, by expected and predicted class.",
+            (_AGENT, _EVALUATION, "expected", "predicted"),
+            optional_labels=run_labels,
+        )
+        self.consecutive_failures = Gauge(
+            "tracegrade_consecutive_failures",
+            "Live results that failed since the last one that passed, over all versions of the agent.",
+            (_AGENT, _EVALUATION),
         )
         self.muted_until = Gauge(
             "tracegrade_evaluation_muted_until_timestamp_seconds",
             "Unix time at which the mute of an evaluation ends; alerts leave it out until then.",
-            ("gen_ai_agent_name", "gen_ai_evaluation_name"),
+            (_AGENT, _EVALUATION),
             "seconds",
+        )
+        self.series_expired = Counter(
+            "tracegrade_series_expired",
+            "Series taken away because nothing was counted in them for long; a histogram is one.",
         )
         for reason in FinishReason:
             self.traces_finished.add(0, reason.value)
@@ -291,6 +252,8 @@ class Metrics:
             self.evaluations_skipped.add(0, skipped.value)
         for outcome in Outcome:
             self.backfill_results.add(0, outcome.value)
+        for reload in ("success", "failure"):
+            self.criteria_reloads.add(0, reload)
 
     def instruments(self) -> list[Counter | Gauge | Histogram]:
         """All instruments in the order of the table."""

@@ -1,12 +1,11 @@
-"""The metrics table as Prometheus and OpenMetrics text.
+"""The metrics table as a scrape sees it: copied at one moment, then written in steps.
 
-What must be consistent is copied in the loop, which is quick; turning the copy into text costs more and may
-run in another thread.
+What must be consistent is copied at once, which is quick. Turning the copy into text costs more and may be
+interrupted: the table may change meanwhile.
 """
 
-import gzip
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from prometheus_client import (
     CollectorRegistry,
@@ -15,28 +14,22 @@ from prometheus_client import (
     ProcessCollector,
     exposition,
 )
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    InfoMetricFamily,
-    Metric,
-)
-from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.core import Metric
+from prometheus_client.openmetrics import exposition as openmetrics_exposition
 from prometheus_client.registry import Collector
-from prometheus_client.samples import Exemplar as RenderedExemplar
-from prometheus_client.utils import floatToGoString
 
-from collector.telemetry.metrics import Counter, Exemplar, Gauge, Histogram, Labels, Metrics
+from collector.telemetry.content_negotiation import prefers_openmetrics
+from collector.telemetry.exposition import HistogramWriter, NumberWriter
+from collector.telemetry.families import counter_family, gauge_family, histogram_family
+from collector.telemetry.instruments import Counter, Gauge, Histogram, Labels
+from collector.telemetry.metrics import Metrics
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-_openmetrics_text: Callable[[Collector], bytes] = openmetrics.generate_latest
-_number: Callable[[float], str] = floatToGoString
+_openmetrics_text: Callable[[Collector], bytes] = openmetrics_exposition.generate_latest
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _RESERVED_SUFFIXES = ("_total", "_created", "_bucket", "_count", "_sum")
-_INFO = "_info"
 
 
 class MetricsRegistry(Collector):
@@ -53,58 +46,103 @@ class MetricsRegistry(Collector):
         ProcessCollector(registry=self._runtime)
         PlatformCollector(registry=self._runtime)
         GCCollector(registry=self._runtime)
+        self._writers: dict[bool, _Writers] = {}
 
     def collect(self) -> Iterator[Metric]:
         """The families of the table as they stand now."""
-        return MetricsSnapshot(self._metrics).collect()
+        for instrument in self._metrics.instruments():
+            if isinstance(instrument, Counter):
+                yield counter_family(instrument)
+            elif isinstance(instrument, Gauge):
+                yield gauge_family(instrument)
+            else:
+                yield histogram_family(instrument)
 
     def snapshot(self) -> "MetricsSnapshot":
         """A copy of everything a scrape shows, taken at once; to be called where the table is written."""
-        return MetricsSnapshot(self._metrics, self._runtime.collect)
+        return MetricsSnapshot(_Copy(self._metrics), self._writers_of, self._runtime)
+
+    def _writers_of(self, openmetrics: bool) -> "_Writers":
+        writers = self._writers.get(openmetrics)
+        if writers is None:
+            writers = self._writers[openmetrics] = _Writers(self._metrics, openmetrics)
+        return writers
 
 
-class MetricsSnapshot(Collector):
-    """The table at one moment; may be rendered in any thread."""
+class MetricsSnapshot:
+    """The table at one moment. The texts of snapshots of one registry are written by one thread."""
 
-    def __init__(self, metrics: Metrics, runtime: Callable[[], Iterable[Metric]] = lambda: ()) -> None:
+    def __init__(
+        self, copy: "_Copy", writers: Callable[[bool], "_Writers"], runtime: CollectorRegistry
+    ) -> None:
+        self._copy = copy
+        self._writers = writers
         self._runtime = runtime
-        self._families: list[Callable[[], Metric]] = []
-        for instrument in metrics.instruments():
-            if isinstance(instrument, Counter):
-                self._families.append(_counter(instrument, dict(instrument.values)))
-            elif isinstance(instrument, Gauge):
-                values = dict(instrument.values)
-                values.update((labels, function()) for labels, function in instrument.functions.items())
-                self._families.append(_gauge(instrument, values))
-            else:
-                rows = {labels: row.copy() for labels, row in instrument.values.items()}
-                exemplars = {labels: found.copy() for labels, found in instrument.exemplars.items()}
-                self._families.append(_histogram(instrument, rows, exemplars))
 
-    def collect(self) -> Iterator[Metric]:
-        """The families of the table in its order, then those of the runtime."""
-        for family in self._families:
-            yield family()
-        yield from self._runtime()
-
-    def render(self, accept: str = "") -> tuple[bytes, str]:
-        """The text in the format that an Accept header prefers, and its content type.
+    def blocks(self, accept: str = "") -> Iterator[str]:
+        """The text in the format that an Accept header prefers, in blocks of about half a millisecond.
 
         Exemplars are in OpenMetrics only. Whatever the header asks for beside it gets the text format 0.0.4.
         """
-        if _prefers_openmetrics(accept):
-            return _openmetrics_text(self), OPENMETRICS
-        return exposition.generate_latest(self), TEXT
+        is_openmetrics = prefers_openmetrics(accept)
+        yield from self._writers(is_openmetrics).blocks(self._copy)
+        if is_openmetrics:
+            yield _openmetrics_text(self._runtime).decode()
+        else:
+            yield exposition.generate_latest(self._runtime).decode()
+
+    def content_type(self, accept: str = "") -> str:
+        """The name of the format that an Accept header prefers."""
+        return OPENMETRICS if prefers_openmetrics(accept) else TEXT
+
+    def render(self, accept: str = "") -> tuple[bytes, str]:
+        """All `blocks` at once, and their content type."""
+        return "".join(self.blocks(accept)).encode(errors="replace"), self.content_type(accept)
 
 
-def gzip_accepted(accept_encoding: str) -> bool:
-    """Whether an Accept-Encoding header allows gzip."""
-    return _quality(accept_encoding, "gzip") > 0
+_Rows = tuple[list[Labels], list[bytes]]
+_Numbers = tuple[list[Labels], list[float]]
 
 
-def compress(text: bytes) -> bytes:
-    """Gzip at the speed that suits a scrape."""
-    return gzip.compress(text, compresslevel=1, mtime=0)
+class _Copy:
+    """What the table holds at one moment: series and packed rows of histograms, series and values of others.
+
+    Exemplars are not copied, they belong to no moment.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self.histograms: dict[str, _Rows] = {}
+        self.others: dict[str, _Numbers] = {}
+        for instrument in metrics.instruments():
+            values = instrument.values
+            if isinstance(instrument, Histogram):
+                rows = [row.tobytes() for row in instrument.values.values()]
+                self.histograms[instrument.name] = list(values), rows
+            elif isinstance(instrument, Gauge) and instrument.functions:
+                read = {labels: function() for labels, function in instrument.functions.items()}
+                read = {**instrument.values, **read}
+                self.others[instrument.name] = list(read), list(read.values())
+            else:
+                self.others[instrument.name] = list(values), list(instrument.values.values())
+
+
+class _Writers:
+    """The writers of all instruments in one format."""
+
+    def __init__(self, metrics: Metrics, openmetrics: bool) -> None:
+        self._writers = {
+            instrument.name: HistogramWriter(instrument, openmetrics=openmetrics)
+            if isinstance(instrument, Histogram)
+            else NumberWriter(instrument, openmetrics=openmetrics)
+            for instrument in metrics.instruments()
+        }
+
+    def blocks(self, copy: _Copy) -> Iterator[str]:
+        for name, writer in self._writers.items():
+            if isinstance(writer, HistogramWriter):
+                yield from writer.blocks(*copy.histograms[name])
+            else:
+                yield from writer.blocks(*copy.others[name])
 
 
 def _check_names(metrics: Metrics) -> None:
@@ -120,84 +158,3 @@ def _check_names(metrics: Metrics) -> None:
             raise ValueError(f"metric {instrument.name}: the suffix is added when it is rendered")
         if instrument.unit and not instrument.name.endswith(f"_{instrument.unit}"):
             raise ValueError(f"metric {instrument.name}: the name must end in its unit {instrument.unit}")
-
-
-def _counter(counter: Counter, values: dict[Labels, float]) -> Callable[[], Metric]:
-    def family() -> Metric:
-        metric = CounterMetricFamily(counter.name, counter.help, labels=counter.labels, unit=counter.unit)
-        for labels, value in values.items():
-            metric.add_metric(labels, value)
-        return metric
-
-    return family
-
-
-def _gauge(gauge: Gauge, values: dict[Labels, float]) -> Callable[[], Metric]:
-    def family() -> Metric:
-        if gauge.name.endswith(_INFO):
-            info = InfoMetricFamily(gauge.name.removesuffix(_INFO), gauge.help, labels=())
-            for labels in values:
-                info.add_metric((), dict(zip(gauge.labels, labels, strict=True)))
-            return info
-        metric = GaugeMetricFamily(gauge.name, gauge.help, labels=gauge.labels, unit=gauge.unit)
-        for labels, value in values.items():
-            metric.add_metric(labels, value)
-        return metric
-
-    return family
-
-
-def _histogram(
-    histogram: Histogram, rows: dict[Labels, list[float]], exemplars: dict[Labels, dict[int, Exemplar]]
-) -> Callable[[], Metric]:
-    def family() -> Metric:
-        metric = HistogramMetricFamily(
-            histogram.name, histogram.help, labels=histogram.labels, unit=histogram.unit
-        )
-        bounds = [*(_number(bound) for bound in histogram.buckets), "+Inf"]
-        for labels, row in rows.items():
-            found = exemplars.get(labels, {})
-            cumulative = 0.0
-            buckets: list[tuple[str, float] | tuple[str, float, RenderedExemplar]] = []
-            for position, bound in enumerate(bounds):
-                cumulative += row[position]
-                exemplar = found.get(position)
-                buckets.append(
-                    (bound, cumulative) if exemplar is None else (bound, cumulative, _rendered(exemplar))
-                )
-            metric.add_metric(labels, buckets, row[-1])
-        return metric
-
-    return family
-
-
-def _rendered(exemplar: Exemplar) -> RenderedExemplar:
-    labels = {"trace_id": exemplar.trace_id.hex()}
-    if exemplar.span_id:
-        labels["span_id"] = exemplar.span_id.hex()
-    return RenderedExemplar(labels, exemplar.value, exemplar.unix_nano / 1e9)
-
-
-def _prefers_openmetrics(accept: str) -> bool:
-    wanted = _quality(accept, "application/openmetrics-text")
-    return wanted > 0 and wanted >= max(_quality(accept, "text/plain"), _quality(accept, "text/*"))
-
-
-def _quality(header: str, token: str) -> float:
-    """The highest weight that a header of alternatives gives `token`; 0 where it is not named."""
-    best = 0.0
-    for alternative in header.lower().split(","):
-        name, *parameters = (part.strip() for part in alternative.split(";"))
-        if name == token:
-            best = max(best, _weight(parameters))
-    return best
-
-
-def _weight(parameters: list[str]) -> float:
-    for parameter in parameters:
-        if parameter.startswith("q="):
-            try:
-                return float(parameter[2:])
-            except ValueError:
-                return 0.0
-    return 1.0

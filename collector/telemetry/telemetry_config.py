@@ -1,9 +1,11 @@
 """What the user writes under `service.telemetry`."""
 
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from collector.duration import PositiveDuration
 from collector.endpoint import Endpoint
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -50,6 +52,33 @@ class LogsConfig(BaseModel):
     otlp: OtlpConfig | None = None
 
 
+class SelfCheckTlsConfig(BaseModel):
+    """The certificate that self-checks show to a listener which asks clients for one, as PEM files."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cert_file: Path = Field(description="The client certificate, followed by its chain.")
+    key_file: Path = Field(description="The private key of the certificate, without a passphrase.")
+
+
+class SelfCheckConfig(BaseModel):
+    """The service's check of itself: two traces through its own listener, whose verdicts must be right."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    enabled: bool = True
+    interval: PositiveDuration = Field(
+        default=60.0,
+        description="From the start of one check to the next. The alert that ships fires after 5 minutes "
+        "without a success.",
+    )
+    tls: SelfCheckTlsConfig | None = Field(
+        default=None,
+        description="The client certificate for a listener with `client_ca_file`. Left out, the listener's "
+        "own certificate is shown.",
+    )
+
+
 class TelemetryConfig(BaseModel):
     """The service's own metrics, health, logs and spans."""
 
@@ -61,3 +90,4 @@ class TelemetryConfig(BaseModel):
     )
     logs: LogsConfig = LogsConfig()
     traces: TracesConfig = TracesConfig()
+    self_check: SelfCheckConfig = SelfCheckConfig()

@@ -90,6 +90,21 @@ def test_a_protocol_that_is_not_written_is_off() -> None:
     assert protocols.http is not None
 
 
+@pytest.mark.parametrize(
+    ("text", "emit"),
+    [
+        ("", ("span_event",)),
+        ("results: {mode: hold}", ("span_event",)),
+        ("results: {mode: stream}", ("log",)),
+        ("results: {mode: verdicts_only}", ("log",)),
+        ("results: {mode: stream, emit: [span]}", ("span",)),
+        ("results: {emit: [span_event, log]}", ("span_event", "log")),
+    ],
+)
+def test_the_form_of_verdicts_follows_from_whether_spans_wait(text: str, emit: tuple[str, ...]) -> None:
+    assert emit == load(text).results.emit
+
+
 def test_exporters_are_known_by_type_and_name() -> None:
     config = load(
         "exporters: {otlp: {endpoint: 'a:1'}, otlp/second: {endpoint: 'b:2'}, file: {path: spans.jsonl}}"
@@ -182,11 +197,31 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
             "put it in quotes",
         ]),
         ("results: {mode: stream, emit: [span_event, log]}", [
-            'tracegrade.yaml:1: results.mode: "stream" is not supported by this version',
-            'tracegrade.yaml:1: results.emit: "log" is not supported by this version',
+            'tracegrade.yaml:1: results: emit: "span_event" needs mode "hold": in "stream" no span waits for '
+            'its verdict; expected "log", "span" or both',
         ]),
+        ("results: {mode: verdicts_only, annotations: [openinference]}", [
+            'tracegrade.yaml:1: results: annotations: in "verdicts_only" they are written on the spans of '
+            'the verdicts; expected "span" in emit',
+        ]),
+        ("results: {emit: [log, log]}", ["tracegrade.yaml:1: results: emit: expected each form once"]),
         ("results: {mode: later}", [
-            'tracegrade.yaml:1: results.mode: expected "hold"; found the text "later"'
+            'tracegrade.yaml:1: results.mode: expected "hold", "stream" or "verdicts_only"; '
+            'found the text "later"'
+        ]),
+        ("results: {mode: verdicts_only}\nexporters: {file: {path: a}, otlp: {endpoint: 'a:1'}}", [
+            'tracegrade.yaml:2: exporters.file: nothing would go there: results.mode "verdicts_only" '
+            "forwards no spans, and results.emit names no form that it takes",
+        ]),
+        ("exporters: {otlp: {endpoint: 'a:1', signals: [logs]}}", [
+            "tracegrade.yaml:1: exporters.otlp: nothing would go there: it takes no spans, and results.emit "
+            "names no form that it takes",
+        ]),
+        ("results: {mode: stream, emit: [span]}\nexporters: {file: {path: a, logs_path: b}}", [
+            'tracegrade.yaml:2: exporters.file.logs_path: needs "log" in results.emit',
+        ]),
+        ("exporters: {otlp_http: {traces_endpoint: 'http://a/x', signals: [logs]}}", [
+            "tracegrade.yaml:1: exporters.otlp_http: signals: there is no URL for logs",
         ]),
         ("journal: {directory: x}", [
             'tracegrade.yaml:1: journal: "journal" is not supported by this version: '

@@ -10,7 +10,11 @@ from collector.json_schemas import schema_documents
 from processors.evaluator_discovery import evaluator_types
 from tests.support.json_schema import mismatches
 
-FILES = {"config": "tracegrade.schema.json", "criteria": "criteria.schema.json"}
+FILES = {
+    "config": "tracegrade.schema.json",
+    "criteria": "criteria.schema.json",
+    "objectives": "objectives.schema.json",
+}
 
 
 @pytest.mark.parametrize("document", FILES)
@@ -47,6 +51,7 @@ def test_every_reference_in_a_schema_has_a_definition(document: str) -> None:
         ("criteria", "criteria/default.yaml"),
         ("criteria", "criteria/demo.yaml"),
         ("criteria", "criteria/weather.example.yaml"),
+        ("objectives", "objectives.example.yaml"),
     ],
 )
 def test_the_files_that_are_shipped_follow_their_schema(document: str, file: str) -> None:

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from collector.otlp.codec import join_spans
 from processors.span import RawSpan
-from tests.support.backends import ACCEPT, Answer, GrpcBackend, span_ids
+from tests.support.backends import ACCEPT, Answer, GrpcBackend, spans_and_verdicts
 from tests.support.held_spans import START_UNIX_NANO, raw_span
 from tests.support.otlp_senders import GrpcSender
 from tests.support.service_in_loop import ServiceInLoop
@@ -31,15 +31,24 @@ processors:
   group_by_trace: {{max_spans_per_trace: 6, idle_timeout: 5s, max_trace_age: 30s}}
 exporters:
   otlp: {{endpoint: "{endpoint}", tls: {{insecure: true}}, delivery: {delivery}}}
-service: {{telemetry: {{endpoint: "127.0.0.1:0"}}, shutdown_timeout: 5s}}
+results: {results}
+service: {{telemetry: {{endpoint: "127.0.0.1:0", self_check: {{enabled: false}}}}, shutdown_timeout: 5s}}
 """
 
 
 class RunningService(RuleBasedStateMachine):
-    """A sender that repeats, contradicts and delays itself, a backend that comes and goes, and time."""
+    """A sender that repeats, contradicts and delays itself, a backend that comes and goes, and time.
 
-    @initialize(delivery=st.sampled_from(["required", "best_effort"]))
-    def start(self, delivery: str) -> None:
+    Spans wait for their verdict, or leave before it, or go nowhere; verdicts travel beside them.
+    """
+
+    @initialize(
+        delivery=st.sampled_from(["required", "best_effort"]),
+        mode=st.sampled_from(["hold", "stream", "verdicts_only"]),
+    )
+    def start(self, delivery: str, mode: str) -> None:
+        self.end_of_spans = "prometheus" if mode == "verdicts_only" else "otlp"
+        emit = "[span_event, log]" if mode == "hold" else "[log, span]"
         self.loop = asyncio.new_event_loop()
         self.backend = GrpcBackend(lambda _: self.answer)
         self.answer = ACCEPT
@@ -47,7 +56,9 @@ class RunningService(RuleBasedStateMachine):
         self.sent = 0
         self.refused = 0
         self.run_until(self.backend.start())
-        text = _CONFIGURATION.format(endpoint=self.backend.endpoint, delivery=delivery)
+        text = _CONFIGURATION.format(
+            endpoint=self.backend.endpoint, delivery=delivery, results=f"{{mode: {mode}, emit: {emit}}}"
+        )
         self.service = self.run_until(self.start_service(text))
         self.sender = self.run_until(self.make_sender())
 
@@ -77,6 +88,7 @@ class RunningService(RuleBasedStateMachine):
                 trace=trace,
                 end=START_UNIX_NANO + ends,
                 name="x" * padding + "span",
+                attribute="gen_ai.tool.name" if number > 1 else "",
             )
             for number in numbers
         ]
@@ -105,7 +117,7 @@ class RunningService(RuleBasedStateMachine):
     def nothing_is_unaccounted_for(self) -> None:
         if hasattr(self, "sender"):
             samples = self.run_until(self.service.metrics())
-            assert 0 == samples['tracegrade_accounting_error_spans{exporter="otlp"}']
+            assert 0 == samples[f'tracegrade_accounting_error_spans{{exporter="{self.end_of_spans}"}}']
             assert self.sent - self.refused == samples["tracegrade_spans_received_total"]
 
     def teardown(self) -> None:
@@ -113,9 +125,11 @@ class RunningService(RuleBasedStateMachine):
             return
         self.answer = ACCEPT
         self.run_until(self.service.stop())
-        arrived = span_ids(self.backend.requests)
+        arrived, verdicts = spans_and_verdicts(self.backend.requests)
         assert len(arrived) == len(set(arrived)), "a span was forwarded twice"
-        assert set(arrived) <= self.accepted_ids
+        assert set(arrived) <= (set() if self.end_of_spans == "prometheus" else self.accepted_ids)
+        assert len(verdicts) == len(set(verdicts)), "a verdict was sent twice"
+        assert not self.accepted_ids & set(verdicts)
         self.run_until(self.sender.channel.close())
         self.run_until(self.backend.stop())
         self.run_until(self.loop.shutdown_default_executor())
@@ -124,7 +138,7 @@ class RunningService(RuleBasedStateMachine):
 
 TestRunningService = RunningService.TestCase
 TestRunningService.settings = settings(
-    max_examples=12,
+    max_examples=18,
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

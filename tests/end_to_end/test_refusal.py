@@ -34,7 +34,7 @@ processors:
 exporters:
   otlp: {{endpoint: "{endpoint}", tls: {{insecure: true}}}}
   results_file: {{path: "{results}"}}
-service: {{telemetry: {{endpoint: "127.0.0.1:0"}}, shutdown_timeout: 5s}}
+service: {{telemetry: {{endpoint: "127.0.0.1:0", self_check: {{enabled: false}}}}, shutdown_timeout: 5s}}
 """
 
 

@@ -148,3 +148,14 @@ def test_a_set_can_say_how_much_it_is() -> None:
         CriteriaSet([agent("a", "x"), agent("b", "x", "y"), agent("*", "z")]).describe()
         == "2 agents and 1 pattern, 4 evaluations"
     )
+
+
+def test_each_evaluation_is_told_with_the_criteria_that_it_is_from() -> None:
+    everyone = AgentCriteria(pattern="*", evaluations=[evaluation("order"), evaluation("args")], owner="all")
+    weather = AgentCriteria(pattern="weather*", evaluations=[evaluation("order")], owner="weather")
+    criteria = CriteriaSet([everyone, weather])
+
+    sources = criteria.sources_for("weather_agent")
+
+    assert {"args": "all", "order": "weather"} == {found.name: source.owner for source, found in sources}
+    assert criteria.evaluations_for("weather_agent") == tuple(found for _, found in sources)

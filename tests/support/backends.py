@@ -6,6 +6,7 @@ import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
@@ -13,9 +14,12 @@ import grpc
 from aiohttp import web
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2, status_pb2
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.otlp.codec import split_request
+from processors.evaluation_span import SCOPE_NAME
 
 TLS_DIRECTORY = Path(__file__).parent.parent / "data" / "tls"
 
@@ -38,6 +42,7 @@ class Backend(Protocol):
     """What tests of any transport can do with a backend."""
 
     requests: list[bytes]
+    log_requests: list[bytes]
     headers: list[dict[str, str]]
     answer: Callable[[bytes], Answer]
 
@@ -54,6 +59,34 @@ def span_ids(requests: list[bytes]) -> list[bytes]:
     return [
         span[0] for request in requests for spans in split_request(request).traces.values() for span in spans
     ]
+
+
+def spans_and_verdicts(requests: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """The ids of the spans that senders made, and of those that are verdicts, in `requests`, in order."""
+    spans: list[bytes] = []
+    verdicts: list[bytes] = []
+    for request in requests:
+        for trace in split_request(request).traces.values():
+            for span_id, _, envelope in trace:
+                (verdicts if envelope.scope_name == SCOPE_NAME else spans).append(span_id)
+    return spans, verdicts
+
+
+def log_records(requests: list[bytes]) -> list[tuple[str, str, LogRecord]]:
+    """(service name, scope name, record) of all log records in `requests`, in order."""
+    found = []
+    for request in requests:
+        for resource_logs in ExportLogsServiceRequest.FromString(request).resource_logs:
+            names = [
+                item.value.string_value
+                for item in resource_logs.resource.attributes
+                if item.key == "service.name"
+            ]
+            for scope_logs in resource_logs.scope_logs:
+                found += [
+                    ("".join(names), scope_logs.scope.name, record) for record in scope_logs.log_records
+                ]
+    return found
 
 
 def _response(answer: Answer) -> bytes:
@@ -81,6 +114,7 @@ class GrpcBackend:
         client_tls: bool = False,
     ) -> None:
         self.requests: list[bytes] = []
+        self.log_requests: list[bytes] = []
         self.headers: list[dict[str, str]] = []
         self.attempts = 0
         self.answer = answer
@@ -94,10 +128,17 @@ class GrpcBackend:
 
     async def start(self) -> None:
         self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-        handler = grpc.unary_unary_rpc_method_handler(self._export)
-        service = "opentelemetry.proto.collector.trace.v1.TraceService"
         self._server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(service, {"Export": handler}),)
+            [
+                grpc.method_handlers_generic_handler(
+                    f"opentelemetry.proto.collector.{service}",
+                    {"Export": grpc.unary_unary_rpc_method_handler(partial(self._export, requests))},
+                )
+                for service, requests in (
+                    ("trace.v1.TraceService", self.requests),
+                    ("logs.v1.LogsService", self.log_requests),
+                )
+            ]
         )
         if self._tls:
             pair = ((TLS_DIRECTORY / "server.key").read_bytes(), (TLS_DIRECTORY / "server.pem").read_bytes())
@@ -113,7 +154,9 @@ class GrpcBackend:
             await self._server.stop(None)
             self._server = None
 
-    async def _export(self, body: bytes, context: "grpc.aio.ServicerContext[bytes, bytes]") -> bytes:
+    async def _export(
+        self, requests: list[bytes], body: bytes, context: "grpc.aio.ServicerContext[bytes, bytes]"
+    ) -> bytes:
         self.attempts += 1
         answer = self.answer(body)
         if answer.gate is not None:
@@ -126,7 +169,7 @@ class GrpcBackend:
                 status.details.add().Pack(error_details_pb2.RetryInfo(retry_delay=delay))
             trailers = (("grpc-status-details-bin", status.SerializeToString()),)
             await context.abort(code, answer.message, trailers)
-        self.requests.append(body)
+        requests.append(body)
         self.headers.append({str(key): str(value) for key, value in context.invocation_metadata() or ()})
         return _response(answer)
 
@@ -138,6 +181,7 @@ class HttpBackend:
 
     def __init__(self, answer: Callable[[bytes], Answer] = lambda _: ACCEPT, *, tls: bool = False) -> None:
         self.requests: list[bytes] = []
+        self.log_requests: list[bytes] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
         self.attempts = 0
@@ -188,7 +232,8 @@ class HttpBackend:
                 content_type="application/x-protobuf",
                 headers=headers,
             )
-        self.requests.append(body)
+        requests = self.log_requests if request.path.endswith("/v1/logs") else self.requests
+        requests.append(body)
         self.headers.append(dict(request.headers))
         self.paths.append(request.path)
         return web.Response(body=_response(answer), content_type="application/x-protobuf")

@@ -79,6 +79,7 @@ class BufferUnderTest:
         *,
         limit_bytes: int = 1 << 30,
         finished_traces: FinishedTraces | None = None,
+        streams: bool = False,
     ) -> None:
         self.clock = ManualClock(unix_nano=START_UNIX_NANO)
         self.metrics = Metrics()
@@ -89,6 +90,7 @@ class BufferUnderTest:
             metrics=self.metrics,
             clock=self.clock,
             finished_traces=finished_traces,
+            streams=streams,
         )
         self.buffer.poll()
 

@@ -30,7 +30,8 @@ def deep_merge(base: JsonValue, over: JsonValue) -> JsonValue:
 class ServiceProcess:
     """The service on free ports, with its verdicts and spans in files under `folder`.
 
-    `settings` are merged into a configuration with short graces; `criteria` is the text of a criteria file.
+    `settings` are merged into a configuration with short graces and without self-checks, whose spans would be
+    counted; `criteria` is the text of a criteria file.
     """
 
     def __init__(self, folder: Path, settings: JsonObject | None = None, criteria: str | None = None) -> None:
@@ -57,7 +58,10 @@ class ServiceProcess:
                 "results_file": {"path": "verdicts.runs.jsonl"},
                 "file": {"path": "spans.jsonl", "sending_queue": {"batch": {"flush_timeout": "50ms"}}},
             },
-            "service": {"telemetry": {"endpoint": "127.0.0.1:0"}, "shutdown_timeout": "10s"},
+            "service": {
+                "telemetry": {"endpoint": "127.0.0.1:0", "self_check": {"enabled": False}},
+                "shutdown_timeout": "10s",
+            },
         }
         if criteria is not None:
             self.criteria_path.write_text(criteria)

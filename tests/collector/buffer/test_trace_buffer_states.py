@@ -54,13 +54,19 @@ def kept(versions: Sequence[RawSpan]) -> RawSpan:
 
 
 class TraceBufferStates(RuleBasedStateMachine):
-    """Admits, waits, refuses, fills, drains; a plain model says what must be where."""
+    """Admits, waits, refuses, fills, drains; a plain model says what must be where.
+
+    In a buffer that `streams` what is held are copies of spans that have left.
+    """
+
+    streams = False
 
     def __init__(self) -> None:
         super().__init__()
         self.under_test = BufferUnderTest(
             GroupByTraceConfig.model_validate({"max_spans_per_trace": 4, "idle_timeout": "20s"}),
             limit_bytes=18 * (held_bytes([SPANS[1][2]]) + 40) + 4 * TRACE_OVERHEAD_BYTES,
+            streams=self.streams,
         )
         self.buffer = self.under_test.buffer
         self.received = 0
@@ -76,22 +82,34 @@ class TraceBufferStates(RuleBasedStateMachine):
         arriving = batches(request)
         before = self.under_test.limiter.used
         try:
-            late = self.buffer.admit(arriving).late
+            admission = self.buffer.admit(arriving)
         except (Overloaded, RequestTooLarge):
             assert before == self.under_test.limiter.used
             self.buffer.note_refused(arriving)
             return
         expected_late: dict[bytes, list[RawSpan]] = defaultdict(list)
+        known = {trace: set(versions) for trace, versions in self.held.items()}
         for batch in arriving:
             self.received += len(batch.spans)
             if batch.spans:
                 self._model_arrival(batch, expected_late)
         actual_late: dict[bytes, list[RawSpan]] = defaultdict(list)
-        for batch in late:
+        for batch in admission.late:
             actual_late[batch.trace_id] += batch.spans
         assert expected_late == actual_late
         self._leave([span for spans in actual_late.values() for span in spans])
         self.late += sum(map(len, actual_late.values()))
+        fresh = [(batch.trace_id, span) for batch in admission.fresh for span in batch.spans]
+        new = [
+            (trace, span_id)
+            for trace, versions in self.held.items()
+            for span_id in versions
+            if span_id not in known.get(trace, ())
+        ]
+        assert sorted(new if self.streams else []) == sorted((trace, span[0]) for trace, span in fresh)
+        for trace, span in fresh:
+            assert span in self.held[trace][span[0]]
+        self._leave([span for _, span in fresh])
 
     def _model_arrival(self, batch: SpanBatch, late: dict[bytes, list[RawSpan]]) -> None:
         trace = batch.trace_id
@@ -145,7 +163,10 @@ class TraceBufferStates(RuleBasedStateMachine):
             assert (trace.trace_id in self.over_limit) == (trace.reason is FinishReason.OVER_LIMIT)
             self.over_limit.discard(trace.trace_id)
             self.gone[trace.trace_id] |= set(versions)
-            self._leave(trace.spans)
+            if self.streams:
+                self.under_test.limiter.release(held_bytes(trace.spans))
+            else:
+                self._leave(trace.spans)
 
     def _leave(self, spans: Sequence[RawSpan]) -> None:
         self.left += spans
@@ -158,7 +179,7 @@ class TraceBufferStates(RuleBasedStateMachine):
 
         assert self.received == self.under_test.metrics.spans_received.value()
         assert held == self.buffer.spans_held == self.under_test.metrics.spans_held.value("")
-        assert self.received == len(self.left) + dropped + held
+        assert self.received == len(self.left) + dropped + (0 if self.streams else held)
         assert self.late == self.under_test.metrics.late_spans.value()
         assert len(self.held) == self.under_test.metrics.traces_held.value()
 
@@ -181,6 +202,16 @@ class TraceBufferStates(RuleBasedStateMachine):
 
 TestTraceBufferStates = TraceBufferStates.TestCase
 TestTraceBufferStates.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+
+
+class StreamingBufferStates(TraceBufferStates):
+    """The same where every span is handed out when it comes."""
+
+    streams = True
+
+
+TestStreamingBufferStates = StreamingBufferStates.TestCase
+TestStreamingBufferStates.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
 
 
 @given(

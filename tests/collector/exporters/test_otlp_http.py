@@ -166,13 +166,37 @@ async def test_an_unknown_authority_is_not_trusted() -> None:
     ],
 )
 def test_the_path_is_appended_to_a_base_url_only(config: dict[str, str], url: str) -> None:
-    assert url == str(OtlpHttpConfig.model_validate(config).url)
+    assert url == str(OtlpHttpConfig.model_validate(config).traces_url)
+
+
+@pytest.mark.parametrize(
+    ("config", "traces", "logs"),
+    [
+        ({"endpoint": "http://a/x?y=1"}, "http://a/x/v1/traces?y=1", "http://a/x/v1/logs?y=1"),
+        ({"endpoint": "http://a", "signals": ["traces"]}, "http://a/v1/traces", "None"),
+        ({"endpoint": "http://a", "signals": ["logs"]}, "None", "http://a/v1/logs"),
+        ({"traces_endpoint": "http://a/t"}, "http://a/t", "None"),
+        ({"logs_endpoint": "http://a/l"}, "None", "http://a/l"),
+        ({"traces_endpoint": "http://a/t", "logs_endpoint": "http://b/l"}, "http://a/t", "http://b/l"),
+    ],
+)
+def test_a_signal_goes_there_if_it_is_wanted_and_has_a_url(
+    config: dict[str, object], traces: str, logs: str
+) -> None:
+    model = OtlpHttpConfig.model_validate(config)
+
+    assert (traces, logs) == (str(model.traces_url), str(model.logs_url))
+    assert (traces != "None", logs != "None") == (model.takes_spans, model.takes_log_records)
 
 
 @pytest.mark.parametrize(
     ("config", "message"),
     [
         ({}, "exactly one of endpoint"),
+        ({"endpoint": "http://a", "logs_endpoint": "http://a"}, "exactly one of endpoint"),
+        ({"logs_endpoint": "a"}, "logs_endpoint: expected a URL"),
+        ({"traces_endpoint": "http://a", "signals": ["logs"]}, "no URL for logs"),
+        ({"endpoint": "http://a", "signals": []}, "at least 1 item"),
         ({"endpoint": "http://a", "traces_endpoint": "http://a"}, "exactly one of endpoint"),
         ({"endpoint": "a:4318"}, "endpoint: expected a URL"),
         ({"traces_endpoint": "ftp://a"}, "traces_endpoint: expected a URL"),

@@ -18,6 +18,7 @@ from collector.telemetry.telemetry_config import TelemetryConfig
 from collector.trace import GradedRun, GradedTrace
 from processors.agent_run import AgentIdentity, AgentRun
 from processors.evaluation_result import EvaluationResult, Outcome
+from tests.support.named_criteria import criteria_with
 
 
 class Service:
@@ -100,7 +101,7 @@ async def test_metrics_are_compressed_for_who_accepts_it(
 async def test_openmetrics_is_served_to_who_asks_for_it(
     service: Service, client: aiohttp.ClientSession
 ) -> None:
-    service.series.set_criteria({"weather_agent": ["order"]})
+    service.series.set_criteria(criteria_with({"weather_agent": ["order"]}))
     service.grade("weather_agent")
 
     async with client.get(

@@ -1,6 +1,7 @@
 """From graded traces to series: bounds, the first increment, and that nothing is lost."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -11,10 +12,20 @@ from collector.clock import ManualClock
 from collector.telemetry.label_values import OVERFLOW
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.registry import MetricsRegistry
-from collector.telemetry.score_series import MAX_AGENTS, MAX_TOOLS, MAX_TOOLS_PER_AGENT, ScoreSeries
+from collector.telemetry.run_series import (
+    MAX_AGENTS,
+    MAX_CLASSES,
+    MAX_LABEL_SETS,
+    MAX_RESOURCE_VALUES,
+    MAX_TOOLS,
+    MAX_TOOLS_PER_AGENT,
+)
+from collector.telemetry.score_series import ScoreSeries
 from collector.trace import GradedRun, GradedTrace
 from processors.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError
 from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
+from processors.json_value import JsonValue
+from tests.support.named_criteria import criteria_with
 
 TRACE_ID = bytes(range(16))
 SPAN_ID = bytes(range(8))
@@ -41,8 +52,16 @@ def graded(
     agent: str = "weather_agent",
     tool_calls: tuple[ToolCall, ...] = (),
     backfill: bool = False,
+    version: str | None = None,
+    resource: Mapping[str, JsonValue] | None = None,
 ) -> GradedTrace:
-    run = AgentRun(trace_id=TRACE_ID, span_id=SPAN_ID, agent=AgentIdentity(name=agent), tool_calls=tool_calls)
+    run = AgentRun(
+        trace_id=TRACE_ID,
+        span_id=SPAN_ID,
+        agent=AgentIdentity(name=agent, version=version),
+        tool_calls=tool_calls,
+        resource=resource or {},
+    )
     return GradedTrace(
         trace_id=TRACE_ID, spans=(), runs=(GradedRun(run=run, results=results),), backfill=backfill
     )
@@ -64,7 +83,7 @@ def series(metrics: Metrics, clock: ManualClock) -> ScoreSeries:
 
 
 def test_series_of_exact_agents_exist_at_zero_from_the_start(metrics: Metrics, series: ScoreSeries) -> None:
-    series.set_criteria({"weather_agent": ["order", "args"]})
+    series.set_criteria(criteria_with({"weather_agent": ["order", "args"]}))
 
     assert {
         ("weather_agent", evaluation, outcome.value): 0
@@ -75,7 +94,7 @@ def test_series_of_exact_agents_exist_at_zero_from_the_start(metrics: Metrics, s
 
 
 def test_a_series_that_was_there_from_the_start_counts_at_once(metrics: Metrics, series: ScoreSeries) -> None:
-    series.set_criteria({"weather_agent": ["order"]})
+    series.set_criteria(criteria_with({"weather_agent": ["order"]}))
 
     series.record(graded(result(Outcome.FAIL, 0.25)))
 
@@ -124,8 +143,8 @@ def test_a_series_waits_only_once(metrics: Metrics, series: ScoreSeries) -> None
 
 
 def test_series_that_a_reload_adds_wait_like_any_new_one(metrics: Metrics, series: ScoreSeries) -> None:
-    series.set_criteria({"weather_agent": ["order"]})
-    series.set_criteria({"weather_agent": ["order"], "travel_agent": ["order"]})
+    series.set_criteria(criteria_with({"weather_agent": ["order"]}))
+    series.set_criteria(criteria_with({"weather_agent": ["order"], "travel_agent": ["order"]}))
 
     series.record(graded(result(), agent="travel_agent"))
     waiting = metrics.results.value("travel_agent", "order", "pass")
@@ -210,7 +229,7 @@ def test_tool_calls_are_counted_by_status_and_without_handoffs(metrics: Metrics,
 def test_ten_thousand_hostile_agent_names_make_a_bounded_number_of_series(
     metrics: Metrics, series: ScoreSeries
 ) -> None:
-    series.set_criteria({"weather_agent": ["order"]})
+    series.set_criteria(criteria_with({"weather_agent": ["order"]}))
     for number in range(10_000):
         series.record(graded(result(), agent=f'agent "{number}"\n\\'))
     series.record(graded(result(), agent="weather_agent"))
@@ -230,7 +249,7 @@ def test_an_agent_named_exactly_after_all_slots_are_taken_still_gets_its_series(
         series.record(graded(result(), agent=f"agent{number}"))
     late = f"agent{MAX_AGENTS}"
 
-    series.set_criteria({late: ["order"]})
+    series.set_criteria(criteria_with({late: ["order"]}))
     series.record(graded(result(), agent=late))
     series.flush()
 
@@ -241,7 +260,7 @@ def test_an_agent_named_exactly_after_all_slots_are_taken_still_gets_its_series(
 def test_hostile_tool_names_are_bounded_for_an_agent_and_over_all(
     metrics: Metrics, series: ScoreSeries
 ) -> None:
-    series.set_criteria({"weather_agent": ["order"]})
+    series.set_criteria(criteria_with({"weather_agent": ["order"]}))
     for agent in range(60):
         calls = tuple(ToolCall(name=f"tool{number}") for number in range(150))
         series.record(graded(agent=f"agent{agent}", tool_calls=calls))
@@ -326,7 +345,7 @@ def test_every_count_arrives_and_no_series_is_first_scraped_above_zero_within_th
 def test_results_in_shadow_are_in_series_of_their_own_and_in_no_other(
     metrics: Metrics, series: ScoreSeries
 ) -> None:
-    series.set_criteria({"weather_agent": ["order"]}, shadow={"weather_agent": ["trial"]})
+    series.set_criteria(criteria_with({"weather_agent": ["order"]}, {"weather_agent": ["trial"]}))
     trial = replace(result(Outcome.FAIL, 0.25, "trial"), stage=Stage.SHADOW)
     open_trial = replace(result(Outcome.NOT_EVALUATED, name="trial"), stage=Stage.SHADOW)
 
@@ -350,7 +369,7 @@ def test_a_new_series_in_shadow_is_shown_at_zero_first(metrics: Metrics, series:
 
 
 def test_muted_results_count_and_tell_when_their_mute_ends(metrics: Metrics, series: ScoreSeries) -> None:
-    series.set_criteria({"weather_agent": ["order"]})
+    series.set_criteria(criteria_with({"weather_agent": ["order"]}))
 
     series.record(graded(replace(result(Outcome.FAIL), muted_until_unix_nano=1_800_000_000_500_000_000)))
 
@@ -360,3 +379,182 @@ def test_muted_results_count_and_tell_when_their_mute_ends(metrics: Metrics, ser
     series.record(graded(result(Outcome.PASS)))
 
     assert {} == metrics.muted_until.values
+
+
+def test_backfilled_results_in_shadow_are_not_counted_as_live_ones(
+    metrics: Metrics, series: ScoreSeries
+) -> None:
+    series.record(graded(replace(result(Outcome.FAIL), stage=Stage.SHADOW), backfill=True))
+
+    assert 0 == metrics.backfill_results.value("fail")
+
+
+def test_runs_are_counted_graded_or_not_and_without_backfill(metrics: Metrics, series: ScoreSeries) -> None:
+    series.record(graded(result()))
+    series.record(graded())
+    series.record(graded(result(), backfill=True))
+    series.flush()
+
+    assert {("weather_agent",): 2} == metrics.agent_runs.values
+
+
+def test_failures_in_a_row_end_with_a_pass_and_nothing_else(metrics: Metrics, series: ScoreSeries) -> None:
+    series.set_criteria(criteria_with({"weather_agent": ["order"]}))
+    counts = [metrics.consecutive_failures.value("weather_agent", "order")]
+
+    for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.PASS):
+        series.record(graded(result(outcome), version=f"1.{len(counts)}"))
+        counts.append(metrics.consecutive_failures.value("weather_agent", "order"))
+
+    assert [0, 1, 1, 2, 2, 0] == counts
+
+
+def test_failures_in_a_row_leave_out_shadow_backfill_and_agents_without_a_slot(
+    metrics: Metrics, series: ScoreSeries
+) -> None:
+    series.record(graded(replace(result(Outcome.FAIL), stage=Stage.SHADOW)))
+    series.record(graded(result(Outcome.FAIL), backfill=True))
+    series.record(graded(result(Outcome.FAIL), agent=OVERFLOW))
+
+    assert {} == metrics.consecutive_failures.values
+
+
+def test_failures_in_a_row_go_with_their_evaluation(metrics: Metrics, series: ScoreSeries) -> None:
+    series.set_criteria(criteria_with({"weather_agent": ["order"], "travel*": ["order"]}))
+    series.record(graded(result(Outcome.FAIL)))
+    series.record(graded(result(Outcome.FAIL), agent="travel_agent"))
+
+    series.set_criteria(criteria_with({"weather_agent": ["args"], "travel*": ["order"]}))
+
+    assert {
+        ("weather_agent", "args"): 0,
+        ("travel_agent", "order"): 1,
+    } == metrics.consecutive_failures.values
+    assert 1 == metrics.results.value("weather_agent", "order", "fail")
+
+
+def classified(
+    expected: str, predicted: str, evaluator: str = "multiclass-classification"
+) -> EvaluationResult:
+    outcome = Outcome.PASS if expected == predicted else Outcome.FAIL
+    details = {"expected": expected, "actual": predicted}
+    return replace(result(outcome, name="topic"), evaluator=evaluator, details=details)
+
+
+def test_classifications_are_counted_by_expected_and_predicted_class(
+    metrics: Metrics, series: ScoreSeries
+) -> None:
+    for predicted in ("refund", "complaint", "complaint"):
+        series.record(graded(classified("refund", predicted), version="2"))
+    series.record(graded(classified("spam", "ham", "binary-classification")))
+    series.record(graded(classified("spam", "ham", "exact-match")))
+    series.flush()
+
+    assert {
+        ("weather_agent", "topic", "refund", "refund", "2"): 1,
+        ("weather_agent", "topic", "refund", "complaint", "2"): 2,
+        ("weather_agent", "topic", "spam", "ham"): 1,
+    } == metrics.classifications.values
+
+
+def test_classes_are_bounded(metrics: Metrics, series: ScoreSeries) -> None:
+    for number in range(1000):
+        series.record(graded(classified("refund", f"text number {number}")))
+    series.record(graded(classified("refund", "a text that is no class " * 10)))
+    series.flush()
+
+    assert MAX_CLASSES == len(metrics.classifications.values)
+    assert 1001 == sum(metrics.classifications.values.values())
+    assert 1001 - (MAX_CLASSES - 1) == metrics.classifications.value(
+        "weather_agent", "topic", "refund", OVERFLOW
+    )
+
+
+def test_the_version_of_an_agent_is_a_label_where_it_is_known(metrics: Metrics, series: ScoreSeries) -> None:
+    series.set_criteria(criteria_with({"weather_agent": ["order"]}))
+    series.record(graded(result(), version="1.2"))
+    series.record(graded(result()))
+    series.flush()
+
+    assert 1 == metrics.results.value("weather_agent", "order", "pass", "1.2")
+    assert 1 == metrics.results.value("weather_agent", "order", "pass")
+    assert {("weather_agent", "1.2"): 1, ("weather_agent",): 1} == metrics.agent_runs.values
+
+
+def test_listed_resource_attributes_are_labels_and_no_others(clock: ManualClock) -> None:
+    metrics = Metrics(("service_version", "replica"))
+    series = ScoreSeries(metrics, clock, resource_attributes=("service.version", "replica"))
+
+    resources: list[Mapping[str, JsonValue]] = [
+        {"service.version": "7", "host": "a"},
+        {"replica": 3},
+        {"replica": ["a"]},
+    ]
+    for resource in resources:
+        series.record(graded(result(), resource=resource))
+    series.flush()
+
+    assert {
+        ("weather_agent", "", "7"): 1,
+        ("weather_agent", "", "", "3"): 1,
+        ("weather_agent",): 1,
+    } == metrics.agent_runs.values
+    text = MetricsRegistry(metrics).snapshot().render()[0].decode()
+    assert 'tracegrade_agent_runs_total{gen_ai_agent_name="weather_agent",service_version="7"} 1.0\n' in text
+    assert 'tracegrade_agent_runs_total{gen_ai_agent_name="weather_agent",replica="3"} 1.0\n' in text
+    assert 'tracegrade_agent_runs_total{gen_ai_agent_name="weather_agent"} 1.0\n' in text
+
+
+def test_versions_and_resource_values_are_bounded_for_each_and_over_all(clock: ManualClock) -> None:
+    metrics = Metrics(("build",))
+    series = ScoreSeries(metrics, clock, resource_attributes=("build",))
+    series.set_criteria(criteria_with({"weather_agent": ["order"]}))
+
+    for agent in range(30):
+        for number in range(200):
+            series.record(
+                graded(agent=f"agent{agent}", version=f"v{number}", resource={"build": f"b{number}"})
+            )
+    series.record(graded(result(), version="1.0", resource={"build": "b1"}))
+    series.flush()
+
+    runs = metrics.agent_runs.values
+    assert MAX_LABEL_SETS + 30 + 2 >= len(runs)
+    assert 30 * 200 + 1 == sum(runs.values())
+    assert MAX_RESOURCE_VALUES + 1 == len({labels[2] for labels in runs if len(labels) > 2})
+    assert 1 == metrics.results.value("weather_agent", "order", "pass", OVERFLOW, OVERFLOW)
+
+
+def test_evaluations_in_force_are_shown_with_what_they_are(metrics: Metrics, series: ScoreSeries) -> None:
+    criteria = criteria_with(
+        {"weather_agent": ["order"], "travel*": ["args"]},
+        {"weather_agent": ["trial"]},
+        owner="team-weather",
+        severity="page",
+    )
+    series.set_criteria(criteria)
+    before = set(metrics.evaluation_info.values)
+    series.record(graded(agent="travel_agent"))
+    series.record(graded(agent="unknown_agent"))
+
+    by_agent = {labels[0]: labels for labels in metrics.evaluation_info.values}
+    order = criteria.evaluations_for("weather_agent")[0]
+    expected = "order", "ascii-printable-only", order.evaluator.version, order.criteria_hash, "page"
+    assert {("weather_agent", *expected, "team-weather")} == before
+    assert {"weather_agent", "travel_agent"} == set(by_agent)
+    assert "args" == by_agent["travel_agent"][1]
+
+
+def test_a_changed_evaluation_is_another_series_and_the_old_one_goes(
+    metrics: Metrics, series: ScoreSeries
+) -> None:
+    series.set_criteria(criteria_with({"weather*": ["order"]}))
+    series.record(graded())
+    before = list(metrics.evaluation_info.values)
+
+    series.set_criteria(criteria_with({"weather*": ["order"]}, pass_threshold=0.5, contact="#weather"))
+
+    after = list(metrics.evaluation_info.values)
+    assert 1 == len(before) == len(after)
+    assert before[0][4] != after[0][4]
+    assert ("", "#weather") == after[0][6:]

@@ -1,0 +1,63 @@
+"""`results`: in which form verdicts leave, and whether spans wait for them."""
+
+from collections.abc import Mapping
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+_DEFAULT_EMIT = {"hold": ("span_event",), "stream": ("log",), "verdicts_only": ("log",)}
+
+
+class ResultsConfig(BaseModel):
+    """How verdicts travel."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Literal["hold", "stream", "verdicts_only"] = Field(
+        default="hold",
+        description="hold: spans wait for the verdict, so that events ride on them. stream: spans are "
+        "forwarded as they come, verdicts follow. verdicts_only: no span is forwarded.",
+    )
+    emit: tuple[Literal["span_event", "log", "span"], ...] = Field(
+        default=("span_event",),
+        min_length=1,
+        description="span_event: events on the agents' spans, where these are held. log: OTLP log records. "
+        "span: a small span for each graded run. Without spans that wait, the default is log.",
+    )
+    annotations: tuple[Literal["openinference"], ...] = Field(
+        default=(),
+        description="openinference: evaluation attributes beside the events, on the agents' spans where "
+        "these are held, else on the spans of the verdicts.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_emit(cls, data: object) -> object:
+        """The default form of a verdict depends on the mode."""
+        if isinstance(data, Mapping) and "emit" not in data:
+            mode = data.get("mode")
+            if isinstance(mode, str) and mode in _DEFAULT_EMIT:
+                return {**data, "emit": _DEFAULT_EMIT[mode]}
+        return data
+
+    @model_validator(mode="after")
+    def _check_forms(self) -> Self:
+        if len(set(self.emit)) < len(self.emit):
+            raise ValueError("emit: expected each form once")
+        if self.mode != "hold":
+            if "span_event" in self.emit:
+                raise ValueError(
+                    f'emit: "span_event" needs mode "hold": in "{self.mode}" no span waits for its verdict; '
+                    'expected "log", "span" or both'
+                )
+            if self.annotations and "span" not in self.emit:
+                raise ValueError(
+                    f'annotations: in "{self.mode}" they are written on the spans of the verdicts; '
+                    'expected "span" in emit'
+                )
+        return self
+
+    @property
+    def holds_spans(self) -> bool:
+        """Whether spans leave with their verdict, so that something can be written on them."""
+        return self.mode == "hold"

@@ -1,0 +1,1 @@
+"""The service checks itself: traces through its own listener, whose verdicts are known beforehand."""

@@ -1,0 +1,176 @@
+"""Our own writer says what prometheus_client's parser reads as what was counted, after any change."""
+
+from collections.abc import Callable, Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client.core import Metric
+from prometheus_client.openmetrics import parser as openmetrics_parser
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+from prometheus_client.samples import Sample
+
+from collector.telemetry.instruments import Exemplar
+from collector.telemetry.metrics import Metrics
+from collector.telemetry.registry import MetricsRegistry
+
+OPENMETRICS_ACCEPT = "application/openmetrics-text"
+AGENTS, EVALUATIONS = 500, 10
+
+parse_openmetrics: Callable[[str], Iterable[Metric]] = openmetrics_parser.text_string_to_metric_families
+Written = tuple[str, tuple[tuple[str, str], ...], float, tuple[object, ...] | None]
+
+
+def written(sample: Sample, *, exemplars: bool) -> Written:
+    """What a sample says, comparable."""
+    exemplar = sample.exemplar if exemplars else None
+    named = exemplar and (
+        tuple(sorted(exemplar.labels.items())),
+        exemplar.value,
+        float(exemplar.timestamp or 0),
+    )
+    return sample.name, tuple(sorted(sample.labels.items())), sample.value, named or None
+
+
+def own(families: Iterable[Metric], *, exemplars: bool) -> list[Written]:
+    return sorted(
+        written(sample, exemplars=exemplars)
+        for family in families
+        for sample in family.samples
+        if sample.name.startswith(("tracegrade_", "gen_ai_"))
+    )
+
+
+def assert_text_reads_back_equal(registry: MetricsRegistry) -> None:
+    text, _ = registry.snapshot().render()
+
+    assert own(registry.collect(), exemplars=False) == own(parse_text(text.decode()), exemplars=False)
+
+
+def assert_openmetrics_reads_back_equal(registry: MetricsRegistry) -> None:
+    text, _ = registry.snapshot().render(OPENMETRICS_ACCEPT)
+
+    assert own(registry.collect(), exemplars=True) == own(parse_openmetrics(text.decode()), exemplars=True)
+
+
+def fill(metrics: Metrics, agents: int) -> None:
+    """Give agents results of all outcomes, and a score with an exemplar, in every evaluation."""
+    for agent in range(agents):
+        for evaluation in range(EVALUATIONS):
+            labels = f"agent-{agent}", f"evaluation-{evaluation}"
+            for outcome in ("pass", "fail", "error", "not_evaluated"):
+                metrics.results.add(agent, *labels, outcome)
+            score = (agent + evaluation) % 11 / 10
+            exemplar = Exemplar(score, agent.to_bytes(16), b"", 1_700_000_000_250_000_000 + evaluation)
+            metrics.score.observe_span(exemplar, labels)
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics()
+
+
+def test_a_big_scrape_reads_back_equal(metrics: Metrics) -> None:
+    registry = MetricsRegistry(metrics)
+    fill(metrics, AGENTS)
+    registry.snapshot().render()
+    for agent in range(0, AGENTS, 7):
+        metrics.score.observe(1.0, f"agent-{agent}", "evaluation-3")
+
+    assert 95_000 < registry.snapshot().render()[0].count(b"\n")
+    assert_text_reads_back_equal(registry)
+
+
+def test_a_big_scrape_in_openmetrics_reads_back_equal_with_its_exemplars(metrics: Metrics) -> None:
+    registry = MetricsRegistry(metrics)
+    fill(metrics, AGENTS // 5)
+    registry.snapshot().render(OPENMETRICS_ACCEPT)
+    for agent in range(0, AGENTS // 5, 7):
+        metrics.score.observe(1.0, f"agent-{agent}", "evaluation-3")
+
+    assert_openmetrics_reads_back_equal(registry)
+
+
+_NAMES = st.sampled_from(["a", "b", 'quote " \\ \n %s %d {}', "100%", ""])
+_CHANGES = st.lists(
+    st.one_of(
+        st.tuples(st.just("count"), _NAMES, st.floats(0, 1e18)),
+        st.tuples(st.just("observe"), _NAMES, st.sampled_from([0.0, 0.1, 0.95, 1.0, 7.5])),
+        st.tuples(st.just("set"), _NAMES, st.floats(allow_nan=False)),
+        st.tuples(st.just("remove"), _NAMES, st.just(0.0)),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=30)
+@given(st.lists(_CHANGES, max_size=4))
+def test_whatever_changes_between_scrapes_the_next_one_reads_back_equal(
+    rounds: list[list[tuple[str, str, float]]],
+) -> None:
+    metrics = Metrics(("region",))
+    registry = MetricsRegistry(metrics)
+    for changes in rounds:
+        for number, (change, name, value) in enumerate(changes):
+            if change == "count":
+                metrics.agent_runs.add(value, name)
+                metrics.agent_runs.add(value, name, "1", "eu")
+                metrics.agent_runs.add(value, name, "", "eu")
+            elif change == "observe":
+                exemplar = Exemplar(value, bytes(15) + b"1", number.to_bytes(8), number * 10**9)
+                metrics.score.observe_span(exemplar, (name, "order"))
+            elif change == "set":
+                metrics.queue_bytes.set(value, name)
+            else:
+                metrics.agent_runs.values.pop((name,), None)
+                metrics.score.remove(name, "order")
+                metrics.queue_bytes.remove(name)
+
+        assert_text_reads_back_equal(registry)
+        assert_openmetrics_reads_back_equal(registry)
+
+
+def test_an_optional_label_without_a_value_is_left_out_and_a_required_one_is_not(metrics: Metrics) -> None:
+    metrics.evaluation_info.set(1, "a", "order", "id", "1", "hash", "page", "", "#weather")
+    metrics.spans_dropped.add(1, "duplicate", "")
+
+    lines = MetricsRegistry(metrics).snapshot().render()[0].decode().splitlines()
+
+    assert (
+        'tracegrade_evaluation_info{gen_ai_agent_name="a",gen_ai_evaluation_name="order",evaluator="id",'
+        'evaluator_version="1",criteria_hash="hash",severity="page",contact="#weather"} 1.0'
+    ) in lines
+    assert 'tracegrade_spans_dropped_total{reason="duplicate",exporter=""} 1.0' in lines
+
+
+def test_a_name_that_cannot_be_encoded_does_not_make_a_scrape_fail(metrics: Metrics) -> None:
+    metrics.results.add(1, "a", "half \ud800", "pass")
+
+    text, _ = MetricsRegistry(metrics).snapshot().render()
+
+    assert b'gen_ai_evaluation_name="half ?"' in text
+
+
+def test_no_block_of_a_big_scrape_is_long(metrics: Metrics) -> None:
+    for agent in range(AGENTS):
+        for evaluation in range(EVALUATIONS):
+            metrics.score.observe(1.0, f"agent-{agent}", f"evaluation-{evaluation}")
+            metrics.results.add(1, f"agent-{agent}", f"evaluation-{evaluation}", "pass")
+
+    blocks = list(MetricsRegistry(metrics).snapshot().blocks())
+
+    assert 300 >= max(block.count("\n") for block in blocks)
+
+
+def test_what_did_not_change_is_not_written_again(metrics: Metrics) -> None:
+    registry = MetricsRegistry(metrics)
+    for number in range(1000):
+        metrics.score.observe(1.0, f"agent-{number}", "order")
+    first = list(registry.snapshot().blocks())
+    metrics.score.observe(1.0, "agent-500", "order")
+
+    second = list(registry.snapshot().blocks())
+
+    scores = [block for block in first if block.startswith("gen_ai_evaluation_score_bucket")]
+    again = {id(block) for block in second}
+    assert 1 == sum(id(block) not in again for block in scores)

@@ -1,0 +1,81 @@
+"""Writing a scrape shares the loop: in short turns, whatever its size, and with the same text."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator
+
+import pytest
+
+from collector.clock import ManualClock
+from collector.telemetry.metrics import Metrics
+from collector.telemetry.registry import MetricsRegistry, MetricsSnapshot
+from collector.telemetry.scrape import TURN_SECONDS, ScrapeWriter
+
+OPENMETRICS_ACCEPT = "application/openmetrics-text"
+_BLOCKS_PER_TURN = 4
+
+
+class BusyClock(ManualClock):
+    """A clock on which every look takes as long as a quarter of a turn."""
+
+    def monotonic(self) -> float:
+        self.advance(TURN_SECONDS / _BLOCKS_PER_TURN)
+        return super().monotonic()
+
+
+@pytest.fixture
+async def writer() -> AsyncIterator[ScrapeWriter]:
+    writer = ScrapeWriter(BusyClock())
+    writer.start()
+    yield writer
+    writer.shutdown()
+
+
+@pytest.fixture
+def snapshot() -> MetricsSnapshot:
+    metrics = Metrics()
+    for number in range(2000):
+        metrics.score.observe(1.0, f"agent-{number}", "order")
+    return MetricsRegistry(metrics).snapshot()
+
+
+@pytest.mark.parametrize("accept", ["", OPENMETRICS_ACCEPT])
+async def test_the_pieces_are_the_text_compressed_or_not(
+    writer: ScrapeWriter, snapshot: MetricsSnapshot, accept: str
+) -> None:
+    plain = await writer.body(snapshot, accept, gzipped=False)
+    compressed = await writer.body(snapshot, accept, gzipped=True)
+
+    own = [line for line in b"".join(plain).splitlines() if b"tracegrade_" in line or b"gen_ai_" in line]
+    assert 30_000 < len(own)
+    assert set(own) <= set(gzip.decompress(b"".join(compressed)).splitlines())
+    assert set(own) <= set(snapshot.render(accept)[0].splitlines())
+    assert 1_000_000 > max(map(len, plain))
+
+
+async def test_others_get_their_turn_while_a_big_scrape_is_written(
+    writer: ScrapeWriter, snapshot: MetricsSnapshot
+) -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.ensure_future(others())
+    await writer.body(snapshot, "", gzipped=False)
+    beside.cancel()
+
+    blocks = sum(1 for _ in snapshot.blocks())
+    assert turns >= blocks / _BLOCKS_PER_TURN
+
+
+async def test_shutdown_is_safe_before_start_and_twice(snapshot: MetricsSnapshot) -> None:
+    writer = ScrapeWriter(ManualClock())
+
+    writer.shutdown()
+    writer.start()
+    writer.shutdown()
+    writer.shutdown()
