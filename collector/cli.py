@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from collector import baseline_command, rules_command
 from collector.clock import SystemClock
 from collector.compare import ChangeKind, compare
 from collector.configuration import ServiceConfig, load_configuration, print_configuration, schema_documents
@@ -89,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     printing.set_defaults(command=_print_config)
 
     schema = commands.add_parser("schema", help="print a JSON schema for editors and CI")
-    schema.add_argument("document", nargs="?", choices=["config", "criteria"], default="config")
+    schema.add_argument("document", nargs="?", choices=["config", "criteria", "objectives"], default="config")
     schema.set_defaults(command=_schema)
 
     replaying = commands.add_parser(
@@ -166,6 +167,16 @@ def _parser() -> argparse.ArgumentParser:
         "--output", type=Path, metavar="FILE", help="a file that is not there yet (default: standard output)"
     )
     importing.set_defaults(command=_import)
+
+    baseline = commands.add_parser(
+        "baseline", help=baseline_command.HELP, description=baseline_command.DESCRIPTION
+    )
+    baseline_command.add_arguments(baseline)
+    baseline.set_defaults(command=_baseline)
+
+    rules = commands.add_parser("rules", help=rules_command.HELP, description=rules_command.DESCRIPTION)
+    rules_command.add_arguments(rules)
+    rules.set_defaults(command=_rules)
 
     demo = commands.add_parser(
         "demo", help="start the service, send it scripted agents' traffic, show the verdicts"
@@ -342,6 +353,16 @@ def _replay(options: argparse.Namespace) -> int:
         return EXIT_UNUSABLE
     if summary.failed or (options.require_evaluated and not summary.graded):
         return EXIT_FAILED
+    return EXIT_OK
+
+
+def _baseline(options: argparse.Namespace) -> int:
+    baseline_command.run_baseline(options, os.environ, SystemClock())
+    return EXIT_OK
+
+
+def _rules(options: argparse.Namespace) -> int:
+    rules_command.run_rules(options, os.environ, SystemClock())
     return EXIT_OK
 
 

@@ -10,8 +10,10 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from collector.alerting.objectives import ObjectivesFile
 from collector.exporters.discovery import exporter_types
-from collector.service_config import SECTIONS, PrometheusConfig, ServiceConfig
+from collector.service_config import SECTIONS, ServiceConfig
+from collector.telemetry.prometheus_config import PrometheusConfig
 from processors.criteria_file_model import CriteriaFile
 from processors.evaluator import Evaluator
 from processors.evaluator_discovery import evaluator_types
@@ -25,8 +27,12 @@ _ANNOTATIONS = ("description", "default", "examples")
 
 
 def schema_documents() -> dict[str, JsonSchema]:
-    """The schema of each kind of file: `config` and `criteria`."""
-    return {"config": _config_schema(), "criteria": _criteria_schema()}
+    """The schema of each kind of file: `config`, `criteria` and `objectives`."""
+    return {
+        "config": _config_schema(),
+        "criteria": _criteria_schema(),
+        "objectives": _schemas(ObjectivesFile, {})[0],
+    }
 
 
 def _config_schema() -> JsonSchema:

@@ -1,0 +1,240 @@
+"""The Kubernetes manifests, as kustomize puts them together: valid, confined, and fitting each other."""
+
+import json
+import os
+import tomllib
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+import yaml
+
+from collector.receivers.otlp_grpc import LIVENESS_SERVICE, READINESS_SERVICES
+from processors.json_value import JsonObject
+from tests.support.check_tools import DEPLOY, PROJECT, assert_clean, find_tool, run_tool
+from tests.support.collector_config import listening_ports, problems
+from tests.support.deploy_files import port, read_manifests, read_yaml, section, validated
+from tests.support.workloads import container, memory_mebibytes, of_kind, pod
+
+FOLDER = DEPLOY / "kubernetes"
+OVERLAYS = ("base", "overlays/replicas", "overlays/autoscaled")
+
+NOT_FOLLOWED = {
+    "CKV_K8S_11": "no CPU limit: throttled grading holds every agent's spans up",
+    "CKV_K8S_15": "images are pinned by version, which need not be pulled again",
+    "CKV_K8S_43": "the digest of an image is known once it is released; users add it through `images`",
+}
+"""Rules of checkov that do not fit, with the reason."""
+
+
+@cache
+def _kustomized(overlay: str, components: tuple[str, ...] = ()) -> str:
+    """What a user's own folder that names `overlay` comes to, as YAML."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        settings: JsonObject = {
+            "namespace": "agents",
+            "resources": [os.path.relpath(FOLDER / overlay, folder)],
+            "components": [os.path.relpath(FOLDER / component, folder) for component in components],
+        }
+        (folder / "kustomization.yaml").write_text(yaml.safe_dump(settings))
+        done = run_tool(find_tool("kubectl"), "kustomize", folder)
+    assert_clean(done)
+    return done.stdout
+
+
+def _manifests(overlay: str) -> list[JsonObject]:
+    return read_manifests(_kustomized(overlay))
+
+
+def test_all_yaml_is_clean() -> None:
+    assert_clean(run_tool(find_tool("yamllint"), "--strict", "-c", DEPLOY / ".yamllint.yaml", FOLDER))
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_kubernetes_knows_every_field(overlay: str, tmp_path: Path) -> None:
+    rendered = tmp_path / "manifests.yaml"
+    rendered.write_text(_kustomized(overlay))
+
+    assert_clean(run_tool(find_tool("kubernetes-validate"), "--strict", rendered))
+
+
+def test_a_misspelt_field_is_seen(tmp_path: Path) -> None:
+    rendered = tmp_path / "manifests.yaml"
+    rendered.write_text(_kustomized("base").replace("readinessProbe:", "readinessProb:"))
+
+    assert 0 != run_tool(find_tool("kubernetes-validate"), "--strict", rendered).returncode
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_checkov_finds_nothing(overlay: str, tmp_path: Path) -> None:
+    rendered = tmp_path / "manifests.yaml"
+    rendered.write_text(_kustomized(overlay))
+
+    done = run_tool(
+        *(find_tool("checkov"), "--skip-download", "--framework", "kubernetes", "--compact", "--quiet"),
+        *("--file", rendered, "--skip-check", ",".join(NOT_FOLLOWED), "--output", "json"),
+        folder=tmp_path,
+    )
+
+    report = json.loads(done.stdout)
+    assert 50 < report["summary"]["passed"], done.stdout + done.stderr
+    assert [] == [
+        (check["check_id"], check["resource"], check["check_name"])
+        for check in report["results"]["failed_checks"]
+    ]
+
+
+def test_the_operator_gets_the_same_rules_as_prometheus() -> None:
+    manifests = read_manifests(_kustomized("base", ("components/monitoring",)))
+
+    (rule,) = of_kind(manifests, "PrometheusRule")
+    (monitor,) = of_kind(manifests, "ServiceMonitor")
+    assert read_yaml(DEPLOY / "prometheus/rules/tracegrade.yaml") == rule["spec"], "make prometheus-rule"
+    assert "app.kubernetes.io/name" == section(monitor, "spec")["jobLabel"]
+    (service,) = of_kind(manifests, "Service")
+    wanted = section(monitor, "spec", "selector", "matchLabels")
+    labels = section(service, "metadata", "labels")
+    assert wanted.items() <= labels.items()
+    assert "tracegrade" == labels["app.kubernetes.io/name"]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_probes_ask_for_names_that_the_receiver_serves(overlay: str) -> None:
+    graded = container(_manifests(overlay), "tracegrade")
+
+    asked = {
+        probe: section(graded, probe, "grpc") for probe in ("startupProbe", "livenessProbe", "readinessProbe")
+    }
+
+    assert {4317} == {probe["port"] for probe in asked.values()}
+    assert LIVENESS_SERVICE == asked["livenessProbe"]["service"] == asked["startupProbe"]["service"]
+    assert asked["readinessProbe"]["service"] in READINESS_SERVICES
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_configuration_fits_the_pod(overlay: str, tmp_path: Path) -> None:
+    manifests = _manifests(overlay)
+    for folder, name in (("config", "tracegrade-config"), ("criteria", "tracegrade-criteria")):
+        (files,) = [
+            section(manifest, "data")
+            for manifest in of_kind(manifests, "ConfigMap")
+            if str(section(manifest, "metadata")["name"]).startswith(name)
+        ]
+        (tmp_path / folder).mkdir()
+        for file, text in files.items():
+            (tmp_path / folder / file).write_text(str(text))
+
+    config = validated(tmp_path / "config/tracegrade.yaml")
+
+    graded = container(manifests, "tracegrade")
+    limit = memory_mebibytes(str(section(graded, "resources", "limits")["memory"]))
+    assert config.processors.memory_limiter.limit_mib < 0.7 * limit
+    grace = pod(manifests, "tracegrade")["terminationGracePeriodSeconds"]
+    assert isinstance(grace, int)
+    assert config.service.shutdown_timeout < grace
+    protocols = config.receivers.otlp.protocols
+    assert protocols.grpc is not None
+    assert protocols.http is not None
+    ports = graded["ports"]
+    assert isinstance(ports, list)
+    assert {
+        "otlp-grpc": port(protocols.grpc.endpoint),
+        "otlp-http": port(protocols.http.endpoint),
+        "metrics": port(config.telemetry_endpoint()),
+    } == {entry["name"]: entry["containerPort"] for entry in ports if isinstance(entry, dict)}
+    arguments = graded["args"]
+    assert isinstance(arguments, list)
+    mounts = graded["volumeMounts"]
+    assert isinstance(mounts, list)
+    mounted = {str(mount["mountPath"]) for mount in mounts if isinstance(mount, dict)}
+    assert str(Path(str(arguments[-1])).parent) in mounted
+    assert {"/etc/tracegrade/config", "/etc/tracegrade/criteria"} == mounted
+
+
+def test_one_process_is_gone_before_the_next_one_comes() -> None:
+    (deployment,) = of_kind(_manifests("base"), "Deployment")
+
+    assert {"type": "Recreate"} == section(deployment, "spec", "strategy")
+    assert 1 == section(deployment, "spec")["replicas"]
+
+
+def _collector(manifests: list[JsonObject]) -> JsonObject:
+    """The configuration that the Collector of an overlay runs with."""
+    (text,) = [
+        section(manifest, "data")["config.yaml"]
+        for manifest in of_kind(manifests, "ConfigMap")
+        if str(section(manifest, "metadata")["name"]).startswith("tracegrade-collector")
+    ]
+    config = yaml.safe_load(str(text))
+    assert isinstance(config, dict)
+    return config
+
+
+@pytest.mark.parametrize("overlay", ["overlays/replicas", "overlays/autoscaled"])
+def test_the_collector_leads_every_trace_to_one_replica(overlay: str) -> None:
+    manifests = _manifests(overlay)
+
+    config = _collector(manifests)
+
+    assert [] == problems(config)
+    assert "traceID" == section(config, "exporters", "loadbalancing")["routing_key"]
+    services = {
+        str(section(service, "metadata")["name"]): service for service in of_kind(manifests, "Service")
+    }
+    assert "collector" == section(services["tracegrade"], "spec", "selector")["app.kubernetes.io/component"]
+    assert {4317, 4318} == listening_ports(config)
+    headless = section(services["tracegrade-replicas"], "spec")
+    assert ("None", True) == (headless["clusterIP"], headless["publishNotReadyAddresses"])
+    (replicas,) = of_kind(manifests, "StatefulSet")
+    assert "tracegrade-replicas" == section(replicas, "spec")["serviceName"]
+    labels = section(replicas, "spec", "template", "metadata", "labels")
+    selector = headless["selector"]
+    assert isinstance(selector, dict)
+    assert selector.items() <= labels.items()
+
+
+def test_the_collector_knows_every_replica_by_name() -> None:
+    manifests = _manifests("overlays/replicas")
+    (replicas,) = of_kind(manifests, "StatefulSet")
+    count = section(replicas, "spec")["replicas"]
+    assert isinstance(count, int)
+
+    resolver = section(_collector(manifests), "exporters", "loadbalancing", "resolver", "static")
+
+    assert [f"tracegrade-{index}.tracegrade-replicas:4317" for index in range(count)] == resolver["hostnames"]
+
+
+def test_replicas_take_spans_from_the_collector_only() -> None:
+    policies = {
+        str(section(policy, "metadata")["name"]): policy
+        for policy in of_kind(_manifests("overlays/replicas"), "NetworkPolicy")
+    }
+
+    rules = section(policies["tracegrade"], "spec")["ingress"]
+    assert isinstance(rules, list)
+    first = rules[0]
+    assert isinstance(first, dict)
+    wanted = {"app.kubernetes.io/name": "tracegrade", "app.kubernetes.io/component": "collector"}
+    assert [{"podSelector": {"matchLabels": wanted}}] == first["from"]
+
+
+def test_the_autoscaler_alone_sets_the_number_of_replicas() -> None:
+    manifests = _manifests("overlays/autoscaled")
+
+    (replicas,) = of_kind(manifests, "StatefulSet")
+    (scaler,) = of_kind(manifests, "HorizontalPodAutoscaler")
+
+    assert "replicas" not in section(replicas, "spec")
+    target = section(scaler, "spec", "scaleTargetRef")
+    assert (replicas["kind"], section(replicas, "metadata")["name"]) == (target["kind"], target["name"])
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_image_is_that_of_this_version(overlay: str) -> None:
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
+
+    image = container(_manifests(overlay), "tracegrade")["image"]
+
+    assert f"ghcr.io/tracegrade/tracegrade:{version}" == image

@@ -1,0 +1,87 @@
+"""The example Collectors: every part is defined and used, and they and tracegrade find each other."""
+
+from pathlib import Path
+
+import pytest
+
+from processors.json_value import JsonObject
+from tests.support.check_tools import DEPLOY, assert_clean, find_tool, run_tool
+from tests.support.collector_config import listening_ports, problems
+from tests.support.deploy_files import port, read_yaml, section, validated
+
+FOLDER = DEPLOY / "otelcol"
+COLLECTORS = sorted(FOLDER.glob("*.collector.yaml"))
+SERVICES = sorted(FOLDER.glob("*.tracegrade.yaml"))
+
+
+def _read(name: str) -> JsonObject:
+    return read_yaml(FOLDER / name)
+
+
+def _grpc_port(file: str) -> int:
+    grpc = validated(FOLDER / file).receivers.otlp.protocols.grpc
+    assert grpc is not None
+    return port(grpc.endpoint)
+
+
+def test_all_yaml_is_clean() -> None:
+    assert_clean(run_tool(find_tool("yamllint"), "--strict", "-c", DEPLOY / ".yamllint.yaml", FOLDER))
+
+
+@pytest.mark.parametrize("path", COLLECTORS, ids=lambda path: path.name)
+def test_a_collector_uses_what_it_defines_and_defines_what_it_uses(path: Path) -> None:
+    assert [] == problems(read_yaml(path))
+
+
+def test_the_check_of_a_collector_sees_mistakes() -> None:
+    config = _read("tee.collector.yaml")
+    pipelines = section(config, "service", "pipelines")
+    pipelines["traces"] = {"receivers": ["otlp"], "processors": ["batch"], "exporters": ["otlp/tracegrad"]}
+
+    assert {
+        "traces: memory_limiter is not the first processor",
+        "exporters.otlp/tracegrad is not defined",
+        "exporters.otlp/tracegrade is not used",
+    } == set(problems(config))
+
+
+@pytest.mark.parametrize("path", SERVICES, ids=lambda path: path.name)
+def test_tracegrade_takes_its_half_of_an_example(path: Path) -> None:
+    validated(path)
+
+
+@pytest.mark.parametrize("example", ["behind", "tee"])
+def test_the_collector_sends_where_tracegrade_listens(example: str) -> None:
+    exporter = section(_read(f"{example}.collector.yaml"), "exporters", "otlp/tracegrade")
+
+    assert f"tracegrade:{_grpc_port(f'{example}.tracegrade.yaml')}" == exporter["endpoint"]
+
+
+@pytest.mark.parametrize("example", ["in-front", "tee"])
+def test_tracegrade_sends_where_the_collector_listens(example: str) -> None:
+    endpoint: str = (
+        validated(FOLDER / f"{example}.tracegrade.yaml").exporters["otlp"].model_dump()["endpoint"]
+    )
+
+    assert endpoint.startswith("collector:")
+    assert port(endpoint) in listening_ports(_read(f"{example}.collector.yaml"))
+
+
+def test_verdicts_that_come_back_do_not_go_to_tracegrade_again() -> None:
+    pipelines = section(_read("tee.collector.yaml"), "service", "pipelines")
+    verdicts = section(pipelines, "logs/verdicts")
+
+    assert ["otlp/verdicts"] == verdicts["receivers"]
+    assert ["otlp/backend"] == verdicts["exporters"]
+    assert ["otlp"] == section(pipelines, "traces")["receivers"]
+    config = validated(FOLDER / "tee.tracegrade.yaml")
+    assert ("verdicts_only", ("log",)) == (config.results.mode, config.results.emit)
+
+
+def test_every_replica_gets_whole_traces() -> None:
+    balancing = section(_read("replicas.collector.yaml"), "exporters", "loadbalancing")
+    hostnames = section(balancing, "resolver", "static")["hostnames"]
+
+    assert "traceID" == balancing["routing_key"]
+    assert isinstance(hostnames, list)
+    assert {_grpc_port("behind.tracegrade.yaml")} == {port(str(name)) for name in hostnames}

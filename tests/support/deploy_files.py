@@ -1,0 +1,46 @@
+"""Reading the files under `deploy/`, and asking the service what it thinks of a configuration."""
+
+import os
+from pathlib import Path
+
+import yaml
+
+from collector.cli import run_command
+from collector.configuration import ServiceConfig, load_configuration
+from processors.json_value import JsonObject, JsonValue
+
+
+def read_yaml(path: Path) -> JsonObject:
+    """The one document of a YAML file, a mapping."""
+    content = yaml.safe_load(path.read_text())
+    assert isinstance(content, dict), path
+    return content
+
+
+def read_manifests(text: str) -> list[JsonObject]:
+    """The documents of a YAML stream, empty ones left out."""
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def section(config: JsonObject, *path: str) -> JsonObject:
+    """The mapping at `path`; an empty one where there is none."""
+    value: JsonValue = config
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def validated(path: Path) -> ServiceConfig:
+    """The configuration in the file `path`, which `tracegrade validate` has nothing against."""
+    assert 0 == run_command(["validate", "--config", str(path)]), path
+    return load_configuration(path, os.environ)
+
+
+def port(address: str) -> int:
+    """The port of `host:port` or of a URL that names one."""
+    return int(address.rpartition(":")[2].rstrip("/"))
+
+
+def host(address: str) -> str:
+    """The host of `host:port` or of a URL that names a port."""
+    return address.removeprefix("http://").rpartition(":")[0]
