@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test lint format lock bench reference clean
+.PHONY: install demo run test lint format lock checks-install dashboards-install backends-install bench reference prometheus-rule clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -23,7 +23,7 @@ run: install
 	$(BIN)/tracegrade run
 
 test: lint
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -m "not backends"
 
 lint: install
 	$(BIN)/ruff format --check .
@@ -39,20 +39,70 @@ format: install
 # Needs uv.
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-annotate --no-header
+LOCK_GROUP := $(subst compile pyproject.toml,compile,$(LOCK)) --group pyproject.toml
 lock:
 	$(LOCK) --group dev --upgrade --output-file requirements-dev.lock
 	$(LOCK) --constraint requirements-dev.lock --output-file requirements.lock
+	$(LOCK_GROUP):build --constraint requirements-dev.lock --output-file requirements-build.lock
+	$(LOCK_GROUP):checks --upgrade --output-file requirements-checks.lock
+	$(LOCK_GROUP):backends --upgrade --output-file requirements-backends.lock
+
+# The programs that check deploy/, in an environment of their own: no module of theirs may meet ours.
+CHECKS := .venv-checks
+
+checks-install: $(CHECKS)/.installed
+
+$(CHECKS)/.installed: requirements-checks.lock
+	$(PYTHON) -m venv --clear $(CHECKS)
+	$(CHECKS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-checks.lock
+	@touch $@
+
+# Grafana's own types and a compiler, which check the dashboards. Needs Node.
+DASHBOARD_CHECK := deploy/grafana/schema_check
+
+dashboards-install: $(DASHBOARD_CHECK)/node_modules/.installed
+
+$(DASHBOARD_CHECK)/node_modules/.installed: $(DASHBOARD_CHECK)/package-lock.json
+	npm ci --prefix $(DASHBOARD_CHECK) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Trace backends that tests forward to, in an environment of their own. Two hundred packages: pip would take
+# minutes for what uv, itself out of the same lock, does in seconds. The lock is complete: nothing is resolved.
+BACKENDS := .venv-backends
+
+backends-install: $(BACKENDS)/.installed
+
+$(BACKENDS)/.installed: requirements-backends.lock
+	$(PYTHON) -m venv --clear $(BACKENDS)
+	sed -n '/^uv==/,/[^\\]$$/p' requirements-backends.lock > $(BACKENDS)/uv.lock
+	$(BACKENDS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(BACKENDS)/uv.lock
+	$(BACKENDS)/bin/uv pip install --quiet --python $(BACKENDS)/bin/python --no-deps --require-hashes -r requirements-backends.lock
+	@touch $@
+
+# Apart from the other tests: each of these servers takes a minute or more to start, and is started once.
+test-backends: install backends-install
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/backends
 
 bench: install
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(CHECKS) $(BACKENDS) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Writes what is generated from the code: JSON schemas and reference pages.
 reference: install
 	$(BIN)/tracegrade schema config > config/tracegrade.schema.json
 	$(BIN)/tracegrade schema criteria > config/criteria.schema.json
+	$(BIN)/tracegrade schema objectives > config/objectives.schema.json
 	$(BIN)/python -m collector.telemetry.reference > docs/metrics.md
 	$(BIN)/python -m collector.frameworks_reference > docs/frameworks.md
 	$(BIN)/python -m collector.evaluators_reference > docs/evaluators.md
+	$(BIN)/python -m deploy.grafana.generator
+	$(MAKE) --no-print-directory prometheus-rule
+
+# The rules in the form that the Prometheus operator takes, and where the chart finds them.
+MONITORING := deploy/kubernetes/components/monitoring
+prometheus-rule:
+	sed '/./s/^/  /' deploy/prometheus/rules/tracegrade.yaml \
+	  | cat $(MONITORING)/prometheusrule.head.yaml - > $(MONITORING)/prometheusrule.yaml
+	cp deploy/prometheus/rules/tracegrade.yaml deploy/helm/tracegrade/files/rules.yaml

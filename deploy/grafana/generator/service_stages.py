@@ -1,0 +1,163 @@
+"""Grading and delivery: the middle of the dashboard *Service health*."""
+
+from deploy.grafana.generator.panels import (
+    Query,
+    heatmap,
+    time_series,
+)
+from deploy.grafana.generator.promql import quantile, rate, select, total
+from processors.json_value import JsonObject
+
+FULL = (("green", None), ("orange", 0.7), ("red", 0.9))
+"""Colours of what fills up."""
+
+
+def grading() -> list[JsonObject]:
+    """How long traces wait and grading takes, and what comes out of it."""
+    return [
+        time_series(
+            "Finished traces by reason",
+            "Traces a second. pressure, over_limit, max_age and shutdown cut traces short: their runs are "
+            "mostly not evaluated.",
+            [Query(rate(select("tracegrade_traces_finished_total"), "reason"), "{{reason}}")],
+            unit="cps",
+            width=8,
+        ),
+        time_series(
+            "Verdict delay",
+            "From the end of an agent run, by the sender's clock, to its verdict: half of the runs, and 99 "
+            "%.",
+            [
+                Query(quantile(0.5, "tracegrade_verdict_delay_seconds"), "50 %"),
+                Query(quantile(0.99, "tracegrade_verdict_delay_seconds"), "99 %"),
+            ],
+            unit="s",
+            runbook="TracegradeGradingUnhealthy",
+            width=8,
+        ),
+        heatmap(
+            "Hold time",
+            "How long traces were held, from their first span to their finish: traces by bucket between "
+            "two points.",
+            Query(total(select("tracegrade_hold_seconds_bucket"), "le", window="$__rate_interval"), "{{le}}"),
+            unit="s",
+            width=8,
+        ),
+        time_series(
+            "Evaluation time of a trace",
+            "The work of rebuilding and grading one trace: half of the traces, and 99 %.",
+            [
+                Query(quantile(0.5, "tracegrade_evaluation_seconds"), "50 %"),
+                Query(quantile(0.99, "tracegrade_evaluation_seconds"), "99 %"),
+            ],
+            unit="s",
+            width=8,
+        ),
+        time_series(
+            "Results without a verdict, by reason",
+            "Results a second that are neither pass nor fail. incomplete_trace and over_limit speak of the "
+            "service or its senders, content_not_captured of what the agent's telemetry leaves out.",
+            [Query(rate(select("tracegrade_not_evaluated_total"), "reason"), "{{reason}}")],
+            unit="cps",
+            runbook="AgentEvaluationsNotEvaluated",
+            width=8,
+        ),
+        time_series(
+            "Skipped evaluations by reason",
+            "Evaluations a second that did not apply to a run, or were not drawn by their sample.",
+            [Query(rate(select("tracegrade_evaluations_skipped_total"), "reason"), "{{reason}}")],
+            unit="cps",
+            width=8,
+        ),
+        time_series(
+            "Grading that broke",
+            "Traces a second that could not be evaluated and left unchanged, and worker processes of "
+            "custom evaluators that were ended or did not start.",
+            [
+                Query(rate(select("tracegrade_traces_failed_total")), "traces"),
+                Query(rate(select("tracegrade_worker_failures_total"), "reason"), "workers: {{reason}}"),
+            ],
+            unit="cps",
+            runbook="TracegradeGradingUnhealthy",
+            width=8,
+        ),
+        time_series(
+            "Backfill and foreign results",
+            "Results a second of traces that came too late for the live series, by outcome, and evaluation "
+            "events that were on spans when they came.",
+            [
+                Query(
+                    rate(select("tracegrade_backfill_results_total"), "gen_ai_evaluation_score_label"),
+                    "backfill: {{gen_ai_evaluation_score_label}}",
+                ),
+                Query(rate(select("tracegrade_foreign_results_total")), "foreign"),
+            ],
+            unit="cps",
+            width=8,
+        ),
+        time_series(
+            "Traces held, and standstill of the finish clock",
+            "Traces in the buffer; and the share of time in which no trace could get old because the "
+            "service could not receive.",
+            [
+                Query(f"sum({select('tracegrade_traces_held')})", "traces held"),
+                Query(
+                    f"max by (instance) (rate({select('tracegrade_finish_clock_standstill_seconds_total')}"
+                    "[$__rate_interval]))",
+                    "standstill {{instance}}",
+                ),
+            ],
+            width=8,
+        ),
+    ]
+
+
+def delivery() -> list[JsonObject]:
+    """What waits for the backends, and what they answer."""
+    queue, limit = select("tracegrade_queue_bytes"), select("tracegrade_held_limit_bytes")
+    return [
+        time_series(
+            "Sending queues",
+            "Bytes waiting in each exporter's queue, divided by the memory limit; the fullest process.",
+            [
+                Query(
+                    f"max by (exporter) ({queue} / on (job, instance) group_left () {limit})",
+                    "{{exporter}}",
+                )
+            ],
+            unit="percentunit",
+            thresholds=FULL,
+            runbook="TracegradeQueueNearLimit",
+            width=8,
+        ),
+        time_series(
+            "Export attempts by outcome",
+            "Requests a second to each backend. retry: it did not answer or asked to wait, and is asked "
+            "again.",
+            [
+                Query(
+                    rate(select("tracegrade_export_attempts_total"), "exporter", "outcome"),
+                    "{{exporter}} {{outcome}}",
+                )
+            ],
+            unit="reqps",
+            width=8,
+        ),
+        time_series(
+            "Verdicts delivered apart from spans",
+            "Log records and spans of verdicts a second that exporters delivered, by form, and what they "
+            "could not write or deliver.",
+            [
+                Query(
+                    rate(select("tracegrade_results_exported_total"), "exporter", "form"),
+                    "{{exporter}} {{form}}",
+                ),
+                Query(
+                    rate(select("tracegrade_results_dropped_total"), "reason", "exporter"),
+                    "dropped: {{reason}} {{exporter}}",
+                ),
+            ],
+            unit="cps",
+            width=8,
+        ),
+    ]
