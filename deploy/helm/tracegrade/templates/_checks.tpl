@@ -1,0 +1,17 @@
+{{- /* What a schema cannot say: settings that must fit each other. Fails with what to change. */ -}}
+{{- define "tracegrade.checks" -}}
+{{- $limit := include "tracegrade.mebibytes" (dig "limits" "memory" "0" .Values.resources) | int }}
+{{- $held := dig "processors" "memory_limiter" "limit_mib" 2048 .Values.config | int }}
+{{- if and $limit (gt (mul $held 10) (mul $limit 7)) }}
+{{- fail (printf "config.processors.memory_limiter.limit_mib is %d, more than 70 %% of resources.limits.memory (%d MiB): the pod would be killed before it refuses; lower the one or raise the other" $held $limit) }}
+{{- end }}
+{{- $shutdown := include "tracegrade.seconds" (dig "service" "shutdown_timeout" "30s" .Values.config) | int }}
+{{- if ge $shutdown (int .Values.terminationGracePeriodSeconds) }}
+{{- fail (printf "terminationGracePeriodSeconds is %d, not more than config.service.shutdown_timeout (%d s): the pod would be killed while it delivers what it holds" (int .Values.terminationGracePeriodSeconds) $shutdown) }}
+{{- end }}
+{{- range $name, $address := dict "receivers.otlp.protocols.grpc.endpoint" (dig "receivers" "otlp" "protocols" "grpc" "endpoint" "" .Values.config) "receivers.otlp.protocols.http.endpoint" (dig "receivers" "otlp" "protocols" "http" "endpoint" "" .Values.config) "service.telemetry.endpoint" (dig "service" "telemetry" "endpoint" "127.0.0.1:" .Values.config) }}
+{{- if hasPrefix "127.0.0.1:" $address }}
+{{- fail (printf "config.%s listens inside the pod only: nobody could reach it; expected an address such as 0.0.0.0:4317" $name) }}
+{{- end }}
+{{- end }}
+{{- end }}
