@@ -4,6 +4,8 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+
 from processors.protobuf_wire import fields, read_varint
 
 AttributeValue: TypeAlias = (
@@ -51,6 +53,10 @@ class Attributes(Mapping[str, AttributeValue]):
             return encoded[2:].decode()
         return _decode(encoded)
 
+    def encoded(self, key: str) -> bytes | None:
+        """The bytes of the AnyValue message of `key`, or None."""
+        return self._encoded.get(key)
+
     def __contains__(self, key: object) -> bool:
         return key in self._encoded
 
@@ -69,6 +75,11 @@ class Attributes(Mapping[str, AttributeValue]):
     def among(self, keys: frozenset[str]) -> frozenset[str]:
         """Those of `keys` that are there; cheaper than asking for three of them."""
         return keys.intersection(self._encoded)
+
+
+def encoded_text(text: str) -> bytes:
+    """The bytes of an AnyValue message that holds `text`."""
+    return AnyValue(string_value=text).SerializeToString()
 
 
 NO_ATTRIBUTES = Attributes({})

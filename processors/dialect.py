@@ -7,11 +7,12 @@ span: their readings are merged, field by field, in order of rank.
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from processors.agent_run import CallCategory, ToolError
 from processors.framework import Framework
 from processors.json_value import JsonValue
+from processors.late_value import CapturedValue
 from processors.messages import ChatMessage
 from processors.span import Span
 from processors.values import ABSENT, DecodedValue
@@ -58,8 +59,8 @@ class AgentReading(NamedTuple):
     id: str = ""
     version: str = ""
     session: str = ""
-    input: DecodedValue = ABSENT
-    output: DecodedValue = ABSENT
+    input: CapturedValue = ABSENT
+    output: CapturedValue = ABSENT
 
 
 class Conversation:
@@ -103,6 +104,21 @@ class Conversation:
         if self._output is None:
             self._output = self._read_output()
         return self._output
+
+
+@runtime_checkable
+class ValueDialect(Protocol):
+    """A dialect that applies only where an attribute has one of a few values; `role` decides among those."""
+
+    @property
+    def only_key(self) -> str:
+        """The attribute."""
+        ...
+
+    @property
+    def only_values(self) -> Sequence[str]:
+        """The texts that it may be."""
+        ...
 
 
 class Dialect(Protocol):

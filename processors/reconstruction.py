@@ -16,8 +16,10 @@ from processors.dialect_discovery import discover_dialects
 from processors.envelope import Envelope
 from processors.finish_reason import CUT_SHORT, FinishReason
 from processors.json_value import JsonValue
+from processors.late_value import CapturedValue
 from processors.messages import ChatMessage, last_text
 from processors.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_placeholder_agent
+from processors.rebuilt_run import RebuiltRun
 from processors.requested_tools import RequestedTools
 from processors.run_calls import RunCalls
 from processors.run_scopes import CarrierKind, RunScope, Scopes, find_scopes
@@ -79,39 +81,34 @@ def reconstruct(
             and not (missing_parents == "not_evaluated" and scope.has_lost_parents)
             and not (run.calls.from_messages and run.lost_attributes())
         )
-        asked, answered = run.input(), run.output()
         envelope = tree.views[scope.carrier].envelope
-        runs.append(
-            AgentRun(
-                trace_id=trace_id,
-                span_id=None if scope.kind is CarrierKind.NOTHING else tree.span_ids[scope.carrier],
-                agent=AgentIdentity(
-                    name=run.agent_name(),
-                    id=_stable_id(run.reading.id),
-                    version=run.reading.version or envelope.resource_attributes.text("service.version"),
-                ),
-                tool_calls=calls,
-                parent_agent=None if parent is None else told[id(parent)].agent_name(),
-                session=sessions[id(scope)] or None,
-                input=asked.value,
-                input_state=asked.state,
-                output=answered.value,
-                output_state=answered.state,
-                messages=Transcript(run.messages),
-                messages_state=ValueState.ABSENT,
-                finish_reason=reason,
-                complete=is_complete,
-                incomplete_reason="over_limit" if reason is FinishReason.OVER_LIMIT else "incomplete_trace",
-                start_unix_nano=run.start(),
-                end_unix_nano=run.end(calls),
-                tenant=tenant,
-                resource=_resource(envelope),
-                span_attributes=SpanAttributes(tree.views[scope.carrier].raw),
-                carrier_span_id=tree.span_ids[scope.carrier],
-                available_tools=AvailableTools(run.tools),
-                requested_tools=RequestedTools(run.calls.never_made),
-            )
+        rebuilt = RebuiltRun(
+            trace_id=trace_id,
+            span_id=None if scope.kind is CarrierKind.NOTHING else tree.span_ids[scope.carrier],
+            agent=AgentIdentity(
+                name=run.agent_name(),
+                id=_stable_id(run.reading.id),
+                version=run.reading.version or envelope.resource_attributes.text("service.version"),
+            ),
+            tool_calls=calls,
+            parent_agent=None if parent is None else told[id(parent)].agent_name(),
+            session=sessions[id(scope)] or None,
+            messages=Transcript(run.messages),
+            messages_state=ValueState.ABSENT,
+            finish_reason=reason,
+            complete=is_complete,
+            incomplete_reason="over_limit" if reason is FinishReason.OVER_LIMIT else "incomplete_trace",
+            start_unix_nano=run.start(),
+            end_unix_nano=run.end(calls),
+            tenant=tenant,
+            resource=_resource(envelope),
+            span_attributes=SpanAttributes(tree.views[scope.carrier].raw),
+            carrier_span_id=tree.span_ids[scope.carrier],
+            available_tools=AvailableTools(run.tools),
+            requested_tools=RequestedTools(run.calls.never_made),
         )
+        rebuilt.defer(run.input, run.output)
+        runs.append(rebuilt)
     return runs
 
 
@@ -144,7 +141,7 @@ class _Run:
                 return told
         return ""
 
-    def input(self) -> DecodedValue:
+    def input(self) -> CapturedValue:
         """The run's own input, else the first model turn's last user message."""
         told = self.reading.input
         if told.state is not ValueState.ABSENT:
@@ -155,7 +152,7 @@ class _Run:
                 return better(told, _text(last_text(reading.conversation.input, "user")))
         return told
 
-    def output(self) -> DecodedValue:
+    def output(self) -> CapturedValue:
         """The run's own output, else the text of the last model turn that asks for no call."""
         told = self.reading.output
         if told.state is not ValueState.ABSENT:
@@ -224,7 +221,7 @@ def _text(text: str | None) -> DecodedValue:
     return ABSENT if text is None else DecodedValue(text, text, ValueState.PRESENT)
 
 
-def _value_only(told: DecodedValue) -> DecodedValue:
+def _value_only(told: CapturedValue) -> CapturedValue:
     return told if told.state is ValueState.PRESENT else DecodedValue(None, told.text, told.state)
 
 

@@ -1,14 +1,21 @@
 """One span as all dialects together read it."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from processors.agent_run import CallCategory, ValueState
 from processors.attribute_reading import better, merged_error
-from processors.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.attributes import encoded_text
+from processors.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, ValueDialect
+from processors.late_value import CapturedValue, LateValue, decoded
 from processors.placeholder_names import is_placeholder_agent
 from processors.span import Span
+from processors.values import ABSENT
 
 _MAX_KEY_SETS = 1024
+
+_Candidates: TypeAlias = Sequence[tuple[Dialect, str, frozenset[bytes]]]
+"""Dialects, each with the attribute that it depends on and the encoded values of which it must have one."""
 
 
 class SpanReading:
@@ -72,19 +79,22 @@ class SpanReader:
         """`dialects` in order of rank."""
         self._dialects = dialects
         self._keys = frozenset(key for dialect in dialects for key in dialect.keys)
-        self._recognising: dict[frozenset[str], Sequence[Dialect]] = {}
+        self._candidates: dict[frozenset[str], _Candidates] = {}
 
     def read(self, span: Span) -> SpanReading | None:
         """The span as its dialects read it, or None if none recognises it."""
-        keys = span.attributes.among(self._keys)
+        attributes = span.attributes
+        keys = attributes.among(self._keys)
         if not keys:
             return None
-        dialects = self._recognising.get(keys)
-        if dialects is None:
-            dialects = self._dialects_of(keys)
+        candidates = self._candidates.get(keys)
+        if candidates is None:
+            candidates = self._candidates_of(keys)
         role: SpanRole | None = None
         found: list[Dialect] = []
-        for dialect in dialects:
+        for dialect, key, values in candidates:
+            if values and attributes.encoded(key) not in values:
+                continue
             told = dialect.role(span)
             if told is not None:
                 found.append(dialect)
@@ -92,12 +102,20 @@ class SpanReader:
                     role = told
         return None if role is None else SpanReading(span, role, found)
 
-    def _dialects_of(self, keys: frozenset[str]) -> Sequence[Dialect]:
+    def _candidates_of(self, keys: frozenset[str]) -> "_Candidates":
         """The dialects that one of `keys` speaks of; remembered, since few sets of keys occur."""
-        dialects = tuple(dialect for dialect in self._dialects if not keys.isdisjoint(dialect.keys))
-        if len(self._recognising) < _MAX_KEY_SETS:
-            self._recognising[keys] = dialects
-        return dialects
+        candidates = [
+            (dialect, *_condition(dialect)) for dialect in self._dialects if not keys.isdisjoint(dialect.keys)
+        ]
+        if len(self._candidates) < _MAX_KEY_SETS:
+            self._candidates[keys] = candidates
+        return candidates
+
+
+def _condition(dialect: Dialect) -> tuple[str, frozenset[bytes]]:
+    if not isinstance(dialect, ValueDialect):
+        return "", frozenset()
+    return dialect.only_key, frozenset(map(encoded_text, dialect.only_values))
 
 
 def merged_tool(first: ToolReading, second: ToolReading) -> ToolReading:
@@ -130,9 +148,16 @@ def merged_agent(first: AgentReading, second: AgentReading) -> AgentReading:
         id=first.id or second.id,
         version=first.version or second.version,
         session=first.session or second.session,
-        input=better(first.input, second.input),
-        output=better(first.output, second.output),
+        input=_late_better(first.input, second.input),
+        output=_late_better(first.output, second.output),
     )
+
+
+def _late_better(first: CapturedValue, second: CapturedValue) -> CapturedValue:
+    """`better`, but for what is not there at all without looking at either yet."""
+    if second is ABSENT:
+        return first
+    return second if first is ABSENT else LateValue(lambda: decoded(better(first, second)))
 
 
 def _without_placeholders(reading: AgentReading) -> AgentReading:

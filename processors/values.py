@@ -155,7 +155,7 @@ def parse_json(text: str) -> JsonValue:
             if "\\u" not in text:
                 raise
         else:
-            if len(encoded) > MAX_DEPTH and encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH:
+            if len(encoded) > 2 * MAX_DEPTH and encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH:
                 json_value(value, strict=True)
             return value
     try:

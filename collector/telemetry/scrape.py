@@ -10,7 +10,8 @@ from collector.telemetry.registry import MetricsSnapshot
 TURN_SECONDS = 0.001
 """How long text is written before requests get their turn again."""
 
-_ROUNDS_BETWEEN_TURNS = 2
+_ROUNDS_BETWEEN_TURNS = 4
+"""Rounds of the loop between two turns: a request takes several from its first byte to its answer."""
 _CHUNK_CHARACTERS = 256 * 1024
 _GZIP = 31
 """zlib's window size with a gzip header and trailer."""

@@ -5,8 +5,8 @@ Messages travel as attributes (1.37 and newer), as one event per message (before
 family, and so are the names that emitters used before a standard place existed.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.attribute_reading import better, first_arguments, first_result, first_text
@@ -15,6 +15,7 @@ from processors.available_tools import read_tool_definitions
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks_otel_genai import OTEL_GENAI_FRAMEWORKS
 from processors.json_value import JsonValue
+from processors.late_value import LateValue
 from processors.messages import ChatMessage, last_text, read_message, read_messages
 from processors.placeholder_names import (
     AGENT_TOOL_TYPES,
@@ -62,6 +63,9 @@ _CALL_ID = ("gen_ai.tool.call.id",)
 _AGENT_NAME = ("gen_ai.agent.name",)
 _TOOL_KEYS = frozenset(
     {
+        *_TOOL_NAMES,
+        *_ARGUMENTS,
+        *_RESULTS,
         "gen_ai.agent.name",
         "gen_ai.completion",
         "gen_ai.prompt",
@@ -70,7 +74,6 @@ _TOOL_KEYS = frozenset(
         "gen_ai.tool.status",
         "gen_ai.tool.type",
         "mcp.method.name",
-        "mcp.tool.name",
     }
 )
 _TOOL_SPAN_PREFIXES = (
@@ -89,6 +92,29 @@ _MESSAGE_EVENTS = {
     "gen_ai.tool.message": "tool",
 }
 _TOOL_DEFINITIONS = ("gen_ai.tool.definitions", "model_request_parameters", "gen_ai.agent.tools")
+
+
+class _Plan(NamedTuple):
+    """Which of the attributes that a tool span may have are there, in the order in which they are tried."""
+
+    names: Sequence[str]
+    arguments: Sequence[str]
+    results: Sequence[str]
+
+
+_MAX_PLANS = 1024
+_PLANS: dict[frozenset[str], _Plan] = {}
+"""Plans by the keys that are there, of which few sets occur."""
+
+
+def _plan(present: frozenset[str]) -> _Plan:
+    names, arguments, results = (
+        tuple(key for key in keys if key in present) for keys in (_TOOL_NAMES, _ARGUMENTS, _RESULTS)
+    )
+    plan = _Plan(names, arguments, results)
+    if len(_PLANS) < _MAX_PLANS:
+        _PLANS[present] = plan
+    return plan
 
 
 class _OtelGenAI:
@@ -112,9 +138,12 @@ class _OtelGenAI:
         attributes = span.attributes
         present = attributes.among(_TOOL_KEYS)
         operation = attributes.text(_OPERATION)
-        name = first_text(attributes, _TOOL_NAMES)
-        arguments = first_arguments(attributes, _ARGUMENTS)
-        opened = first_result(attributes, _RESULTS)
+        plan = _PLANS.get(present)
+        if plan is None:
+            plan = _plan(present)
+        name = first_text(attributes, plan.names)
+        arguments = first_arguments(attributes, plan.arguments)
+        opened = first_result(attributes, plan.results)
         result, error = opened.result, opened.error
         call_id = first_text(attributes, _CALL_ID) if "gen_ai.tool.call.id" in present else ""
         if (
@@ -158,8 +187,8 @@ class _OtelGenAI:
             id=first_text(attributes, ("gen_ai.agent.id",)),
             version=first_text(attributes, ("gen_ai.agent.version",)),
             session=first_text(attributes, ("gen_ai.conversation.id",)),
-            input=text_value(last_text(conversation.input, "user")),
-            output=text_value(last_text(conversation.output, "assistant")),
+            input=LateValue(lambda: text_value(last_text(conversation.input, "user"))),
+            output=LateValue(lambda: text_value(last_text(conversation.output, "assistant"))),
         )
 
     def conversation(self, span: Span) -> Conversation:

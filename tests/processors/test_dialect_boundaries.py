@@ -17,8 +17,19 @@ DATA_TABLES = frozenset(
         "processors/frameworks_openinference.py",
     }
 )
-WRITERS = frozenset({"processors/annotation.py", "collector/demo_agent.py"})
-"""Files that write telemetry under these names, and so cannot do without them."""
+WRITERS = frozenset(
+    {
+        "collector/demo_agent.py",
+        "collector/result_writer.py",
+        "collector/results_config.py",
+        "collector/self_check/traces.py",
+        "processors/evaluation_span.py",
+        "processors/openinference_annotations.py",
+        "processors/result_attributes.py",
+        "processors/result_records.py",
+    }
+)
+"""Files that write telemetry under these names, or in a form that the user chooses by such a name."""
 
 SHARED_FORMS = frozenset({"processors/recorded_events.py", "processors/recorded_run.py"})
 """Shapes that several dialects read, which may not import each other."""

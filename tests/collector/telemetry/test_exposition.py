@@ -91,7 +91,7 @@ def test_a_big_scrape_in_openmetrics_reads_back_equal_with_its_exemplars(metrics
     assert_openmetrics_reads_back_equal(registry)
 
 
-_NAMES = st.sampled_from(["a", "b", 'quote " \\ \n %s %d {}', "100%", ""])
+_NAMES = st.sampled_from(["a", 'quote " \\ \n %s %d {} 100%'])
 _CHANGES = st.lists(
     st.one_of(
         st.tuples(st.just("count"), _NAMES, st.floats(0, 1e18)),
@@ -99,12 +99,13 @@ _CHANGES = st.lists(
         st.tuples(st.just("set"), _NAMES, st.floats(allow_nan=False)),
         st.tuples(st.just("remove"), _NAMES, st.just(0.0)),
     ),
+    min_size=1,
     max_size=8,
 )
 
 
 @settings(max_examples=30)
-@given(st.lists(_CHANGES, max_size=4))
+@given(st.lists(_CHANGES, min_size=2, max_size=4))
 def test_whatever_changes_between_scrapes_the_next_one_reads_back_equal(
     rounds: list[list[tuple[str, str, float]]],
 ) -> None:
