@@ -5,6 +5,8 @@ missing input is no argument and a missing output is the empty text. Everywhere 
 captured is unknown, and unknown never equals or differs.
 """
 
+from collections.abc import Iterable
+
 from processors.agent_run import ToolCall, ValueState
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.json_value import JsonObject, JsonValue
@@ -15,6 +17,16 @@ from processors.values import MAX_TEXT_LENGTH, json_text, parse_json
 _LITERAL_STARTS = frozenset("{[(+-.0123456789TFN")
 _PRINTABLE_LENGTH = 8192
 _WITHHELD = frozenset({ValueState.REDACTED, ValueState.TRUNCATED})
+
+
+def all_comparable_arguments(calls: Iterable[ToolCall]) -> list[JsonObject | None]:
+    """`comparable_arguments` of each call."""
+    return [
+        value
+        if call.arguments_state is ValueState.PRESENT and isinstance(value := call.arguments, dict)
+        else comparable_arguments(call)
+        for call in calls
+    ]
 
 
 def comparable_arguments(call: ToolCall) -> JsonObject | None:

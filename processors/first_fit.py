@@ -67,7 +67,7 @@ class FirstFit:
         A call whose value is not known (`fits` says None) is passed over. With `first_only` only the first
         free call of an expectation is tried, and the search ends at the first that does not fit.
         """
-        names = [canonical_tool_name(call.name) for call in calls]
+        names = [*map(canonical_tool_name, [call.name for call in calls])]
         free_by_name: dict[str, list[int]] = {}
         for position, name in enumerate(names):
             if name in free_by_name:
@@ -82,6 +82,7 @@ class FirstFit:
 
         result = Assignment()
         attempts = result.attempts
+        tried = attempts.append
         used: set[int] = set()
         for index, (name, text, call_id) in enumerate(self._expected):
             candidates = free_by_name.get(name, [])
@@ -98,11 +99,12 @@ class FirstFit:
                     result.over_limit = True
                     return result
                 verdict = fits(index, position)
-                attempts.append((index, position, verdict))
+                tried((index, position, verdict))
                 if verdict:
                     result.fitted += 1
-                    used.add(position)
                     free_by_name[names[position]].remove(position)  # the list that is gone through ends here
+                    if by_id:
+                        used.add(position)
                     break
                 if verdict is None and result.unknown is None:
                     result.unknown = position

@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun, ToolCall
 from processors.captured_value import (
+    all_comparable_arguments,
     arguments_detail,
-    comparable_arguments,
     detail_text,
     is_oversized,
     unknown_arguments,
@@ -121,7 +121,7 @@ class ToolCallArgs:
     def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where needed arguments are not known, and beyond caps."""
         calls = self._keys.select(run, self._categories)
-        arguments = [comparable_arguments(call) for call in calls]
+        arguments = all_comparable_arguments(calls)
         if not calls or not self._expected:
             sides = "Either expected or" if calls or self._expected else "Both expected and"
             value = 0.0 if calls or self._expected else 1.0
@@ -157,7 +157,7 @@ class ToolCallArgs:
         calls = self._keys.select(run, self._categories)
         if not self._expected:
             return (0.0, 0.0) if calls else (0.0, 1.0)
-        assignment = self._assign(calls, [comparable_arguments(call) for call in calls])
+        assignment = self._assign(calls, all_comparable_arguments(calls))
         if assignment.over_limit:
             return 0.0, 1.0
         if self._strict:

@@ -123,12 +123,10 @@ class ToolCallOrder:
     def _rows(self, calls: list[ToolCall]) -> list[int]:
         """For each call the expected keys that it matches, as bits."""
         by_name, by_id = self._rows_by_name, self._rows_by_id
-        rows = []
-        for call in calls:
-            row = by_name.get(canonical_tool_name(call.name), 0)
-            if call.call_id is not None:
-                row |= by_id.get(call.call_id, 0)
-            rows.append(row)
+        rows = [by_name.get(name, 0) for name in map(canonical_tool_name, [call.name for call in calls])]
+        for position, call in enumerate(calls):
+            if call.call_id is not None and call.call_id in by_id:
+                rows[position] |= by_id[call.call_id]
         return rows
 
     def _score(self, value: float, calls: list[ToolCall], lcs: list[str]) -> Score:
