@@ -7,14 +7,19 @@ import sys
 
 from benchmarks.child_process import MeasurementRefused
 from benchmarks.comparison import compare
+from benchmarks.hostile import hostile_lines
+from benchmarks.hostile_traces import HOSTILE_KINDS
 from benchmarks.load import MAX_SECONDS
 from benchmarks.measure import CONNECTIONS
 from benchmarks.micro import micro_lines
 from benchmarks.servers import SERVERS
 from benchmarks.workload import SHAPES
 
-MICRO = "micro"
-_NAMES = (*(shape.name for shape in SHAPES), *(server.name for server in SERVERS), MICRO)
+MICRO, HOSTILE = "micro", "hostile"
+_KINDS = {kind.name: kind for kind in HOSTILE_KINDS}
+_NAMES = (
+    *(shape.name for shape in SHAPES), *(server.name for server in SERVERS), MICRO, HOSTILE, *_KINDS
+)  # fmt: skip
 
 
 def main() -> int:
@@ -33,8 +38,12 @@ def main() -> int:
     if not names or MICRO in names:
         for line in micro_lines():
             print(line, flush=True)
+    kinds = [_KINDS[name] for name in arguments.names if name in _KINDS]
+    if kinds or HOSTILE in names:
+        for line in hostile_lines(kinds or HOSTILE_KINDS):
+            print(line, flush=True)
     refused = 0
-    if names != {MICRO}:
+    if not names or names - {MICRO, HOSTILE, *_KINDS}:
         for shape in shapes:
             try:
                 for line in compare(servers, shape, seconds=seconds, rounds=rounds):

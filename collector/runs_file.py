@@ -21,6 +21,7 @@ from processors.agent_run import (
     AgentIdentity,
     AgentRun,
     CallCategory,
+    IncompleteReason,
     Message,
     ToolCall,
     ToolError,
@@ -85,7 +86,7 @@ def is_complete_by_default(reason: FinishReason) -> bool:
     return reason not in CUT_SHORT
 
 
-def incomplete_reason_of(reason: FinishReason) -> Literal["incomplete_trace", "over_limit"]:
+def incomplete_reason_of(reason: FinishReason) -> IncompleteReason:
     """Why the runs of a trace that was cut short are not complete."""
     return "over_limit" if reason is FinishReason.OVER_LIMIT else "incomplete_trace"
 
@@ -168,6 +169,11 @@ _CALL_KEYS = (
     "error", "call_id", "span_id", "category", "parallel_group", "executed", "lenient_values",
     "attempt", "retry_of",
 )  # fmt: skip
+_INCOMPLETE_REASONS: dict[str, IncompleteReason] = {
+    "incomplete_trace": "incomplete_trace",
+    "over_limit": "over_limit",
+    "content_not_captured": "content_not_captured",
+}
 _ERROR_KEYS = ("type", "message")
 _ROLES: dict[str, Literal["system", "user", "assistant", "tool"]] = {
     "system": "system",
@@ -192,8 +198,9 @@ class _RunReader:
         run = self._object(entry, "", _RUN_KEYS)
         reason = self._word(run, "", "finish_reason", FinishReason, FinishReason.ROOT)
         incomplete_reason = self._text(run, "", "incomplete_reason") or incomplete_reason_of(reason)
-        if incomplete_reason not in ("incomplete_trace", "over_limit"):
-            self._expected("incomplete_reason", "incomplete_trace or over_limit", incomplete_reason)
+        if incomplete_reason not in _INCOMPLETE_REASONS:
+            expected = "incomplete_trace, over_limit or content_not_captured"
+            self._expected("incomplete_reason", expected, incomplete_reason)
         run_input, input_state = self._captured(run, "input")
         run_output, output_state = self._captured(run, "output")
         span_id = self._id(run, "", 8, "span")
@@ -216,7 +223,7 @@ class _RunReader:
             ],
             finish_reason=reason,
             complete=self._flag(run, "", "complete", is_complete_by_default(reason)),
-            incomplete_reason="over_limit" if incomplete_reason == "over_limit" else "incomplete_trace",
+            incomplete_reason=_INCOMPLETE_REASONS.get(incomplete_reason, "incomplete_trace"),
             tenant=self._text(run, "", "tenant") or "",
             available_tools=self._available_tools(run),
             requested_tools=self._requested_tools(run),

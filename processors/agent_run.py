@@ -5,14 +5,17 @@ calls and agent runs; how each is read from telemetry is the matter of `processo
 `processors.reconstruction`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from processors.finish_reason import FinishReason
 from processors.json_value import JsonValue
 from processors.value_type import value_type
+
+IncompleteReason: TypeAlias = Literal["incomplete_trace", "over_limit", "content_not_captured"]
+"""Why a run is not known whole: spans may be missing, it was too large, or its telemetry tells no calls."""
 
 
 class ValueState(StrEnum):
@@ -135,7 +138,7 @@ class AgentRun:
     finish_reason: FinishReason = FinishReason.ROOT
     complete: bool = True
     """False when spans of this run may be missing: only verdicts that no further span could change count."""
-    incomplete_reason: Literal["incomplete_trace", "over_limit"] = "incomplete_trace"
+    incomplete_reason: IncompleteReason = "incomplete_trace"
     """Why a run that is not `complete` is not: the reason that `not_evaluated` results carry."""
     start_unix_nano: int = 0
     end_unix_nano: int = 0
@@ -152,6 +155,10 @@ class AgentRun:
     requested_tools: Sequence[str] = ()
     """Tools that a model asked for and that no call of the run went to, each once, in order: mostly names
     that it made up. Tools of the provider, handoffs and final answers are left out."""
+
+    shared_facts: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What evaluators worked out about the run and others need as well, while it is graded; no verdicts.
+    A changed copy of a run begins without any."""
 
     def answers_are_known(self) -> bool:
         """Whether `messages` shows what the agent said; if not, nothing of it was captured."""

@@ -5,6 +5,7 @@ two instrumentations may watch one process. The outermost span is the call; the 
 leaves out, and an error that any of them tells is the call's.
 """
 
+import re
 from collections.abc import Sequence
 
 from processors.agent_run import ToolError
@@ -18,6 +19,8 @@ from processors.span_tree import SpanTree
 from processors.values import DecodedValue
 
 _STATUS_OK = 1
+_BEHIND_SEPARATOR = re.compile("|".join(f"(?<={re.escape(separator)})" for separator in MCP_NAME_SEPARATORS))
+_MAX_SEPARATORS = 16
 _SAME_TIME = 0.9
 """Share of the longer span that two reports of one call overlap by."""
 
@@ -78,6 +81,15 @@ def _is_one_call(outer: MergedCall, inner: MergedCall) -> bool:
 def is_prefixed(longer: str, shorter: str) -> bool:
     """Whether `longer` is `shorter` behind the name of a tool server."""
     return bool(shorter) and any(longer.endswith(separator + shorter) for separator in MCP_NAME_SEPARATORS)
+
+
+def names_behind_servers(name: str) -> list[str]:
+    """What `name` is where its beginning is the name of a tool server: all that it `is_prefixed` of.
+
+    Where many separators stand in it, the last ones count.
+    """
+    ends = [match.end() for match in _BEHIND_SEPARATOR.finditer(name)]
+    return [name[end:] for end in ends[-_MAX_SEPARATORS:] if end < len(name)]
 
 
 def _merge_instrumentations(

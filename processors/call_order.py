@@ -8,6 +8,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from processors.minimum_tree import MinimumTree
+
 _TURN_TOLERANCE_NANOS = 1_000_000
 """A call may seem to start this much before the model's answer ended: clocks of senders are coarse."""
 
@@ -29,6 +31,7 @@ def order_calls(
             `NOT_ASKED_FOR` where the answer lacks the call; asked only where calls share a turn.
     """
     turn_ends = [end for _, end in turns]
+    turn_starts: MinimumTree | None = None
     placed: list[tuple[int, CallTimes, int]] = []
     for position, times in enumerate(calls):
         start = times[0]
@@ -42,8 +45,9 @@ def order_calls(
             and (turn < 0 or turn_ends[turn] <= turns[following][0])
         ):
             turn = following
-        while turn >= 0 and turns[turn][0] > start:  # a model that began later did not ask for it
-            turn -= 1
+        if turn >= 0 and turns[turn][0] > start:  # a model that began later did not ask for it
+            turn_starts = turn_starts or MinimumTree([began for began, _ in turns])
+            turn = turn_starts.last(turn, start)
         placed.append((turn, times, position))
     placed.sort()
     groups: dict[int, int] = {}

@@ -23,10 +23,12 @@ class SpanRole(IntEnum):
 
     OTHER = 0
     """Known to a dialect, but neither a call nor a run: a node, a turn, a step."""
-    MODEL = 1
-    WORKFLOW = 2
-    AGENT = 3
-    TOOL = 4
+    STEP = 1
+    """A step of a run that tells the agent's name, and nothing else."""
+    MODEL = 2
+    WORKFLOW = 3
+    AGENT = 4
+    TOOL = 5
 
 
 class ToolReading(NamedTuple):
@@ -61,6 +63,8 @@ class AgentReading(NamedTuple):
     session: str = ""
     input: CapturedValue = ABSENT
     output: CapturedValue = ABSENT
+    hides_calls: bool = False
+    """True for instrumentations that make no span for a call: without any, what was called is unknown."""
 
 
 class Conversation:
@@ -118,6 +122,16 @@ class ValueDialect(Protocol):
     @property
     def only_values(self) -> Sequence[str]:
         """The texts that it may be."""
+        ...
+
+
+@runtime_checkable
+class ScopeDialect(Protocol):
+    """A dialect that also recognises spans without any of its attributes, by their instrumentation scope."""
+
+    @property
+    def scopes(self) -> Sequence[str]:
+        """Names of the scopes; `role` is asked about their spans that no dialect's keys are on."""
         ...
 
 

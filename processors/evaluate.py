@@ -54,6 +54,7 @@ def evaluate_run(
             results.append(answer)
         elif on_skip is not None:
             on_skip(answer)
+    run.shared_facts.clear()
     return results
 
 
@@ -113,9 +114,13 @@ def _undecided(run: AgentRun, evaluation: Evaluation) -> str | None:
     threshold = evaluation.pass_threshold
     if lowest >= threshold or highest < threshold:
         return None
+    missing = (
+        "the telemetry of this run tells no calls"
+        if run.incomplete_reason == "content_not_captured"
+        else "spans of this run may be missing"
+    )
     return (
-        f"spans of this run may be missing; with them the score could be from {lowest:g} to {highest:g}, "
-        f"and {threshold:g} is needed"
+        f"{missing}; with them the score could be from {lowest:g} to {highest:g}, and {threshold:g} is needed"
     )
 
 

@@ -33,7 +33,7 @@ OPENINFERENCE_FRAMEWORKS: Sequence[Framework] = (
         name="smolagents",
         versions="instrumentor 0.1",
         reads="TOOL spans; positional arguments get their names from the tool's schema; `final_answer` is "
-        "no call unless criteria name it",
+        "no call unless criteria name it; managed agents are among the tools",
         capture=_CAPTURE,
         unknown="call ids; the name of an agent that has none",
     ),
@@ -42,7 +42,8 @@ OPENINFERENCE_FRAMEWORKS: Sequence[Framework] = (
         versions="instrumentor 1",
         reads="TOOL spans; agents from `graph.node.id`, the role",
         capture=_CAPTURE,
-        unknown="calls in text (ReAct) mode, of which no span tells: no call may then mean not instrumented",
+        unknown="the agent's tools; calls in text (ReAct) mode, of which no span tells: no call may "
+        "then mean not instrumented",
     ),
     Framework(
         name="Agno",
@@ -61,9 +62,12 @@ OPENINFERENCE_FRAMEWORKS: Sequence[Framework] = (
     Framework(
         name="LlamaIndex",
         versions="instrumentor 4",
-        reads="TOOL spans, with arguments out of `kwargs` and results out of `raw_output`",
+        reads="TOOL spans, with arguments out of `kwargs` and results out of `raw_output`; a workflow's "
+        "`.run` span is the run, its `.setup_agent` steps tell the agent's name; a question and "
+        "an answer that were cut off come from the model's messages",
         capture=_CAPTURE,
-        unknown="the agent's name: the service's name stands in",
+        unknown="the agent's name with content left out, and which agent made a call where agents hand over "
+        "within one workflow: the service's name stands in; the thoughts around a ReAct agent's answer stay",
     ),
     Framework(
         name="Haystack, OpenInference",

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from processors.attributes import Attributes, AttributeValue
 from processors.json_value import JsonValue
-from processors.values import json_text, json_value, parse_json
+from processors.values import MAX_DEPTH, json_text, json_value, parse_json
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -152,7 +152,7 @@ def read_message(item: dict[str, JsonValue], default_role: Role = "user") -> Cha
         role_name = kind
     if not isinstance(role_name, str) and isinstance(kind, str) and kind in _REQUEST_TYPES | _RESPONSE_TYPES:
         message = ChatMessage("assistant" if kind in _REQUEST_TYPES else "tool")
-        _read_part(message, item, skip_requests=False)
+        message.text = _read_part(message, item, skip_requests=False)
         return message
     role = _ROLES.get(role_name.lower(), default_role) if isinstance(role_name, str) else default_role
     message = ChatMessage(role)
@@ -196,7 +196,8 @@ def text_of(content: JsonValue) -> str:
 def flattened_messages(attributes: Attributes, prefix: str) -> list[JsonValue]:
     """The list that flattened attributes such as `<prefix>0.message.role` spell out, in order of index.
 
-    Positions that are left out in the telemetry are left out here too.
+    Positions that are left out in the telemetry are left out here too, and so is what lies deeper than
+    values are taken.
     """
     root: dict[str, JsonValue] = {}
     length = len(prefix)
@@ -204,7 +205,9 @@ def flattened_messages(attributes: Attributes, prefix: str) -> list[JsonValue]:
         if not key.startswith(prefix):
             continue
         node = root
-        *path, last = key[length:].split(".")
+        *path, last = key[length:].split(".", MAX_DEPTH)
+        if len(path) == MAX_DEPTH:
+            continue
         for step in path:
             child = node.get(step)
             if not isinstance(child, dict):
@@ -298,45 +301,48 @@ def _members(value: JsonValue) -> Iterator[dict[str, JsonValue]]:
 
 
 def _read_parts(message: ChatMessage, parts: JsonValue, *, skip_requests: bool) -> None:
+    """Read what `parts` hold into a message that has no text yet."""
     if isinstance(parts, dict):
         parts = [parts]
     if not isinstance(parts, list):
         return
+    texts: list[str] = []
     for part in parts:
         if isinstance(part, str):
-            _add_text(message, part)
+            texts.append(part)
         elif isinstance(part, dict):
             inner = part.get("message_content")
-            _read_part(message, inner if isinstance(inner, dict) else part, skip_requests=skip_requests)
+            texts.append(
+                _read_part(message, inner if isinstance(inner, dict) else part, skip_requests=skip_requests)
+            )
+    message.text = "\n".join(filter(None, texts))
 
 
-def _read_part(message: ChatMessage, part: dict[str, JsonValue], *, skip_requests: bool) -> None:
+def _read_part(message: ChatMessage, part: dict[str, JsonValue], *, skip_requests: bool) -> str:
+    """Add the request or the result in `part` to the message; the text in it, or the empty text."""
     kind = part.get("type")
     for key in _WRAPPED:
         inner = part.get(key)
         if isinstance(inner, dict) and kind in (None, "tool_use", "tool_call"):
             if key in ("toolResult", "function_response", "functionResponse"):
-                _add_response(message, inner)
-            elif not skip_requests:
+                return _add_response(message, inner)
+            if not skip_requests:
                 add_request(message, inner)
-            return
+            return ""
     if kind in _REQUEST_TYPES:
         if not skip_requests:
             add_request(message, part)
     elif kind in _RESPONSE_TYPES:
-        _add_response(message, part)
+        return _add_response(message, part)
     elif kind in (None, "text", "input_text", "output_text"):
         text = part.get("content", part.get("text"))
         if isinstance(text, str):
-            _add_text(message, text)
+            return text
+    return ""
 
 
-def _add_text(message: ChatMessage, text: str) -> None:
-    if text:
-        message.text = f"{message.text}\n{text}" if message.text else text
-
-
-def _add_response(message: ChatMessage, part: dict[str, JsonValue]) -> None:
+def _add_response(message: ChatMessage, part: dict[str, JsonValue]) -> str:
+    """Add the result in `part` to the message; the text that it gives a message of a tool."""
     content: JsonValue = None
     has_content = False
     for key in ("response", "result", "output", "content", "server_tool_call_response"):
@@ -350,8 +356,9 @@ def _add_response(message: ChatMessage, part: dict[str, JsonValue]) -> None:
     call_id = _first_string(part, "id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "tool_call_id")
     name = _first_string(part, "name", "toolName", "tool_name")
     message.responses.append(CallResponse(call_id, name, _response_content(content), failed, has_content))
-    if message.role == "tool" and has_content:
-        _add_text(message, content if isinstance(content, str) else json_text(content))
+    if message.role != "tool" or not has_content:
+        return ""
+    return content if isinstance(content, str) else json_text(content)
 
 
 def _has_response(content: JsonValue) -> bool:

@@ -5,8 +5,11 @@ new one is one line.
 """
 
 PLACEHOLDER_AGENT_NAMES: frozenset[str] = frozenset(
-    {"", "agent", "default", "none", "null", "openai agent", "undefined", "unknown", "unnamed", "<unknown>"}
-)
+    {
+        "", "agent", "default", "langgraph", "none", "null", "openai agent", "undefined", "unknown",
+        "unnamed", "<unknown>",
+    }
+)  # fmt: skip
 """Agent names that name no agent, in lower case."""
 
 AGENT_NAME_RESOURCE_ATTRIBUTES: tuple[str, ...] = ("gen_ai.agent.name", "service.name")
@@ -16,6 +19,11 @@ GENERIC_CHAIN_NAMES: frozenset[str] = frozenset(
     {"AgentExecutor", "Agent workflow", "LangGraph", "RunnableSequence", "chain", "graph", "main", "root"}
 )
 """Names of graphs and chains that nobody gave a name."""
+
+AGENT_WORKFLOW_SPANS: frozenset[str] = frozenset(
+    {"AgentWorkflow.run", "CodeActAgent.run", "FunctionAgent.run", "ReActAgent.run"}
+)
+"""Names of chains that are an agent's run as a workflow of steps."""
 
 BOGUS_CALL_IDS: frozenset[str] = frozenset(
     {"", "<not specified>", "null", "none", "None", "undefined", "unknown"}
@@ -30,6 +38,9 @@ FINAL_ANSWER_TOOL_NAMES: frozenset[str] = frozenset({"final_answer", "FinalAnswe
 
 HANDOFF_TOOL_PREFIXES: tuple[str, ...] = ("transfer_to_", "handoff to ", "handoff_to_")
 """How tools begin that pass the conversation on to another agent."""
+
+HANDOFF_TOOL_NAMES: frozenset[str] = frozenset({"handoff"})
+"""Whole names of such tools."""
 
 AGENT_TOOL_TYPES: frozenset[str] = frozenset({"AgentTool", "agent"})
 """Values of a tool's type that mean an agent used as a tool."""

@@ -12,6 +12,8 @@ from processors.python_literal import parse_python_literal
 _QUOTED = r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _CHAT_MESSAGE = re.compile(rf"id='.* content={_QUOTED} type='TextMessage'\s*", re.DOTALL)
 _TEXT_BLOCK = re.compile(rf"TextBlock\(block_type='text', text={_QUOTED}\)")
+_STEP_AGENT = re.compile(r"current_agent_name='([^'\"\\]+)'\)(?:\"\})?")
+_STEP_AGENT_LENGTH = 300
 _RUN_RESULT = "StopEvent(result=AgentOutput("
 
 
@@ -29,6 +31,13 @@ def is_printed_result(text: str) -> bool:
 def answer_in_printed_result(text: str) -> str | None:
     """The answer in the printed outcome of an agent's run; None where it was cut off."""
     return _text(_TEXT_BLOCK.search(text))
+
+
+def agent_in_printed_step(text: str) -> str:
+    """The name of the agent with which the printed object of a step ends, or the empty text."""
+    tail = text[-_STEP_AGENT_LENGTH:]
+    match = _STEP_AGENT.fullmatch(tail, max(tail.rfind("current_agent_name="), 0))
+    return "" if match is None else match[1]
 
 
 def _text(match: re.Match[str] | None) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Literal
 
-from processors.agent_run import AgentIdentity, AgentRun, ToolCall, ValueState
+from processors.agent_run import AgentIdentity, AgentRun, IncompleteReason, ToolCall, ValueState
 from processors.attribute_reading import better
 from processors.available_tools import AvailableTools, merge_tools
 from processors.dialect import AgentReading, Dialect
@@ -74,12 +74,14 @@ def reconstruct(
         if not calls and scope.kind in (CarrierKind.LOCAL_ROOT, CarrierKind.NOTHING):
             continue
         parent = scope.parent
+        hides_calls = not calls and run.reading.hides_calls
         is_complete = (
             scope.is_whole
             and scope.kind is not CarrierKind.NOTHING
             and not may_lack_spans
             and not (missing_parents == "not_evaluated" and scope.has_lost_parents)
             and not (run.calls.from_messages and run.lost_attributes())
+            and not hides_calls
         )
         envelope = tree.views[scope.carrier].envelope
         rebuilt = RebuiltRun(
@@ -97,7 +99,7 @@ def reconstruct(
             messages_state=ValueState.ABSENT,
             finish_reason=reason,
             complete=is_complete,
-            incomplete_reason="over_limit" if reason is FinishReason.OVER_LIMIT else "incomplete_trace",
+            incomplete_reason=_incomplete_reason(reason, hides_calls),
             start_unix_nano=run.start(),
             end_unix_nano=run.end(calls),
             tenant=tenant,
@@ -134,6 +136,9 @@ class _Run:
         name = self.reading.name or self._scope.agent_name or self.reading.inferred_name
         if name:
             return name
+        names = {step.agent.name for at in self._scope.steps if (step := self._readings[at]) is not None}
+        if len(names) == 1 and "" not in names:
+            return names.pop()  # several: agents handed over within one run, and nothing tells whose it is
         resource = self._tree.views[self._scope.carrier].envelope.resource_attributes
         for key in AGENT_NAME_RESOURCE_ATTRIBUTES:
             told = resource.text(key) or ""
@@ -146,9 +151,9 @@ class _Run:
         told = self.reading.input
         if told.state is not ValueState.ABSENT:
             return _value_only(told)
-        for position in sorted(self._scope.models)[:1]:
+        for position in sorted(self._scope.models):
             reading = self._readings[position]
-            if reading is not None:
+            if reading is not None and reading.conversation.input:
                 return better(told, _text(last_text(reading.conversation.input, "user")))
         return told
 
@@ -215,6 +220,12 @@ def _sessions(scopes: Sequence[RunScope], told: dict[int, _Run]) -> dict[int, st
             session = session or told[id(inner)].reading.session
             sessions[id(inner)] = session
     return sessions
+
+
+def _incomplete_reason(reason: FinishReason, hides_calls: bool) -> IncompleteReason:
+    if reason is FinishReason.OVER_LIMIT:
+        return "over_limit"
+    return "content_not_captured" if hides_calls and reason not in CUT_SHORT else "incomplete_trace"
 
 
 def _text(text: str | None) -> DecodedValue:

@@ -65,16 +65,31 @@ class RequestedCalls:
         return same_name[nth] if nth < len(same_name) else None
 
 
+class OfferedCalls:
+    """The calls that a node was given to execute."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        """The calls are the requests in what the node's `conversation` puts out."""
+        self._by_id: dict[str, CallRequest] = {}
+        self._by_name: dict[str, list[CallRequest]] = {}
+        self._count = 0
+        for message in conversation.output:
+            for request in message.requests:
+                self._count += 1
+                self._by_id.setdefault(request.call_id, request)
+                self._by_name.setdefault(request.name, []).append(request)
+
+    def find(self, call_id: str, name: str, nth: int) -> CallRequest | None:
+        """The call with this id; without one the `nth` for `name`, or the only one that was given."""
+        if is_call_id(call_id):
+            found = self._by_id.get(call_id)
+            if found is not None:
+                return found
+        same_name = self._by_name.get(name, [])
+        place = 0 if self._count == 1 else nth
+        return same_name[place] if place < len(same_name) else None
+
+
 def is_call_id(call_id: str | None) -> bool:
     """Whether `call_id` can identify a call."""
     return call_id is not None and call_id not in BOGUS_CALL_IDS
-
-
-def requests_for(name: str, call_id: str, offered: Sequence[CallRequest], nth: int) -> CallRequest | None:
-    """Which of the calls that a node was given to execute is the one named here."""
-    if is_call_id(call_id):
-        for request in offered:
-            if request.call_id == call_id:
-                return request
-    same_name = [request for request in offered if request.name == name]
-    return same_name[nth] if nth < len(same_name) else None

@@ -4,18 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
-from processors.call_merging import MergedCall, is_prefixed, merge_calls
+from processors.call_merging import MergedCall, merge_calls, names_behind_servers
 from processors.call_order import NOT_ASKED_FOR, order_calls
 from processors.call_retries import mark_retries
 from processors.dialect import Conversation, SpanRole
 from processors.messages import PROVIDER_CALL_MARKERS
 from processors.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
-from processors.requested_calls import (
-    RequestedCall,
-    RequestedCalls,
-    is_call_id,
-    requests_for,
-)
+from processors.requested_calls import OfferedCalls, RequestedCall, RequestedCalls, is_call_id
 from processors.result_envelope import open_result
 from processors.run_scopes import RunScope, Scopes
 from processors.span_reading import SpanReading
@@ -34,6 +29,7 @@ class RunCalls:
         self._tree = tree
         self._readings = readings
         self._requests: RequestedCalls | None = None
+        self._offered: dict[int, OfferedCalls] = {}
         self._agent_calls = scopes.agent_calls
         ends = tree.ends
         self._turns = sorted(scope.models, key=lambda position: (ends[position], position))
@@ -60,6 +56,7 @@ class RunCalls:
             return []  # the calls are what models asked for
         called = {call.name for call in self._merged}
         known = set(map(canonical_tool_name, called))
+        behind_servers = {name for made in called for name in names_behind_servers(made)}
         asked_for = dict.fromkeys(
             requested.request.name
             for requested in self._all_requests().in_order
@@ -71,7 +68,8 @@ class RunCalls:
             for name in asked_for
             if name
             and canonical_tool_name(name) not in known
-            and not any(is_prefixed(made, name) or is_prefixed(name, made) for made in called)
+            and name not in behind_servers
+            and called.isdisjoint(names_behind_servers(name))
         ]
 
     def _in_order(self) -> list[ToolCall]:
@@ -115,9 +113,8 @@ class RunCalls:
             return
         for _, told in self._conversations(self._scope.layers):
             for message in (*told.input, *told.output):
-                ids = {request.call_id for request in message.requests}
-                members = [position for call_id, position in by_id.items() if call_id in ids]
-                if len(members) > 1 and not any(position in groups for position in members):
+                members = {by_id[request.call_id] for request in message.requests if request.call_id in by_id}
+                if len(members) > 1 and groups.keys().isdisjoint(members):
                     groups.update(dict.fromkeys(members, len(calls) + len(groups)))
 
     def _all_requests(self) -> RequestedCalls:
@@ -180,8 +177,10 @@ class RunCalls:
         node = self._readings[parent] if parent >= 0 else None
         nth = self._nth[merged.spans[0]]
         if node is not None and node.role is SpanRole.OTHER:
-            offered = [request for message in node.conversation.output for request in message.requests]
-            only = requests_for(merged.name, call_id, offered, 0 if len(offered) == 1 else nth)
+            offered = self._offered.get(parent)
+            if offered is None:
+                offered = self._offered[parent] = OfferedCalls(node.conversation)
+            only = offered.find(call_id, merged.name, nth)
             if only is not None and only.has_arguments:
                 return decode_arguments(only.arguments), only.call_id
         requested = self._all_requests().find(call_id, merged.name, nth)

@@ -14,6 +14,7 @@ from processors.placeholder_names import is_placeholder_agent
 from processors.span import KIND_SERVER
 from processors.span_reading import SpanReading
 from processors.span_tree import SpanTree
+from processors.spans_side_by_side import SpansSideBySide
 
 _LOOK_BACK = 64
 """Enclosing runs that are tried for a span without a parent: keeps hostile traces linear."""
@@ -39,9 +40,11 @@ class RunScope:
         asked_by: The tool call of the parent run under which this run lies, or -1.
         tools: The calls.
         models: Model calls of the run's own turns, not those that a tool or another model call made.
+        steps: Steps of the run that tell the agent's name.
         agent_name: The agent's name as its calls tell it, where no span of its own does.
         is_whole: False where the span that stands for the run may lack what lies above it.
         has_lost_parents: True where some span of the run named a parent that never came.
+        names: What the first `named_layers` of the layers call the agent.
     """
 
     __slots__ = (
@@ -53,7 +56,10 @@ class RunScope:
         "kind",
         "layers",
         "models",
+        "named_layers",
+        "names",
         "parent",
+        "steps",
         "tools",
     )
 
@@ -73,9 +79,12 @@ class RunScope:
         self.asked_by = asked_by
         self.tools: list[int] = []
         self.models: list[int] = []
+        self.steps: list[int] = []
         self.agent_name = agent_name
         self.is_whole = True
         self.has_lost_parents = False
+        self.names: set[str] = set()
+        self.named_layers = 0
 
 
 @dataclass(slots=True)
@@ -124,6 +133,7 @@ class _Finder:
         self._agents: list[RunScope] = []
         self._calls: list[int] = []
         self._turns: list[int] = []
+        self._wrappers: set[int] = set()
         self._workflows_with_agents: set[int] = set()
         self._enclosing: dict[int, RunScope | None] = {}
         self._lost_parents: dict[bytes, int] = {}
@@ -145,9 +155,14 @@ class _Finder:
                 if self._tree.misses_parent[self._top[position]]:
                     home.has_lost_parents = True
         for position in self._turns:
+            if position in self._wrappers:
+                continue
             home = self._scope[position] or self._container(position, containers)
             if home is not None:
                 home.models.append(position)
+        for scope in kept:
+            if scope.parent is None and scope.asked_by >= 0:
+                scope.parent = self._run_of_caller(scope.asked_by, containers)
         if self._has_workflows:
             for position, reading in enumerate(self._readings):
                 if reading is not None and reading.role is SpanRole.WORKFLOW and self._stands_alone(position):
@@ -194,9 +209,15 @@ class _Finder:
                         self._agents.append(scope)
                         tool = model = -1
                 elif role is SpanRole.MODEL:
-                    if tool < 0 and model < 0:
+                    is_wrapped = tool < 0 <= model and self._only_wraps(model, position)
+                    if is_wrapped:
+                        self._wrappers.add(model)
+                    if tool < 0 and (model < 0 or is_wrapped):
                         self._turns.append(position)
-                    model = position
+                        model = position
+                elif role is SpanRole.STEP:
+                    if scope is not None and tool < 0:
+                        scope.steps.append(position)
                 elif role is SpanRole.WORKFLOW:
                     self._has_workflows = True
                     if scope is None and workflow < 0:
@@ -206,16 +227,31 @@ class _Finder:
             tools[position] = tool
             models[position] = model
 
+    def _only_wraps(self, outer: int, inner: int) -> bool:
+        """Whether only the model call at `inner` bears the messages of the turn at `outer` above it."""
+        wrapper, wrapped = self._readings[outer], self._readings[inner]
+        if wrapper is None or wrapped is None:
+            return False
+        around, within = wrapper.conversation, wrapped.conversation
+        return not (around.input or around.output) and bool(within.input or within.output)
+
     def _is_same_agent(self, scope: RunScope, reading: SpanReading) -> bool:
         """Whether `reading` reports the same invocation as the agent span around it."""
         inner = reading.agent.name or reading.agent.inferred_name
         if not inner:
             return True
-        for layer in scope.layers:
-            outer = self._readings[layer]
-            if outer is not None and inner in (outer.agent.name, outer.agent.inferred_name):
-                return True
-        return False
+        return inner in self._names_of(scope)
+
+    def _names_of(self, scope: RunScope) -> set[str]:
+        """What the layers of `scope` call the agent, each layer looked at once."""
+        layers, names = scope.layers, scope.names
+        while scope.named_layers < len(layers):
+            layer = self._readings[layers[scope.named_layers]]
+            scope.named_layers += 1
+            if layer is not None:
+                names.add(layer.agent.name)
+                names.add(layer.agent.inferred_name)
+        return names
 
     def _without_transparent(self) -> list[RunScope]:
         """The agents without those that only wrap others: no name of its own, runs below, no calls."""
@@ -225,20 +261,22 @@ class _Finder:
         wrappers = {
             id(scope.parent) for scope in self._agents if scope.parent is not None and self._is_named(scope)
         }
-        dropped: dict[int, RunScope | None] = {}
+        dropped: dict[int, RunScope] = {}
         kept: list[RunScope] = []
         for scope in self._agents:
             parent = scope.parent
             if parent is not None and id(parent) in dropped:
-                scope.parent = dropped[id(parent)]
+                scope.parent = parent.parent
+                if scope.asked_by < 0:
+                    scope.asked_by = parent.asked_by
             if id(scope) in wrappers and id(scope) not in with_calls and not self._is_named(scope):
-                dropped[id(scope)] = scope.parent
+                dropped[id(scope)] = scope
             else:
                 kept.append(scope)
         if dropped:
             for position, scope in enumerate(self._scope):
                 if scope is not None and id(scope) in dropped:
-                    self._scope[position] = dropped[id(scope)]
+                    self._scope[position] = scope.parent
         return kept
 
     def _without_echoes(self, agents: list[RunScope]) -> list[RunScope]:
@@ -247,39 +285,32 @@ class _Finder:
         Such a span has nothing below it, and within its time lies a run of the same agent under the same
         parent: its fields count for that run.
         """
+        tree = self._tree
         if len(agents) < 2:
             return agents
-        tree = self._tree
         with_children = set(tree.parents)
-        by_parent: dict[int, list[RunScope]] = {}
+        if all(scope.carrier in with_children for scope in agents):
+            return agents
+        beside: dict[tuple[int, str], SpansSideBySide] = {}
+        run_at = {scope.carrier: scope for scope in agents}
         for scope in agents:
-            if scope.carrier in with_children and tree.parents[scope.carrier] >= 0:
-                by_parent.setdefault(tree.parents[scope.carrier], []).append(scope)
+            parent = tree.parents[scope.carrier]
+            if scope.carrier in with_children and parent >= 0:
+                for name in self._names_of(scope):
+                    beside.setdefault((parent, name), SpansSideBySide(tree)).add(scope.carrier)
         kept: list[RunScope] = []
         for scope in agents:
             run = None
-            if scope.carrier not in with_children:
-                run = self._echoed(scope.carrier, by_parent.get(tree.parents[scope.carrier], ()))
+            reading = self._readings[scope.carrier]
+            if scope.carrier not in with_children and reading is not None:
+                name = reading.agent.name or reading.agent.inferred_name
+                runs = beside.get((tree.parents[scope.carrier], name)) if name else None
+                run = None if runs is None else run_at.get(runs.first_within(scope.carrier))
             if run is None:
                 kept.append(scope)
             else:
                 run.layers.append(scope.carrier)
         return kept
-
-    def _echoed(self, position: int, runs: Sequence[RunScope]) -> RunScope | None:
-        """The one of `runs` that began and ended within the agent span at `position` and is that agent's."""
-        tree, reading = self._tree, self._readings[position]
-        if reading is None or not (reading.agent.name or reading.agent.inferred_name):
-            return None
-        for scope in runs:
-            began_within = tree.starts[position] <= tree.starts[scope.carrier]
-            if (
-                began_within
-                and tree.ends[scope.carrier] <= tree.ends[position]
-                and self._is_same_agent(scope, reading)
-            ):
-                return scope
-        return None
 
     def _is_named(self, scope: RunScope) -> bool:
         return any(
@@ -343,6 +374,13 @@ class _Finder:
         if kind is CarrierKind.NOTHING and not name:
             name = tree.views[position].envelope.service_name
         return self._container_at(kind, carrier, name, containers, position)
+
+    def _run_of_caller(
+        self, position: int, containers: dict[tuple[CarrierKind, int, str], RunScope]
+    ) -> RunScope | None:
+        """The run without an agent's span to which the call at `position` belongs; none if only calls do."""
+        home = self._container(position, containers)
+        return None if home is None or home.kind is CarrierKind.NOTHING else home
 
     def _container_at(
         self,

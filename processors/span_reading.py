@@ -6,7 +6,15 @@ from typing import TypeAlias
 from processors.agent_run import CallCategory, ValueState
 from processors.attribute_reading import better, merged_error
 from processors.attributes import encoded_text
-from processors.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, ValueDialect
+from processors.dialect import (
+    AgentReading,
+    Conversation,
+    Dialect,
+    ScopeDialect,
+    SpanRole,
+    ToolReading,
+    ValueDialect,
+)
 from processors.late_value import CapturedValue, LateValue, decoded
 from processors.placeholder_names import is_placeholder_agent
 from processors.span import Span
@@ -80,13 +88,19 @@ class SpanReader:
         self._dialects = dialects
         self._keys = frozenset(key for dialect in dialects for key in dialect.keys)
         self._candidates: dict[frozenset[str], _Candidates] = {}
+        self._of_scope = {
+            scope: dialect
+            for dialect in reversed(dialects)
+            if isinstance(dialect, ScopeDialect)
+            for scope in dialect.scopes
+        }
 
     def read(self, span: Span) -> SpanReading | None:
         """The span as its dialects read it, or None if none recognises it."""
         attributes = span.attributes
         keys = attributes.among(self._keys)
         if not keys:
-            return None
+            return self._read_bare(span)
         candidates = self._candidates.get(keys)
         if candidates is None:
             candidates = self._candidates_of(keys)
@@ -101,6 +115,12 @@ class SpanReader:
                 if role is None or told > role:
                     role = told
         return None if role is None else SpanReading(span, role, found)
+
+    def _read_bare(self, span: Span) -> SpanReading | None:
+        """A span that has no dialect's attributes, and may be known by what made it."""
+        dialect = self._of_scope.get(span.envelope.scope_name)
+        role = None if dialect is None else dialect.role(span)
+        return None if dialect is None or role is None else SpanReading(span, role, [dialect])
 
     def _candidates_of(self, keys: frozenset[str]) -> "_Candidates":
         """The dialects that one of `keys` speaks of; remembered, since few sets of keys occur."""
@@ -150,6 +170,7 @@ def merged_agent(first: AgentReading, second: AgentReading) -> AgentReading:
         session=first.session or second.session,
         input=_late_better(first.input, second.input),
         output=_late_better(first.output, second.output),
+        hides_calls=first.hides_calls or second.hides_calls,
     )
 
 

@@ -22,23 +22,28 @@ _EVENT_ID = "gcp.vertex.agent.event_id"
 _TOOL_NAME = "gen_ai.tool.name"
 _RESULTS = ("gen_ai.tool.call.result", _RESULT, "output.value")
 _RETURNED_ERROR = "TOOL_ERROR"
+_AGENT_SPAN = "agent_run ["
+_TOOL_SPAN = "execute_tool "
 
 
 class _GoogleADK:
     name: Final = "google_adk"
     rank: Final = 8
     keys: Final = (_EVENT_ID, _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE)
+    scopes: Final = ("gcp.vertex.agent",)
     frameworks: Final = (
         Framework(
             name="Google ADK",
-            versions="1 and 2 (built from 2.13)",
-            reads="`execute_tool` spans are calls, `invoke_agent` spans are runs; a returned `error` is a "
+            versions="1 and 2 (built from 1.14 and 2.13)",
+            reads="`execute_tool` spans are calls, `invoke_agent` spans (`agent_run` before them) "
+            "are runs; a returned `error` is a "
             "failed call where the span says so; a result that is no object comes out of its `result` "
             "envelope; the `(merged tools)` span is left out",
             capture="`ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true`; in version 2 also "
             "`OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental` and "
             "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY`",
-            unknown="the call id of a tool that raised; the agent's name before `invoke_agent` spans existed",
+            unknown="the call id of a tool that raised; in versions with `agent_run` spans also its "
+            "arguments, and that a returned `error` is one",
         ),
     )
 
@@ -46,6 +51,10 @@ class _GoogleADK:
         attributes = span.attributes
         if _TOOL_NAME in attributes:
             return SpanRole.TOOL
+        if not attributes:  # before version 1.17: a run, and a call whose tool raised
+            if span.name.startswith(_TOOL_SPAN):
+                return SpanRole.TOOL
+            return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN) else None
         return SpanRole.MODEL if _REQUEST in attributes or _RESPONSE in attributes else None
 
     def tool(self, span: Span) -> ToolReading:
@@ -58,6 +67,7 @@ class _GoogleADK:
         is_agent = attributes.text("gen_ai.tool.type") in AGENT_TOOL_TYPES
         return ToolReading(
             name=name,
+            inferred_name="" if name else span.name.removeprefix(_TOOL_SPAN),
             call_id=opened.call_id,
             arguments=arguments,
             result=opened.result,
@@ -67,7 +77,9 @@ class _GoogleADK:
         )
 
     def agent(self, span: Span) -> AgentReading:
-        return AgentReading()
+        if span.attributes or not span.name.startswith(_AGENT_SPAN):
+            return AgentReading()
+        return AgentReading(inferred_name=span.name[len(_AGENT_SPAN) :].removesuffix("]"))
 
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes

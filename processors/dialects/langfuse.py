@@ -19,6 +19,9 @@ from processors.values import ABSENT, DecodedValue, decode_arguments
 _TYPE = "langfuse.observation.type"
 _INPUT = "langfuse.observation.input"
 _OUTPUT = "langfuse.observation.output"
+_GRAPH_AGENT = "langfuse.observation.metadata.lc_agent_name"
+_SESSIONS = ("session.id", "langfuse.session.id")
+_GRAPH_SESSIONS = tuple(f"langfuse.observation.metadata.{key}" for key in ("session_id", "thread_id"))
 _ROLES = {"tool": SpanRole.TOOL, "agent": SpanRole.AGENT, "generation": SpanRole.MODEL}
 
 
@@ -31,7 +34,8 @@ class _Langfuse:
             name="Langfuse SDK",
             versions="5 (Python), observation attributes of 3 and newer",
             reads="observations of type `tool`, `agent` and `generation`; the span's name is the tool's or "
-            "the agent's; values from `langfuse.observation.input` and `.output`",
+            "the agent's; values from `langfuse.observation.input` and `.output`; with its LangChain "
+            "callback, the chain that is named after its `lc_agent_name` is the agent's run",
             capture="nothing; `capture_input=False` and `capture_output=False` of `@observe` leave values "
             "out",
             unknown="call ids; the names of positional arguments (they stand under `$args`)",
@@ -40,7 +44,12 @@ class _Langfuse:
 
     def role(self, span: Span) -> SpanRole | None:
         kind = span.attributes.text(_TYPE)
-        return None if kind is None else _ROLES.get(kind.lower(), SpanRole.OTHER)
+        if kind is None:
+            return None
+        role = _ROLES.get(kind.lower())
+        if role is None:
+            return SpanRole.AGENT if _told(span.attributes, (_GRAPH_AGENT,)) == span.name else SpanRole.OTHER
+        return role
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
@@ -61,7 +70,7 @@ class _Langfuse:
         return AgentReading(
             name=span.name if self.role(span) is SpanRole.AGENT else "",
             inferred_name="" if span.name in GENERIC_CHAIN_NAMES else span.name,
-            session=first_text(attributes, ("session.id", "langfuse.session.id")),
+            session=first_text(attributes, _SESSIONS) or _told(attributes, _GRAPH_SESSIONS),
             input=_asked(attributes) if _INPUT in attributes else ABSENT,
             output=decode_output(attributes.get(_OUTPUT)) if _OUTPUT in attributes else ABSENT,
         )
@@ -74,6 +83,12 @@ class _Langfuse:
             lambda: read_messages(attributes.get(_INPUT), "user"),
             lambda: read_model_response(attributes.get(_OUTPUT)),
         )
+
+
+def _told(attributes: Attributes, keys: tuple[str, ...]) -> str:
+    """The first text of `keys` in an observation's metadata, where texts are JSON."""
+    told = first_text(attributes, keys)
+    return told[1:-1] if len(told) > 1 and told[0] == told[-1] == '"' else told
 
 
 def _asked(attributes: Attributes) -> DecodedValue:

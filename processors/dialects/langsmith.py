@@ -14,7 +14,7 @@ from processors.framework import Framework
 from processors.messages import read_messages
 from processors.model_response import read_model_response
 from processors.placeholder_names import GENERIC_CHAIN_NAMES
-from processors.result_envelope import OUTPUT
+from processors.result_envelope import OUTPUT, OpenedResult
 from processors.span import Span
 from processors.values import ABSENT, DecodedValue, decode_arguments
 
@@ -22,11 +22,14 @@ _KIND = "langsmith.span.kind"
 _INPUTS = "gen_ai.prompt"
 _OUTPUTS = "gen_ai.completion"
 _AGENT_NAME = "langsmith.metadata.lc_agent_name"
+_INTEGRATION = "langsmith.metadata.ls_integration"
 _SESSIONS = (
     "langsmith.metadata.session_id",
     "langsmith.metadata.thread_id",
     "langsmith.metadata.conversation_id",
 )
+_NOTHING = "{}"
+"""What stands for inputs and outputs that the sender hides."""
 _ROLES = {"tool": SpanRole.TOOL, "llm": SpanRole.MODEL, "agent": SpanRole.AGENT, "chain": SpanRole.WORKFLOW}
 
 
@@ -57,7 +60,9 @@ class _LangSmith:
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
-        opened = first_result(attributes, (_OUTPUTS,), OUTPUT)
+        opened = OpenedResult(ABSENT)
+        if attributes.get(_OUTPUTS) != _NOTHING:
+            opened = first_result(attributes, (_OUTPUTS,), OUTPUT)
         return ToolReading(
             name=first_text(attributes, ("gen_ai.tool.name",)),
             inferred_name=span.name,
@@ -73,8 +78,8 @@ class _LangSmith:
             name=first_text(attributes, (_AGENT_NAME,)),
             inferred_name="" if span.name in GENERIC_CHAIN_NAMES else span.name,
             session=first_text(attributes, _SESSIONS),
-            input=decode_input(attributes.get(_INPUTS)) if _INPUTS in attributes else ABSENT,
-            output=decode_output(attributes.get(_OUTPUTS)) if _OUTPUTS in attributes else ABSENT,
+            input=decode_input(attributes.get(_INPUTS)) if _is_told(attributes, _INPUTS) else ABSENT,
+            output=decode_output(attributes.get(_OUTPUTS)) if _is_told(attributes, _OUTPUTS) else ABSENT,
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -87,8 +92,16 @@ class _LangSmith:
         )
 
 
+def _is_told(attributes: Attributes, key: str) -> bool:
+    return key in attributes and attributes.get(key) != _NOTHING
+
+
 def _arguments(attributes: Attributes) -> DecodedValue:
     """The inputs; where a tool was given one text that writes an object, that object."""
+    if not _is_told(attributes, _INPUTS) and (
+        not _is_told(attributes, _OUTPUTS) or _AGENT_NAME in attributes or _INTEGRATION in attributes
+    ):
+        return ABSENT  # a graph's tool without arguments has an input; only a decorated function has none
     decoded = first_arguments(attributes, (_INPUTS,))
     value = decoded.value
     if decoded.state is ValueState.PRESENT and isinstance(value, dict) and value.keys() == {"input"}:

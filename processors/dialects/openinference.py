@@ -14,20 +14,36 @@ from processors.frameworks_openinference import OPENINFERENCE_FRAMEWORKS
 from processors.json_value import JsonObject, JsonValue
 from processors.messages import ChatMessage, add_request, flattened_messages, last_text, read_messages
 from processors.placeholder_names import (
+    AGENT_WORKFLOW_SPANS,
     FINAL_ANSWER_TOOL_NAMES,
     GENERIC_CHAIN_NAMES,
+    HANDOFF_TOOL_NAMES,
     HANDOFF_TOOL_PREFIXES,
     SYNTHETIC_TOOL_NAMES,
 )
+from processors.printed_messages import agent_in_printed_step, is_printed_result
 from processors.recorded_run import recorded_input, recorded_output
 from processors.result_envelope import CONTENT, RESPONSE
 from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_arguments, json_text, parse_json, text_value
+from processors.values import (
+    ABSENT,
+    DecodedValue,
+    decode_arguments,
+    json_text,
+    json_value,
+    parse_json,
+    text_value,
+)
 
 _KIND = "openinference.span.kind"
+_TOOL_NAMES = "smolagents.tools_names"
+_MANAGED_AGENTS = "smolagents.managed_agents."
 _RESULT_ENVELOPES = CONTENT | RESPONSE
 _AGENT_SPAN_PREFIXES = ("invoke_agent ",)
 _AGENT_SPAN_SUFFIXES = (".run", "._execute_core", ".kickoff", ".on_messages_stream", ".agent")
+_RUN = ".run"
+_AGENT_STEP = ".setup_agent"
+_AGENT_STEPS = '"setup_agent": {'
 _GRAPH_METADATA = ("langgraph_node", "ls_integration", "lc_agent_name")
 _POSITIONAL_KEYS = ({"args", "kwargs"}, {"args", "kwargs", "sanitize_inputs_outputs"})
 
@@ -47,8 +63,11 @@ class _OpenInference:
             return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else SpanRole.MODEL
         if kind == "AGENT":
             return SpanRole.OTHER if _is_graph_node(span) else SpanRole.AGENT
-        if kind == "CHAIN" and _graph_agent(span) == span.name:
-            return SpanRole.AGENT
+        if kind == "CHAIN":
+            if _graph_agent(span) == span.name or _is_agent_workflow(span):
+                return SpanRole.AGENT
+            if span.name.endswith(_AGENT_STEP):
+                return SpanRole.STEP
         return SpanRole.OTHER
 
     def tool(self, span: Span) -> ToolReading:
@@ -74,6 +93,8 @@ class _OpenInference:
         name = first_text(attributes, ("agent.name", "graph.node.name", "graph.node.id")) or _graph_agent(
             span
         )
+        if not name and span.name.endswith(_AGENT_STEP):
+            name = agent_in_printed_step(attributes.text("input.value") or "")
         metadata = _metadata(span) if "metadata" in attributes else {}
         session = first_text(attributes, ("session.id",))
         for key in ("session_id", "conversation_id", "thread_id"):
@@ -97,7 +118,9 @@ class _OpenInference:
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
         if attributes.get(_KIND) != "LLM":
-            return Conversation(read_output=lambda: _requests_of_node(span))
+            return Conversation(read_output=lambda: _requests_of_node(span)).offering(
+                lambda: read_tool_definitions(_named_tools(attributes))
+            )
         return Conversation(
             lambda: read_messages(flattened_messages(attributes, "llm.input_messages."), "user"),
             lambda: read_messages(flattened_messages(attributes, "llm.output_messages."), "assistant"),
@@ -109,6 +132,15 @@ def _listed_tools(attributes: Attributes) -> list[JsonValue]:
     listed = flattened_messages(attributes, "llm.tools.")
     tools = [entry.get("tool") for entry in listed if isinstance(entry, dict)]
     return [tool.get("json_schema") for tool in tools if isinstance(tool, dict)]
+
+
+def _named_tools(attributes: Attributes) -> list[JsonValue]:
+    """The names of an agent's tools and of the agents that it may call, where its own span lists them."""
+    if _TOOL_NAMES not in attributes:
+        return []
+    managed = flattened_messages(attributes, _MANAGED_AGENTS)
+    agents = [entry.get("name") for entry in managed if isinstance(entry, dict)]
+    return [json_value(attributes.get(_TOOL_NAMES)), agents]
 
 
 def _call_id_keys(attributes: Attributes) -> tuple[str, ...]:
@@ -199,7 +231,7 @@ def _requests_of_node(span: Span) -> list[ChatMessage]:
 def _category(span: Span, name: str) -> CallCategory:
     kind = span.attributes.get(_KIND)
     called = name or span.name
-    if called.startswith(HANDOFF_TOOL_PREFIXES):
+    if called in HANDOFF_TOOL_NAMES or called.startswith(HANDOFF_TOOL_PREFIXES):
         return CallCategory.HANDOFF
     if called in FINAL_ANSWER_TOOL_NAMES:
         return CallCategory.FINAL_ANSWER
@@ -212,6 +244,16 @@ def _is_graph_node(span: Span) -> bool:
         return False
     metadata = _metadata(span)
     return metadata.get("langgraph_node") == span.name and metadata.get("lc_agent_name") != span.name
+
+
+def _is_agent_workflow(span: Span) -> bool:
+    """Whether a CHAIN span is an agent's run as a workflow: by its class, else by what it was given."""
+    if span.name in AGENT_WORKFLOW_SPANS:
+        return True
+    if not span.name.endswith(_RUN):
+        return False
+    given, made = span.attributes.text("input.value") or "", span.attributes.text("output.value") or ""
+    return _AGENT_STEPS in given or is_printed_result(made)
 
 
 def _graph_agent(span: Span) -> str:

@@ -61,18 +61,22 @@ _RESULTS = (
 )
 _CALL_ID = ("gen_ai.tool.call.id",)
 _AGENT_NAME = ("gen_ai.agent.name",)
+_HANDOFF_SOURCE = "gen_ai.agent.source"
+_HANDOFF_TARGETS = ("gen_ai.handoff.to_agent",)
 _TOOL_KEYS = frozenset(
     {
         *_TOOL_NAMES,
         *_ARGUMENTS,
         *_RESULTS,
         "gen_ai.agent.name",
+        "gen_ai.agent.source",
         "gen_ai.completion",
         "gen_ai.prompt",
         "gen_ai.task.status",
         "gen_ai.tool.call.id",
         "gen_ai.tool.status",
         "gen_ai.tool.type",
+        "langsmith.span.kind",
         "mcp.method.name",
     }
 )
@@ -127,6 +131,8 @@ class _OtelGenAI:
         attributes = span.attributes
         operation = attributes.get(_OPERATION)
         if isinstance(operation, str) and operation in _ROLES:
+            if operation == "invoke_agent":
+                return _role_of_agent(attributes)
             return _ROLES[operation]
         if "mcp.method.name" in attributes:
             return SpanRole.TOOL if attributes.get("mcp.method.name") == "tools/call" else SpanRole.OTHER
@@ -142,6 +148,8 @@ class _OtelGenAI:
         if plan is None:
             plan = _plan(present)
         name = first_text(attributes, plan.names)
+        if not name and (operation in _HANDOFF_OPERATIONS or _HANDOFF_SOURCE in present):
+            name = _handoff(attributes)
         arguments = first_arguments(attributes, plan.arguments)
         opened = first_result(attributes, plan.results)
         result, error = opened.result, opened.error
@@ -153,7 +161,7 @@ class _OtelGenAI:
             arguments = better(arguments, from_events)
             result = better(result, result_event)
             call_id = call_id or event_id
-        if operation == "execute_tool":
+        if operation == "execute_tool" and "langsmith.span.kind" not in present:
             if arguments.state is ValueState.ABSENT and "gen_ai.prompt" in present:
                 arguments = decode_arguments(attributes.get("gen_ai.prompt"))
             if result.state is ValueState.ABSENT and "gen_ai.completion" in present:
@@ -203,6 +211,24 @@ class _OtelGenAI:
         if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
             return _of_attributes(attributes)
         return _of_events(span) if span.has_events else Conversation()
+
+
+def _role_of_agent(attributes: Attributes) -> SpanRole:
+    """What an `invoke_agent` span stands for: not always the run of an agent."""
+    if _HANDOFF_SOURCE in attributes:
+        return SpanRole.TOOL
+    # A node of a graph is reported as an agent whose id is its name; the run is the graph's.
+    is_node = attributes.get("gen_ai.provider.name") == "langgraph" and "gen_ai.agent.id" in attributes
+    if is_node and attributes.get("gen_ai.agent.id") == attributes.get("gen_ai.agent.name"):
+        return SpanRole.OTHER
+    return SpanRole.AGENT
+
+
+def _handoff(attributes: Attributes) -> str:
+    """The name of the call that passes the conversation on, if its receiver is told."""
+    keys = _AGENT_NAME if _HANDOFF_SOURCE in attributes else _HANDOFF_TARGETS
+    receiver = first_text(attributes, keys)
+    return f"handoff to {receiver}" if receiver else ""
 
 
 def _first_tools(attributes: Attributes) -> Mapping[str, JsonValue]:
@@ -291,7 +317,7 @@ def _tool_events(span: Span) -> tuple[DecodedValue, DecodedValue, str]:
 def _category(
     attributes: Attributes, present: frozenset[str], name: str, operation: str | None
 ) -> CallCategory:
-    if operation in _HANDOFF_OPERATIONS or name.startswith(HANDOFF_TOOL_PREFIXES):
+    if operation in _HANDOFF_OPERATIONS or _HANDOFF_SOURCE in present or name.startswith(HANDOFF_TOOL_PREFIXES):
         return CallCategory.HANDOFF
     if name in FINAL_ANSWER_TOOL_NAMES:
         return CallCategory.FINAL_ANSWER

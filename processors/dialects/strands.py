@@ -7,11 +7,12 @@ from processors.attribute_reading import first_result, first_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.messages import last_text, read_messages
-from processors.result_envelope import BLOCKS
+from processors.result_envelope import BLOCKS, open_result
 from processors.span import Span
-from processors.values import text_value
+from processors.values import decode_result, text_value
 
 _STATUS = "gen_ai.tool.status"
+_OLDER_STATUS = "tool.status"
 _STARTED = "gen_ai.event.start_time"
 _DETAILS_EVENT = "gen_ai.client.inference.operation.details"
 _OUTPUT = "gen_ai.output.messages"
@@ -20,11 +21,11 @@ _OUTPUT = "gen_ai.output.messages"
 class _Strands:
     name: Final = "strands"
     rank: Final = 8
-    keys: Final = (_STATUS, _STARTED)
+    keys: Final = (_STATUS, _OLDER_STATUS, _STARTED)
     frameworks: Final = (
         Framework(
             name="Strands Agents",
-            versions="1 (built from 1.62), default and `gen_ai_latest_experimental`",
+            versions="0.2 and 1 (built from 0.2.1 and 1.62), default and `gen_ai_latest_experimental`",
             reads="`execute_tool` spans are calls, `invoke_agent` spans are runs; values from the events "
             "`gen_ai.tool.message` and `gen_ai.choice`, or from attributes with the experimental conventions",
             capture="nothing",
@@ -34,16 +35,20 @@ class _Strands:
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
-        if _STATUS in attributes:
+        if _STATUS in attributes or (_OLDER_STATUS in attributes and "gen_ai.tool.name" in attributes):
             return SpanRole.TOOL
         return SpanRole.AGENT if attributes.get("gen_ai.operation.name") == "invoke_agent" else None
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
-        failed = attributes.get(_STATUS) == "error"
+        error = None
+        if attributes.get(_STATUS) == "error":
+            error = ToolError(type="", message="")
+        elif attributes.get(_OLDER_STATUS) == "error":
+            error = ToolError(type="", message=_told_in_event(span))
         return ToolReading(
             result=first_result(attributes, ("gen_ai.tool.call.result",), BLOCKS).result,
-            error=ToolError(type="", message="") if failed else None,
+            error=error,
         )
 
     def agent(self, span: Span) -> AgentReading:
@@ -54,6 +59,14 @@ class _Strands:
 
     def conversation(self, span: Span) -> Conversation:
         return Conversation()
+
+
+def _told_in_event(span: Span) -> str:
+    """The text that the model was given as the call's result: versions before 1 have the error only there."""
+    for event in span.events:
+        if event.name == "gen_ai.choice":
+            return open_result(decode_result(event.attributes.get("message")), BLOCKS).result.text or ""
+    return ""
 
 
 def _answer(span: Span) -> str | None:

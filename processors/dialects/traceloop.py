@@ -21,7 +21,7 @@ from processors.python_literal import parse_python_literal
 from processors.recorded_call import arguments_of_recorded_call
 from processors.result_envelope import OUTPUT, OpenedResult, open_result
 from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_text
+from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_text, text_value
 
 _KIND = "traceloop.span.kind"
 _NAME = "traceloop.entity.name"
@@ -31,6 +31,9 @@ _PROPERTY = "traceloop.association.properties."
 _GRAPH_AGENT = _PROPERTY + "lc_agent_name"
 _SESSIONS = tuple(_PROPERTY + key for key in ("session_id", "thread_id", "conversation_id"))
 _STEP_TOOL = "tool.name"
+_TASK = "crewai.task.description"
+_TASK_AGENT = "crewai.task.agent"
+_AGENT_TOOLS = "crewai.agent.tools"
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "tool.arguments", _INPUT)
 _RESULTS = ("gen_ai.tool.call.result", _OUTPUT)
 _PROMPTS = "gen_ai.prompt."
@@ -75,7 +78,7 @@ class _Traceloop:
             capture="nothing; `TRACELOOP_TRACE_CONTENT=false` leaves values out",
             unknown="call ids (but for LangChain); the names of a decorated function's positional arguments, "
             "which stand under `$args`; with OpenAI Agents, that an agent ran as another's tool; the agent's "
-            "name with LlamaIndex",
+            "name with LlamaIndex; with CrewAI the calls, for which its instrumentation makes no span",
         ),
     )
 
@@ -86,7 +89,7 @@ class _Traceloop:
             return SpanRole.MODEL
         if _STEP_TOOL in attributes:
             return SpanRole.TOOL
-        if kind != "tool" and _is_graph_agent(attributes):
+        if kind != "tool" and (_is_graph_agent(attributes) or _TASK_AGENT in attributes):
             return SpanRole.AGENT
         return _ROLES.get(kind, SpanRole.OTHER)
 
@@ -114,7 +117,7 @@ class _Traceloop:
     def agent(self, span: Span) -> AgentReading:
         attributes = span.attributes
         kind = attributes.text(_KIND)
-        name = first_text(attributes, ("gen_ai.agent.name",))
+        name = first_text(attributes, ("gen_ai.agent.name", _TASK_AGENT))
         if not name and (kind == "agent" or _is_graph_agent(attributes)):
             name = first_text(attributes, (_NAME,)) or _bare_name(span.name)
         inferred = ""
@@ -127,12 +130,13 @@ class _Traceloop:
             session=first_text(attributes, ("gen_ai.conversation.id", *_SESSIONS)),
             input=_asked(attributes),
             output=_answered(attributes),
+            hides_calls=_TASK_AGENT in attributes,
         )
 
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
         if attributes.text(_KIND) is not None:
-            return Conversation()
+            return Conversation().offering(lambda: read_tool_definitions(attributes.get(_AGENT_TOOLS)))
         return Conversation(
             lambda: read_messages(flattened_messages(attributes, _PROMPTS), "user"),
             lambda: read_messages(flattened_messages(attributes, _COMPLETIONS), "assistant"),
@@ -255,7 +259,7 @@ def _error_in_status(span: Span) -> ToolError | None:
 def _asked(attributes: Attributes) -> DecodedValue:
     """What a run was asked: the one argument of a function, or what a graph was given."""
     if _INPUT not in attributes:
-        return ABSENT
+        return text_value(attributes.text(_TASK)) if _TASK_AGENT in attributes else ABSENT
     decoded = decode_arguments(attributes.get(_INPUT))
     value = decoded.value
     if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):

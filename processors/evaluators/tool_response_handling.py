@@ -10,9 +10,15 @@ from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.json_value import JsonObject, JsonValue
 from processors.lenient_bool import LenientBool
-from processors.response_checks.agent_response import AgentResponse, ObservedCall, OverLimitError
+from processors.response_checks.agent_response import (
+    MAX_CHECKED_CALLS,
+    AgentResponse,
+    ObservedCall,
+    OverLimitError,
+)
+from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult
-from processors.response_checks.checks import CHECK_IDS, check_response, group_of
+from processors.response_checks.checks import CHECK_IDS, check_answer, group_of
 from processors.response_checks.settings import CheckSettings, ErrorClass, PersonalData
 from processors.response_checks.tool_errors import ErrorClassifier
 from processors.tool_call_config import ToolSelectionConfig
@@ -103,6 +109,9 @@ class ToolResponseHandling:
         self._classifier = ErrorClassifier(
             {ErrorClass(name): words for name, words in config.error_words.items()}
         )
+        # Evaluations that differ in what they gate alone read the same answer in the same way.
+        error_words = frozenset((name, tuple(words)) for name, words in config.error_words.items())
+        self._facts_key = (self.id, self._categories, error_words)
         self._settings = CheckSettings(
             require_retry=config.require_retry,
             retryable_attempts=config.retryable_attempts,
@@ -115,11 +124,12 @@ class ToolResponseHandling:
         calls = run.evaluated_calls(self._categories)
         if not calls:
             return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, "no tool was called")
-        try:
-            response = self._response(run, calls)
-        except OverLimitError as error:
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, str(error))
-        return self._score(check_response(response, self._settings, self._wanted))
+        facts = run.shared_facts.get(self._facts_key)
+        if facts is None:
+            facts = run.shared_facts[self._facts_key] = self._facts(run, calls)
+        if not isinstance(facts, AnswerFacts):
+            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, str(facts))
+        return self._score(check_answer(facts, self._settings, self._wanted))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Anything: further calls can support an answer, make good an error, or fail."""
@@ -160,6 +170,15 @@ class ToolResponseHandling:
         if not_applicable:
             lines.append(f"not applicable: {', '.join(map(str, not_applicable))}")
         return Score(0.0 if violated else 1.0, details, tuple(lines))
+
+    def _facts(self, run: AgentRun, calls: list[ToolCall]) -> AnswerFacts | str:
+        """The facts of the run's answer, or why there is more than can be checked."""
+        if len(calls) > MAX_CHECKED_CALLS:
+            return f"more than {MAX_CHECKED_CALLS} calls"
+        try:
+            return AnswerFacts(self._response(run, calls))
+        except OverLimitError as error:
+            return str(error)
 
     def _response(self, run: AgentRun, calls: list[ToolCall]) -> AgentResponse:
         users = [message.content for message in run.messages if message.role in ("system", "user")]

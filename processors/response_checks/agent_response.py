@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from processors.captured_value import value_written_in
 from processors.json_value import JsonObject, JsonValue
-from processors.response_checks.folded_text import folded, key_words
+from processors.response_checks.folded_text import folded, folded_all, key_words
 from processors.response_checks.moments import Written, written_moments
 from processors.response_checks.tool_errors import ToolFailure
 
@@ -45,8 +46,7 @@ class ObservedCall:
     failure: ToolFailure | None
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """One plain value of the evidence.
 
     `call` is the position of the call whose result holds it, else `FROM_USER`. `path` is where it stands in
@@ -106,17 +106,18 @@ class AgentResponse:
         """Whether the input, the answer and every result are known."""
         self.leaves: list[Leaf] = []
         self.lists: list[ListLength] = []
-        self._keys: dict[str, None] = {}
+        self.keys: dict[str, None] = {}
+        """The keys of all objects of the evidence, each once."""
         self._characters = 0
         self._owners = 0
         self._moments: dict[str, list[Written]] = {}
         for text in (input or "", *texts):
-            self._add(text, "", (), FROM_USER, 0)
+            self._take(text, "", (), FROM_USER)
         for position, call in enumerate(calls):
             if call.arguments:
                 self._take(call.arguments, "", (), FROM_USER)
             if call.failure is not None:
-                self._add(call.failure.text, "", (), position, 0)
+                self._take(call.failure.text, "", (), position)
             elif call.result_known:
                 result = call.result
                 if isinstance(result, str) and result.lstrip()[:1] in ("{", "["):
@@ -138,7 +139,12 @@ class AgentResponse:
     @cached_property
     def folded_evidence(self) -> str:
         """All texts, numbers and keys of the evidence, folded; nothing matches across two of them."""
-        return "\0".join((*map(folded, self.evidence_texts), *map(folded, self._keys)))
+        return "\0".join((*self.folded_leaves, *folded_all(self.keys)))
+
+    @cached_property
+    def folded_leaves(self) -> list[str]:
+        """For each of the leaves its value as text, folded."""
+        return folded_all(self.evidence_texts)
 
     @cached_property
     def evidence_texts(self) -> list[str]:
@@ -149,7 +155,7 @@ class AgentResponse:
     def evidence_words(self) -> frozenset[str]:
         """The words of all texts and keys of the evidence, in lower case."""
         words = {word for text in self.evidence_texts for word in key_words(text)}
-        words.update(word for key in self._keys for word in key_words(key))
+        words.update(word for key in self.keys for word in key_words(key))
         return frozenset(words)
 
     @cached_property
@@ -170,36 +176,35 @@ class AgentResponse:
 
     def _take(self, value: JsonValue, key: str, path: tuple[str, ...], call: int) -> None:
         """Take `value` apart; an explicit stack, since depth is the telemetry's choice."""
+        leaves, keys = self.leaves, self.keys
         stack: list[tuple[JsonValue, str, tuple[str, ...], int]] = [(value, key, path, 0)]
         while stack:
             value, key, path, owner = stack.pop()
-            if isinstance(value, dict):
+            if isinstance(value, str):
+                self._characters += len(value)
+                leaves.append(Leaf(value, key, path, call, owner))
+            elif isinstance(value, dict):
                 self._owners += 1
                 owner = self._owners
-                self._count(0, members=len(value))
+                self._check_limits(len(value))
                 for name, member in reversed(value.items()):
-                    if name not in self._keys:
-                        self._keys[name] = None
-                        self._count(len(name))
+                    if name not in keys:
+                        keys[name] = None
+                        self._characters += len(name)
                     stack.append((member, name, (*path, name), owner))
             elif isinstance(value, list):
-                self._count(0, members=len(value))
+                self._check_limits(len(value))
                 if call >= 0:
                     self.lists.append(ListLength(len(value), path, call))
-                stack.extend((member, key, path, owner) for member in reversed(value))
+                stack.extend([(member, key, path, owner) for member in reversed(value)])
             elif value is not None:
-                self._add(value, key, path, call, owner)
+                if isinstance(value, int) and value.bit_length() > 64:
+                    value = str(value)[:400]
+                leaves.append(Leaf(value, key, path, call, owner))
+        self._check_limits(0)
 
-    def _add(
-        self, value: str | int | float | bool, key: str, path: tuple[str, ...], call: int, owner: int
-    ) -> None:
-        self._count(len(value) if isinstance(value, str) else 0)
-        if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 64:
-            value = str(value)[:400]
-        self.leaves.append(Leaf(value, key, path, call, owner))
-
-    def _count(self, characters: int, members: int = 0) -> None:
-        self._characters += characters
+    def _check_limits(self, members: int) -> None:
+        """Refuse too much evidence, where as many leaves more as there are `members` are to come."""
         if self._characters > MAX_EVIDENCE_CHARACTERS:
             raise OverLimitError(f"evidence of more than {MAX_EVIDENCE_CHARACTERS} characters")
         if len(self.leaves) + members > MAX_LEAVES:

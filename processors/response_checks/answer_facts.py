@@ -8,15 +8,16 @@ from functools import cached_property
 from itertools import pairwise
 
 from processors.response_checks.agent_response import AgentResponse
-from processors.response_checks.english import is_english
+from processors.response_checks.english import NEGATION, is_english
 from processors.response_checks.evidence_moments import EvidenceMoments
 from processors.response_checks.evidence_numbers import EvidenceNumbers
-from processors.response_checks.folded_text import blanked
+from processors.response_checks.folded_text import blanked, key_words
 from processors.response_checks.identifiers import identifiers
 from processors.response_checks.moments import Written, written_moments
 from processors.response_checks.number_support import HOURS, MINUTES, NumberSupport
 from processors.response_checks.number_tokens import NumberToken, number_tokens
 from processors.response_checks.spelled_numbers import spelled_numbers
+from processors.response_checks.state_words import BAD_WORDS, GOOD_WORDS, state_stem
 
 MAX_STATED_NUMBERS = 200
 """Numbers of an answer that are looked up; later ones are not checked."""
@@ -48,6 +49,26 @@ class AnswerFacts:
         return self.response.output is not None and is_english(self.output)
 
     @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of the answer's words."""
+        return frozenset(map(state_stem, key_words(self.output)))
+
+    @cached_property
+    def is_negated(self) -> bool:
+        """Whether the answer turns anything into its opposite."""
+        return NEGATION.search(self.output) is not None
+
+    @cached_property
+    def has_good_words(self) -> bool:
+        """Whether the answer says that all is well."""
+        return GOOD_WORDS.search(self.output) is not None
+
+    @cached_property
+    def has_bad_words(self) -> bool:
+        """Whether the answer says that something is wrong."""
+        return BAD_WORDS.search(self.output) is not None
+
+    @cached_property
     def addresses(self) -> list[tuple[int, int, str]]:
         """E-mail addresses and URLs: start, end, text."""
         found = [(match.start(), match.end(), match[0]) for match in _EMAIL.finditer(self.output)]
@@ -69,14 +90,18 @@ class AnswerFacts:
     def identifiers(self) -> list[tuple[int, int, str]]:
         """Tokens of letters and digits that name a thing: start, end, text."""
         in_names = {match.start("number") for match in self._numbers_in_names}
-        return [found for found in identifiers(self.text_without_moments) if found[0] not in in_names]
+        return [found for found in self._identifiers if found[0] not in in_names]
+
+    @cached_property
+    def _identifiers(self) -> list[tuple[int, int, str]]:
+        return identifiers(self.text_without_moments)
 
     @cached_property
     def numbers(self) -> list[NumberToken]:
         """Numbers that are no part of anything else."""
         text = blanked(
             self.text_without_moments,
-            [(start, end) for start, end, _ in identifiers(self.text_without_moments)],
+            [(start, end) for start, end, _ in self._identifiers],
         )
         spans = [match.span("number") for match in self._numbers_in_names]
         spans.extend(match.span() for match in _LIST_MARK.finditer(text))

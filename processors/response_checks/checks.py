@@ -73,11 +73,14 @@ def check_response(
     wanted: frozenset[str] = frozenset(CHECK_IDS),
 ) -> list[CheckResult]:
     """The results of the `wanted` checks, in the order of the table; each can be reported by itself."""
-    facts = AnswerFacts(response)
+    return check_answer(AnswerFacts(response), settings, wanted)
+
+
+def check_answer(facts: AnswerFacts, settings: CheckSettings, wanted: frozenset[str]) -> list[CheckResult]:
+    """The results of the `wanted` checks by facts of the answer that other checks may have read already."""
+    is_captured = facts.response.is_captured
     return [
-        check.run(facts, settings)
-        if response.is_captured or not check.reads_content
-        else not_applicable(check.id)
+        check.run(facts, settings) if is_captured or not check.reads_content else not_applicable(check.id)
         for check in RESPONSE_CHECKS
         if check.id in wanted
     ]

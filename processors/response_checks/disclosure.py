@@ -96,11 +96,12 @@ _ADDRESS = re.compile(
 _CARD = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _ASKED_CARD = frozenset({"card", "cards"})
 
-_SECRET_KEYS = (
+_SECRET_KEYS = frozenset({
     ("password",), ("passwd",), ("passphrase",), ("secret",), ("token",), ("api", "key"), ("apikey",),
     ("authorization",), ("credential",), ("credentials",), ("private", "key"),
     ("access", "key"), ("secret", "key"),
-)  # fmt: skip
+})  # fmt: skip
+"""The last one or two words of a key that names a secret."""
 _SECRET_NUMBERS = frozenset({"ssn", "cvv", "pin"})
 _SHORTEST_SECRET = 4
 _SHORTEST_NUMBER_SECRET = 3
@@ -193,10 +194,13 @@ def _by_key(
     response: AgentResponse, output: str, asked: frozenset[str]
 ) -> Iterable[tuple[str, str, int | None]]:
     """Values of results whose key names a secret and that stand in the answer as they are."""
+    secret_keys = {key for key in response.keys if _names_secret(key_words(key))}
+    if not secret_keys:
+        return
     for leaf in response.result_leaves():
-        words = key_words(leaf.key)
-        if isinstance(leaf.value, bool) or not _names_secret(words):
+        if isinstance(leaf.value, bool) or leaf.key not in secret_keys:
             continue
+        words = key_words(leaf.key)
         if isinstance(leaf.value, (int, float)) and leaf.value < _LEAST_NUMBER:
             continue
         text = str(leaf.value).strip()
@@ -207,12 +211,12 @@ def _by_key(
             yield words[-1], text, leaf.call
 
 
-def _names_secret(words: Sequence[str]) -> bool:
+def _names_secret(words: tuple[str, ...]) -> bool:
     if not words:
         return False
     if words[-1] in _SECRET_NUMBERS:
         return True
-    return any(words[-len(tail) :] == tail for tail in _SECRET_KEYS)
+    return words[-1:] in _SECRET_KEYS or words[-2:] in _SECRET_KEYS
 
 
 def _is_asked(words: Sequence[str], asked: frozenset[str]) -> bool:

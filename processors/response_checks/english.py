@@ -35,7 +35,8 @@ _OTHER_LANGUAGES: Final = words(
     """
 )
 """Small words of German, Dutch, French, Spanish, Italian, Portuguese, Nordic languages, Polish, Turkish."""
-_SHARED: Final = _ENGLISH & _OTHER_LANGUAGES
+_ONLY_ENGLISH: Final = _ENGLISH - _OTHER_LANGUAGES
+_NEVER_ENGLISH: Final = _OTHER_LANGUAGES - _ENGLISH
 
 
 def is_english(text: str) -> bool:
@@ -43,12 +44,14 @@ def is_english(text: str) -> bool:
 
     A text too short to have small words counts as English. The first words decide.
     """
-    letters = len(_LETTER.findall(text[:4096]))
-    if letters and len(_LATIN.findall(text[:4096])) * 2 < letters:
-        return False
-    found = [word.lower() for word in _WORD.findall(text[:4096])[:_MAX_WORDS]]
-    english = sum(word in _ENGLISH and word not in _SHARED for word in found)
-    other = sum(word in _OTHER_LANGUAGES and word not in _SHARED for word in found)
+    text = text[:4096]
+    if not text.isascii():
+        letters = len(_LETTER.findall(text))
+        if letters and len(_LATIN.findall(text)) * 2 < letters:
+            return False
+    found = [word.lower() for word in _WORD.findall(text)[:_MAX_WORDS]]
+    english = sum(map(_ONLY_ENGLISH.__contains__, found))
+    other = sum(map(_NEVER_ENGLISH.__contains__, found))
     if other > english:
         return False
     foreign_letters = sum(not word.isascii() for word in found)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from processors.response_checks.agent_response import AgentResponse
+from processors.response_checks.folded_text import has_digit
 from processors.response_checks.moments import (
     CalendarDate,
     ClockTime,
@@ -33,7 +34,7 @@ class EvidenceMoments:
             if isinstance(value, bool):
                 continue
             if isinstance(value, str):
-                if any(character.isdigit() for character in value):
+                if has_digit(value):
                     self._read(response, value, leaf.call)
             elif (moment := moment_of_number(value)) is not None:
                 self.has_zone = True

@@ -4,11 +4,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from processors.response_checks.agent_response import FROM_USER, AgentResponse, Leaf
-from processors.response_checks.folded_text import blanked, key_words, singular
+from processors.response_checks.folded_text import blanked, has_digit, key_words, singular
 from processors.response_checks.moments import moment_of_number
 from processors.response_checks.number_tokens import CURRENCIES, MAX_NUMBERS, number_tokens
 from processors.response_checks.spelled_numbers import spelled_numbers
@@ -20,8 +20,7 @@ _ISO_DURATION = re.compile(r"\bPT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?\b")
 _SECONDS = UNITS["seconds"]
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceNumber:
+class EvidenceNumber(NamedTuple):
     """A number of the evidence, without its sign.
 
     `words` are those of the key it stands under. `is_written` is false for digits inside other text, counts
@@ -106,7 +105,7 @@ def _numbers_of(response: AgentResponse, leaf: Leaf, unit_words: tuple[str, ...]
 def _numbers_in_text(
     response: AgentResponse, text: str, words: tuple[str, ...], calls: frozenset[int], owner: int
 ) -> Iterable[EvidenceNumber]:
-    if any(character.isdigit() for character in text):
+    if has_digit(text):
         plain = blanked(text, [(moment.start, moment.end) for moment in response.moments_in(text)])
         for token in number_tokens(plain):
             for reading in token.readings:
@@ -177,7 +176,7 @@ def _currencies_of(response: AgentResponse) -> frozenset[str]:
         if isinstance(value, str):
             if len(value) == 3 and value.lower() in CURRENCIES:
                 named.add(value.upper())
-            elif any(sign in value for sign in "$€£¥₹") or any(character.isdigit() for character in value):
+            elif any(sign in value for sign in "$€£¥₹") or has_digit(value):
                 for token in number_tokens(value[:2000]):
                     named.update(token.currencies)
     return frozenset(named)

@@ -1,11 +1,13 @@
 """Text folded for look-ups: writing habits such as case, spaces and hyphens make no difference."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 _DROPPED = re.compile(r"[\s\-_\u2010-\u2015\u2212'\u2018\u2019\u02bc.,()\[\]{}]+")
 _CACHED_LENGTH = 64
 _SHORTEST_PLURAL = 3
+_DIGIT = re.compile(r"\d")
 _WORD_BREAK = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -15,6 +17,14 @@ def folded(text: str) -> str:
     White space, hyphens, dashes, underscores, apostrophes, dots, commas and brackets are dropped.
     """
     return _DROPPED.sub("", text.casefold())
+
+
+def folded_all(texts: Iterable[str]) -> list[str]:
+    """Each of `texts`, folded."""
+    texts = list(texts)
+    together = folded("\0".join(texts)).split("\0")
+    # A text that holds the separator itself was taken apart.
+    return together if len(together) == len(texts) else list(map(folded, texts))
 
 
 def key_words(key: str) -> tuple[str, ...]:
@@ -27,6 +37,11 @@ def _words(key: str) -> tuple[str, ...]:
 
 
 _cached_words = lru_cache(maxsize=4096)(_words)
+
+
+def has_digit(text: str) -> bool:
+    """Whether `text` has a decimal digit, of whatever script."""
+    return _DIGIT.search(text) is not None
 
 
 def singular(word: str) -> str:

@@ -1,13 +1,14 @@
 """Check RH8: results of which nothing came to the answer or to a later call."""
 
 import re
+from collections.abc import Sequence
 
 from processors.json_value import JsonValue
 from processors.response_checks.agent_response import AgentResponse, Leaf
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, applied, violation
 from processors.response_checks.english import STOP_WORDS
-from processors.response_checks.folded_text import folded, key_words
+from processors.response_checks.folded_text import folded, folded_all, key_words
 from processors.response_checks.known_names import NAMES_OF_CODES
 from processors.response_checks.settings import CheckSettings
 from processors.response_checks.spelled_numbers import spelled_numbers
@@ -59,8 +60,11 @@ def ignored_results(facts: AnswerFacts, settings: CheckSettings) -> CheckResult:
     if _YES_OR_NO.match(facts.output) or any(is_known for _, is_known in known_moments(facts)):
         return applied(CHECK)
     by_call: dict[int, list[Leaf]] = {}
-    for leaf in response.result_leaves():
-        by_call.setdefault(leaf.call, []).append(leaf)
+    places: dict[int, list[int]] = {}
+    for place, leaf in enumerate(response.leaves):
+        if leaf.call >= 0:
+            by_call.setdefault(leaf.call, []).append(leaf)
+            places.setdefault(leaf.call, []).append(place)
     judged = [
         position
         for position, call in enumerate(response.calls)
@@ -69,13 +73,15 @@ def ignored_results(facts: AnswerFacts, settings: CheckSettings) -> CheckResult:
     if not judged:
         return applied(CHECK)
     answer = _Answer(facts)
-    last_uses = _last_uses(response)
-    unused = [
-        position
-        for position in judged
-        if not answer.uses(position, by_call[position])
-        and not _is_fed(last_uses, position, by_call[position])
-    ]
+    last_uses: dict[str, int] | None = None
+    unused: list[int] = []
+    for position in judged:
+        texts = [response.folded_leaves[place] for place in places[position]]
+        if not answer.uses(position, by_call[position], texts):
+            if last_uses is None:
+                last_uses = _last_uses(response)
+            if not _is_fed(last_uses, position, by_call[position], texts):
+                unused.append(position)
     if unused and _CHOICE.search(response.input or ""):
         used = {response.calls[position].name for position in judged if position not in unused}
         unused = [position for position in unused if response.calls[position].name not in used]
@@ -88,7 +94,7 @@ def ignored_results(facts: AnswerFacts, settings: CheckSettings) -> CheckResult:
     )
 
 
-def _holds_something(leaves: "list[Leaf] | tuple[()]") -> bool:
+def _holds_something(leaves: Sequence[Leaf]) -> bool:
     """Whether a result says more than that it came: more than flags, ids, zeros and empty texts."""
     for leaf in leaves:
         value = leaf.value
@@ -128,12 +134,13 @@ class _Answer:
         for _, calls in facts.number_calls:
             self._calls |= calls or set()
 
-    def uses(self, position: int, leaves: "list[Leaf]") -> bool:
-        if position in self._calls or any(self._states(leaf) for leaf in leaves):
+    def uses(self, position: int, leaves: list[Leaf], texts: list[str]) -> bool:
+        """Whether the answer has anything of a result: of its leaves, whose folded `texts` stand beside."""
+        if position in self._calls or any(map(self._states, leaves, texts)):
             return True
         return not self._sends_elsewhere and all(map(_is_loose, leaves))
 
-    def _states(self, leaf: Leaf) -> bool:
+    def _states(self, leaf: Leaf, text: str) -> bool:
         value = leaf.value
         if isinstance(value, bool):
             return any(word[:_STEM] in self._stems for word in key_words(leaf.key) if len(word) > 2)
@@ -147,7 +154,6 @@ class _Answer:
         names = NAMES_OF_CODES.get(value, ())
         if any(word[:_STEM] in self._stems for name in names for word in name.split()):
             return True
-        text = folded(value)
         if len(text) > 1 and text in self._folded and text not in self._folded_input:
             return True
         return any(
@@ -172,6 +178,7 @@ def _last_uses(response: AgentResponse) -> dict[str, int]:
     last: dict[str, int] = {}
     for position, call in enumerate(response.calls):
         stack: list[JsonValue] = [call.arguments]
+        texts: list[str] = []
         while stack:
             item = stack.pop()
             if isinstance(item, dict):
@@ -180,16 +187,15 @@ def _last_uses(response: AgentResponse) -> dict[str, int]:
                 stack.extend(item)
             elif item is not None and not isinstance(item, bool):
                 text = str(item)
-                last[folded(text)] = position
-                last.update((folded(word), position) for word in text.split())
+                texts.append(text)
+                texts.extend(text.split())
+        last.update(dict.fromkeys(folded_all(texts), position))
     return last
 
 
-def _is_fed(last_uses: dict[str, int], position: int, leaves: list[Leaf]) -> bool:
-    """Whether a value of the result stands in the arguments of a later call."""
-    for leaf in leaves:
-        if not isinstance(leaf.value, bool):
-            text = folded(str(leaf.value))
-            if len(text) > 1 and last_uses.get(text, -1) > position:
-                return True
-    return False
+def _is_fed(last_uses: dict[str, int], position: int, leaves: list[Leaf], texts: list[str]) -> bool:
+    """Whether a value of the result, also in its folded texts, stands in the arguments of a later call."""
+    return any(
+        len(text) > 1 and last_uses.get(text, -1) > position and not isinstance(leaf.value, bool)
+        for leaf, text in zip(leaves, texts, strict=True)
+    )

@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from processors.response_checks.agent_response import AgentResponse
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, applied, not_applicable, violation
-from processors.response_checks.english import NEGATION, Acknowledgement
+from processors.response_checks.english import Acknowledgement
 from processors.response_checks.folded_text import key_words
 from processors.response_checks.settings import CheckSettings
 from processors.response_checks.state_words import (
     BAD_STATES,
-    BAD_WORDS,
     FALLING_WORDS,
     GOOD_FLAGS,
-    GOOD_WORDS,
     RISING_WORDS,
     STATE_FAMILIES,
     state_stem,
@@ -83,18 +81,15 @@ def reversed_trend(facts: AnswerFacts, settings: CheckSettings) -> CheckResult:
 
 
 def _if_english(
-    facts: AnswerFacts, check: str, find: Callable[[AgentResponse, str], Iterable[tuple[int, str]]]
+    facts: AnswerFacts, check: str, find: Callable[[AnswerFacts], Iterable[tuple[int, str]]]
 ) -> CheckResult:
     if not facts.is_english:
         return not_applicable(check)
-    return applied(check, [violation(check, call, text) for call, text in find(facts.response, facts.output)])
+    return applied(check, [violation(check, call, text) for call, text in find(facts)])
 
 
-def _reversed_states(response: AgentResponse, output: str) -> Iterable[tuple[int, str]]:
-    lower = output.lower()
-    stems = {state_stem(word) for word in key_words(output)}
-    is_negated = NEGATION.search(output) is not None
-    for path, call, values in _values_by_path(response, str):
+def _reversed_states(facts: AnswerFacts) -> Iterable[tuple[int, str]]:
+    for path, call, values in _values_by_path(facts.response, str):
         words = key_words(path[-1]) if path else []
         if not words or words[-1] not in _STATE_KEYS:
             continue
@@ -102,12 +97,14 @@ def _reversed_states(response: AgentResponse, output: str) -> Iterable[tuple[int
         if any(len(state) > 40 for state in states):
             continue
         shown = ", ".join(sorted(states))
-        told = any(state in lower.replace("-", " ") for state in states) or any(
+        stems = facts.stems
+        spaced = facts.output.lower().replace("-", " ")
+        told = any(state in spaced for state in states) or any(
             state_stem(word) in stems for state in states for word in state.split()
         )
-        if told or is_negated:
+        if told or facts.is_negated:
             continue
-        if states <= BAD_STATES and GOOD_WORDS.search(output) and not BAD_WORDS.search(output):
+        if states <= BAD_STATES and facts.has_good_words and not facts.has_bad_words:
             yield call, f"{path[-1]}: {shown}, told with good words"
         elif len(states) == 1:
             (state,) = states
@@ -118,25 +115,24 @@ def _reversed_states(response: AgentResponse, output: str) -> Iterable[tuple[int
                     break
 
 
-def _reversed_flags(response: AgentResponse, output: str) -> Iterable[tuple[int, str]]:
-    is_negated = NEGATION.search(output) is not None
-    stems = {state_stem(word) for word in key_words(output)}
-    asked = {state_stem(word) for word in key_words(response.input or "")}
+def _reversed_flags(facts: AnswerFacts) -> Iterable[tuple[int, str]]:
+    response, output = facts.response, facts.output
     flags = list(_values_by_path(response, bool))
+    asked = set(map(state_stem, key_words(response.input or ""))) if len(flags) == 1 else set()
     for path, call, values in flags:
         if not path or len(values) != 1:
             continue
         (value,) = values
         words = [word for word in key_words(path[-1]) if word not in _QUESTION_STOP]
         named = {state_stem(word) for word in words if len(word) >= _SHORTEST_FLAG_WORD}
-        is_asked = bool(named & asked) and len(flags) == 1
+        is_asked = not named.isdisjoint(asked)
         if value is False:
-            if is_negated or BAD_WORDS.search(output):
+            if facts.is_negated or facts.has_bad_words:
                 continue
             is_good = not GOOD_FLAGS.isdisjoint(words) or " ".join(words) in GOOD_FLAGS
             if (
-                (is_good and GOOD_WORDS.search(output))
-                or (named and named <= stems)
+                (is_good and facts.has_good_words)
+                or (named and named <= facts.stems)
                 or (is_asked and _YES.match(output))
             ):
                 yield call, f"{path[-1]}: false, told as true"
@@ -148,10 +144,13 @@ def _is_negative(words: Sequence[str]) -> bool:
     return any(word in ("not", "no") or word.startswith(("un", "in", "dis", "non")) for word in words)
 
 
-def _reversed_trends(response: AgentResponse, output: str) -> Iterable[tuple[int, str]]:
+def _reversed_trends(facts: AnswerFacts) -> Iterable[tuple[int, str]]:
+    response, output = facts.response, facts.output
+    if not any(not _TREND_KEYS.isdisjoint(key_words(key)) for key in response.keys):
+        return
     rises = RISING_WORDS.search(output) is not None
     falls = FALLING_WORDS.search(output) is not None
-    if rises == falls or NEGATION.search(output) is not None or _MINUS.search(output):
+    if rises == falls or facts.is_negated or _MINUS.search(output):
         return
     signs: dict[bool, tuple[int, str]] = {}
     for leaf in response.result_leaves():
@@ -172,8 +171,8 @@ def _values_by_path(
     """For each path in the results its distinct values of one type, and the first call that has it."""
     values: dict[tuple[str, ...], set[str | int | float | bool]] = defaultdict(set)
     calls: dict[tuple[str, ...], int] = {}
-    for leaf in response.result_leaves():
-        if type(leaf.value) is kind and response.calls[leaf.call].failure is None:
-            values[leaf.path].add(leaf.value)
-            calls.setdefault(leaf.path, leaf.call)
+    for value, _, path, call, _ in response.leaves:
+        if call >= 0 and type(value) is kind and response.calls[call].failure is None:
+            values[path].add(value)
+            calls.setdefault(path, call)
     return [(path, calls[path], found) for path, found in values.items()]

@@ -22,15 +22,16 @@ SPELLED_NUMBERS: Final = {
 """The value of each number word."""
 
 _OPEN = frozenset({20, *_TENS.values()})
-_PATTERN = re.compile(rf"\b(?:{'|'.join(SPELLED_NUMBERS)})\b", re.IGNORECASE)
+# In one case only: ignoring case takes four times as long.
+_PATTERN = re.compile(rf"\b(?:{'|'.join(SPELLED_NUMBERS)})\b")
 
 
 def spelled_numbers(text: str) -> list[int]:
     """The values of the number words of `text`, in order; compounds such as forty-two are read as one."""
     found: list[int] = []
     end = -2
-    for match in _PATTERN.finditer(text):
-        value = SPELLED_NUMBERS[match[0].lower()]
+    for match in _PATTERN.finditer(text.lower()):
+        value = SPELLED_NUMBERS[match[0]]
         if found and match.start() == end + 1 and found[-1] in _OPEN and 0 < value < 10:
             found[-1] += value
         else:

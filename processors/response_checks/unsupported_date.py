@@ -39,7 +39,9 @@ def unsupported_dates(facts: AnswerFacts, settings: CheckSettings) -> CheckResul
 
 def known_moments(facts: AnswerFacts) -> list[tuple[Written, bool]]:
     """Each stated date or time, and whether the evidence holds it, moved or computed included."""
-    found = []
+    found: list[tuple[Written, bool]] = []
+    if not facts.moments:
+        return found
     evidence = facts.evidence_moments
     lengths: list[float] | None = None
     is_zoned = evidence.has_zone and (

@@ -26,20 +26,19 @@ _VERSION = re.compile(r"[vV](\d.*)")
 
 def unsupported_addresses(facts: AnswerFacts, settings: CheckSettings) -> CheckResult:
     """RH3.1: e-mail addresses and URLs that the evidence does not hold."""
-    evidence = facts.response.folded_evidence
     found = [
         violation(ADDRESSES, None, f"not in the evidence: {text}")
         for _, _, text in facts.addresses[:_MAX_CHECKED]
-        if folded(_SCHEME.sub("", text).rstrip("/")) not in evidence
+        if folded(_SCHEME.sub("", text).rstrip("/")) not in facts.response.folded_evidence
     ]
     return applied(ADDRESSES, found)
 
 
 def unsupported_identifiers(facts: AnswerFacts, settings: CheckSettings) -> CheckResult:
     """RH3.2: tokens of letters and digits that the evidence does not hold."""
-    evidence = facts.response.folded_evidence
     found = []
     for _, _, text in facts.identifiers[:_MAX_CHECKED]:
+        evidence = facts.response.folded_evidence
         version = _VERSION.fullmatch(text)
         if folded(text) in evidence or (version is not None and folded(version[1]) in evidence):
             continue
@@ -57,8 +56,6 @@ def unsupported_names(facts: AnswerFacts, settings: CheckSettings) -> CheckResul
     if not facts.is_english:
         return not_applicable(NAMES)
     response = facts.response
-    evidence = response.folded_evidence
-    words = response.evidence_words
     found = []
     for count, match in enumerate(_RUN.finditer(output)):
         if count >= _MAX_CHECKED:
@@ -68,9 +65,11 @@ def unsupported_names(facts: AnswerFacts, settings: CheckSettings) -> CheckResul
             names = names[1:]
         if len(names) < 2 or _is_heading(output, match.start(), match.end()):
             continue
+        evidence = response.folded_evidence
         if any(len(name) >= _SHORTEST_NAME_WORD and folded(name) in evidence for name in names):
             continue
-        if "".join(name[0] for name in names).lower() in words or _is_expansion(names, response):
+        initials = "".join(name[0] for name in names).lower()
+        if initials in response.evidence_words or _is_expansion(names, response):
             continue
         found.append(violation(NAMES, None, f"not in the evidence: {' '.join(names)}"))
     return applied(NAMES, found)

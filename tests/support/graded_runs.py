@@ -10,6 +10,7 @@ from processors.agent_run import (
     AgentIdentity,
     AgentRun,
     CallCategory,
+    IncompleteReason,
     Message,
     ToolCall,
     ToolError,
@@ -103,8 +104,8 @@ _calls = st.builds(
     retry_of=st.none() | st.integers(0, 9),
 )
 
-_incomplete_reasons: st.SearchStrategy[Literal["incomplete_trace", "over_limit"]] = st.sampled_from(
-    ["incomplete_trace", "over_limit"]
+_incomplete_reasons: st.SearchStrategy[IncompleteReason] = st.sampled_from(
+    ["incomplete_trace", "over_limit", "content_not_captured"]
 )
 
 

@@ -254,3 +254,25 @@ def test_neither_scope_names_nor_other_conventions_change_what_is_read(
     spans: Callable[[str], list[RawSpan]],
 ) -> None:
     assert_conditions_change_nothing(spans)
+
+
+def test_runs_and_failed_calls_without_attributes_are_known_by_their_scope() -> None:
+    of = envelope(scope="gcp.vertex.agent")
+    model: JsonObject = {"gcp.vertex.agent.llm_request": "{}", "gcp.vertex.agent.llm_response": "{}"}
+    spans = [
+        span(1, None, "invocation", of=of),
+        span(2, 1, "agent_run [planner]", at=(1, 99), of=of),
+        span(3, 2, "call_llm", model, at=(2, 50), of=of),
+        span(4, 3, "execute_tool get", at=(10, 20), status=(STATUS_ERROR, "ValueError: kaput"), of=of),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert "planner" == run.agent.name
+    assert [("get", ValueState.ABSENT, "ValueError: kaput")] == [
+        (call.name, call.arguments_state, call.error and call.error.message) for call in run.tool_calls
+    ]
+
+
+def test_bare_spans_of_another_scope_are_nobodys() -> None:
+    assert [] == runs_of([span(1, None, "agent_run [planner]"), span(2, 1, "execute_tool get")])

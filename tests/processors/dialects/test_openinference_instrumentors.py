@@ -266,3 +266,70 @@ def test_an_answer_that_was_cut_off_in_print_is_unknown() -> None:
     )
 
     assert ValueState.ABSENT is told.output_state
+
+
+def test_an_agent_that_manages_others_may_call_them_as_its_tools() -> None:
+    run = kind("AGENT", smolagents__tools_names=["get"], smolagents__managed_agents__0__name="humid")
+
+    (told,) = runs_of([span(1, None, "boss.run", run)])
+
+    assert told.available_tools is not None
+    assert {"get": None, "humid": None} == dict(told.available_tools)
+
+
+def workflow(first: int, parent: int | None, agents: list[str], at: tuple[int, int]) -> list[RawSpan]:
+    """An agent's run as a workflow of steps, whose model spans lie twice in each other."""
+    given = '{"init_state": {"config": {"steps": {"setup_agent": {"num_workers": 4}}}}, "start_event": "E()"}'
+    spans = [span(first, parent, "WeatherAgent.run", kind("CHAIN", input__value=given), at=at)]
+    for place, agent in enumerate(agents):
+        event = {"ctx": "<Context>", "ev": f"AgentInput(input=[], current_agent_name='{agent}')"}
+        step = kind("CHAIN", input__value=json.dumps(event))
+        within = (at[0] + 1 + place, at[1] - 1)
+        spans.append(span(first + 1 + place, first, "AgentWorkflow.setup_agent", step, at=within))
+    wrapper = kind("LLM", input__value="{}", output__value="{}")
+    turn = kind(
+        "LLM",
+        llm__input_messages__0__message__role="user",
+        llm__input_messages__0__message__content="Weather?",
+        llm__output_messages__0__message__role="assistant",
+        llm__output_messages__0__message__content="Cold.",
+    )
+    return [
+        *spans,
+        span(first + 5, first, "OpenAILike._prepare_chat_with_tools", wrapper, at=(at[0] + 4, at[0] + 5)),
+        span(first + 6, first, "OpenAILike.achat", wrapper, at=(at[1] - 5, at[1] - 2)),
+        span(first + 7, first + 6, "OpenAILike.achat", turn, at=(at[1] - 5, at[1] - 3)),
+    ]
+
+
+def test_a_workflow_without_calls_is_a_run_of_the_agent_that_its_steps_name() -> None:
+    (run,) = runs_of(workflow(1, None, ["planner", "planner"], (0, 90)))
+
+    assert ("planner", "Weather?", "Cold.") == (run.agent.name, run.input, run.output)
+
+
+def test_a_workflow_below_a_call_is_a_run_of_its_own() -> None:
+    asking = tool(20, 1, "FunctionTool.acall", {"tool__name": "ask"}, 20, "")
+    inner = workflow(30, 20, ["humid"], (20, 21))
+
+    outer_run, inner_run = runs_of([*workflow(1, None, ["boss"], (0, 90)), asking, *inner])
+
+    assert ("boss", ["ask"]) == (outer_run.agent.name, [call.name for call in outer_run.tool_calls])
+    assert ("humid", "boss") == (inner_run.agent.name, inner_run.parent_agent)
+
+
+def test_a_workflow_in_which_agents_hand_over_bears_neither_agents_name() -> None:
+    handing = tool(20, 1, "FunctionTool.acall", {"tool__name": "handoff"}, 20, "")
+
+    (run,) = runs_of([*workflow(1, None, ["boss", "humid"], (0, 90)), handing])
+
+    assert "demo" == run.agent.name
+    assert CallCategory.HANDOFF is run.tool_calls[0].category
+
+
+def test_a_workflow_whose_content_is_hidden_is_known_by_its_class() -> None:
+    hidden = kind("CHAIN", input__value="__REDACTED__", output__value="__REDACTED__")
+
+    (run,) = runs_of([span(1, None, "FunctionAgent.run", hidden)])
+
+    assert ("demo", ()) == (run.agent.name, tuple(run.tool_calls))

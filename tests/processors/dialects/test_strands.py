@@ -131,3 +131,20 @@ def test_neither_scope_names_nor_other_conventions_change_what_is_read(
     spans: Callable[[str], list[RawSpan]],
 ) -> None:
     assert_conditions_change_nothing(spans)
+
+
+def test_a_failed_call_of_an_older_version_tells_its_error_in_its_result_alone() -> None:
+    fields: JsonObject = {
+        **operation("execute_tool"),
+        "gen_ai.tool.name": "get",
+        "gen_ai.tool.call.id": "c1",
+        "tool.status": "error",
+    }
+    told = ("gen_ai.choice", {"message": '[{"text": "Error: kaput"}]', "id": "c1"})
+    agent = operation("invoke_agent", **{"gen_ai.agent.name": "planner"})
+
+    (run,) = runs_of(
+        [span(1, None, "Agent: planner", agent), span(2, 1, "Tool: get", fields, at=(1, 2), events=[told])]
+    )
+
+    assert [ToolError(type="", message="Error: kaput")] == [call.error for call in run.tool_calls]

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 import pytest
 
 from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
+from processors.criteria import Evaluation
+from processors.evaluate import evaluate_run
+from processors.evaluation_result import NotEvaluatedReason, Outcome
+from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
 from processors.json_value import JsonObject, JsonValue
 from processors.span import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
@@ -384,3 +388,70 @@ def test_values_that_were_not_captured_are_not_made_up() -> None:
 
 def test_neither_scope_names_nor_other_conventions_change_what_is_read() -> None:
     assert_conditions_change_nothing(graph_run)
+
+
+def test_a_graph_that_nobody_named_has_the_services_name() -> None:
+    invoked: JsonObject = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "LangGraph"}
+
+    (run,) = runs_of(
+        [
+            span(1, None, "invoke_agent LangGraph", {**invoked, **kind("workflow", "LangGraph")}),
+            span(2, 1, "get.tool", {**kind("tool", "get"), "gen_ai.tool.name": "get"}, at=(1, 2)),
+        ]
+    )
+
+    assert "demo" == run.agent.name
+
+
+def test_a_crews_task_tells_what_its_agent_was_asked_and_answered() -> None:
+    task: JsonObject = {
+        **kind("task"),
+        "gen_ai.operation.name": "invoke_agent",
+        "crewai.task.agent": "planner",
+        "crewai.task.description": "Weather?",
+        "traceloop.entity.output": "Cold.",
+    }
+    agent: JsonObject = {
+        **kind("agent"),
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "planner",
+        "crewai.agent.tools": '[{"name": "get", "description": "Gets."}]',
+    }
+    crew: JsonObject = {"gen_ai.operation.name": "invoke_agent", "crewai.crew.name": "crew"}
+
+    (run,) = runs_of(
+        [
+            span(1, None, "crewai.workflow", crew),
+            span(2, 1, "Weather?.task", task, at=(1, 90)),
+            span(3, 2, "planner.agent", agent, at=(2, 80)),
+        ]
+    )
+
+    assert ("planner", "Weather?", "Cold.") == (run.agent.name, run.input, run.output)
+    assert ["get"] == list(run.available_tools or ())
+
+
+def test_a_crew_whose_calls_nobody_tells_is_not_graded_as_if_it_had_made_none() -> None:
+    task = {**kind("task"), "gen_ai.operation.name": "invoke_agent", "crewai.task.agent": "planner"}
+    (run,) = runs_of([span(1, None, "Weather?.task", task)])
+    counts = ToolCallCount(ToolCallCountConfig(), ToolCallCountCriteria(tool_calls_count={"get": ("=", 1)}))
+    forbidden = ToolCallCount(
+        ToolCallCountConfig(), ToolCallCountCriteria(tool_calls_count={"get": (">=", 0)})
+    )
+
+    results = evaluate_run(run, [Evaluation(name="x", evaluator=found) for found in (counts, forbidden)])
+
+    assert [
+        (Outcome.NOT_EVALUATED, NotEvaluatedReason.CONTENT_NOT_CAPTURED),
+        (Outcome.PASS, None),
+    ] == [(result.outcome, result.reason) for result in results]
+
+
+def test_a_crew_with_a_span_for_its_call_is_graded() -> None:
+    task = {**kind("task"), "gen_ai.operation.name": "invoke_agent", "crewai.task.agent": "planner"}
+    called = {**kind("tool", "get"), "gen_ai.tool.name": "get"}
+
+    (run,) = runs_of([span(1, None, "Weather?.task", task), span(2, 1, "get.tool", called, at=(1, 2))])
+
+    assert run.complete
+    assert ["get"] == [call.name for call in run.tool_calls]
