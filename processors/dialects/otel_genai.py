@@ -317,7 +317,11 @@ def _tool_events(span: Span) -> tuple[DecodedValue, DecodedValue, str]:
 def _category(
     attributes: Attributes, present: frozenset[str], name: str, operation: str | None
 ) -> CallCategory:
-    if operation in _HANDOFF_OPERATIONS or _HANDOFF_SOURCE in present or name.startswith(HANDOFF_TOOL_PREFIXES):
+    if (
+        operation in _HANDOFF_OPERATIONS
+        or _HANDOFF_SOURCE in present
+        or name.startswith(HANDOFF_TOOL_PREFIXES)
+    ):
         return CallCategory.HANDOFF
     if name in FINAL_ANSWER_TOOL_NAMES:
         return CallCategory.FINAL_ANSWER

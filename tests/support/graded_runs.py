@@ -1,6 +1,6 @@
 """Graded runs made by hand, and strategies for any run that a line can hold."""
 
-from typing import Any, Literal
+from typing import Any
 
 from hypothesis import strategies as st
 
