@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from processors.agent_run import ToolError, ValueState
 from processors.json_value import JsonObject, JsonValue
+from processors.printed_messages import printed_tool_message
 from processors.values import DecodedValue, decode_result
 
 CONTENT: Final = 1
@@ -54,6 +55,12 @@ def open_result(decoded: DecodedValue, known: int = 0) -> OpenedResult:
         only = value[0]
         if known & BLOCKS and len(value) == 1 and isinstance(only, dict) and only.keys() == {"json"}:
             return OpenedResult(_of(only["json"]))
+    if isinstance(value, str) and value.startswith("content="):
+        printed = printed_tool_message(value)
+        if printed is not None:
+            result = decode_result(printed.content)
+            error = ToolError(type="", message=result.text or "") if printed.failed else None
+            return OpenedResult(result, printed.call_id, error)
     return OpenedResult(decoded)
 
 

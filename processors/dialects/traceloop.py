@@ -16,7 +16,12 @@ from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.json_value import JsonObject, JsonValue
 from processors.messages import flattened_messages, read_messages
-from processors.placeholder_names import FINAL_ANSWER_TOOL_NAMES, GENERIC_CHAIN_NAMES, HANDOFF_TOOL_PREFIXES
+from processors.placeholder_names import (
+    AGENT_WORKFLOW_SPANS,
+    FINAL_ANSWER_TOOL_NAMES,
+    GENERIC_CHAIN_NAMES,
+    HANDOFF_TOOL_PREFIXES,
+)
 from processors.python_literal import parse_python_literal
 from processors.recorded_call import arguments_of_recorded_call
 from processors.result_envelope import OUTPUT, OpenedResult, open_result
@@ -31,6 +36,7 @@ _PROPERTY = "traceloop.association.properties."
 _GRAPH_AGENT = _PROPERTY + "lc_agent_name"
 _SESSIONS = tuple(_PROPERTY + key for key in ("session_id", "thread_id", "conversation_id"))
 _STEP_TOOL = "tool.name"
+_STEP_AGENT = '"current_agent_name": "'
 _TASK = "crewai.task.description"
 _TASK_AGENT = "crewai.task.agent"
 _AGENT_TOOLS = "crewai.agent.tools"
@@ -91,6 +97,10 @@ class _Traceloop:
             return SpanRole.TOOL
         if kind != "tool" and (_is_graph_agent(attributes) or _TASK_AGENT in attributes):
             return SpanRole.AGENT
+        if kind == "workflow" and _is_agent_workflow(span):
+            return SpanRole.AGENT
+        if kind == "task" and _STEP_AGENT in (attributes.text(_OUTPUT) or ""):
+            return SpanRole.STEP
         return _ROLES.get(kind, SpanRole.OTHER)
 
     def tool(self, span: Span) -> ToolReading:
@@ -120,8 +130,10 @@ class _Traceloop:
         name = first_text(attributes, ("gen_ai.agent.name", _TASK_AGENT))
         if not name and (kind == "agent" or _is_graph_agent(attributes)):
             name = first_text(attributes, (_NAME,)) or _bare_name(span.name)
+        if not name and kind == "task":
+            name = _agent_of_step(attributes)
         inferred = ""
-        if not name and kind == "workflow":
+        if not name and kind == "workflow" and not _is_agent_workflow(span):
             inferred = first_text(attributes, ("traceloop.workflow.name", _NAME)) or _bare_name(span.name)
             inferred = _bare_name(inferred)
         return AgentReading(
@@ -141,6 +153,20 @@ class _Traceloop:
             lambda: read_messages(flattened_messages(attributes, _PROMPTS), "user"),
             lambda: read_messages(flattened_messages(attributes, _COMPLETIONS), "assistant"),
         ).offering(lambda: read_tool_definitions(flattened_messages(attributes, _FUNCTIONS)))
+
+
+def _is_agent_workflow(span: Span) -> bool:
+    """Whether the span is an agent's run as a workflow, named after the kind of agent only."""
+    return f"{_bare_name(span.name)}.run" in AGENT_WORKFLOW_SPANS
+
+
+def _agent_of_step(attributes: Attributes) -> str:
+    """The agent that a step of a workflow tells in what it puts out, or in the run's result."""
+    told = decode_result(attributes.get(_OUTPUT)).value
+    if isinstance(told, dict) and isinstance(told.get("result"), dict):
+        told = told["result"]
+    name = told.get("current_agent_name") if isinstance(told, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _is_graph_agent(attributes: Attributes) -> bool:

@@ -152,7 +152,7 @@ def test_the_run_tells_what_was_asked_and_answered(spans: Callable[[], list[RawS
         ),
         (
             openai_agents_v2,
-            [("get", None, {"city": "Oslo"}, "cold"), ("agent_handoff support", None, None, None)],
+            [("get", None, {"city": "Oslo"}, "cold"), ("handoff to support", None, None, None)],
         ),
         (autogen, [("get", "c1", None, None), ("get", "c2", None, None)]),
     ],
