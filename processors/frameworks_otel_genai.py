@@ -46,19 +46,34 @@ OTEL_GENAI_FRAMEWORKS: Sequence[Framework] = (
         unknown="arguments and results; a team's run as a whole, which is split over several traces",
     ),
     Framework(
-        name="OpenAI Agents SDK, OpenTelemetry package",
-        versions="`opentelemetry-instrumentation-openai-agents-v2` 0.1",
+        name="OpenAI Agents SDK, OpenTelemetry packages",
+        versions="`opentelemetry-instrumentation-openai-agents-v2` 0.1, "
+        "`opentelemetry-instrumentation-genai-openai-agents` 1.3",
         reads="`execute_tool`, `invoke_agent` and handoffs; the placeholder name `OpenAI Agent` is no name",
-        capture="on by default; `OTEL_INSTRUMENTATION_OPENAI_AGENTS_CAPTURE_CONTENT` controls it",
-        unknown="call ids",
+        capture="v2: on by default, `OTEL_INSTRUMENTATION_OPENAI_AGENTS_CAPTURE_CONTENT` controls it; genai: "
+        "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`",
+        unknown="call ids; with the genai package handoffs, input and answer, which its OpenAI client "
+        "instrumentation adds",
     ),
     Framework(
         name="OpenLIT",
         versions="1",
-        reads="`execute_tool`, with `mcp.tool.*` and the older `gen_ai.tool.args`, `.input`, `.output` and "
-        "`.result`",
+        reads="`execute_tool` and `invoke_agent`, with `mcp.tool.*` and the older `gen_ai.tool.args`, "
+        "`.input`, `.output` and `.result`; printed tool messages are opened; the nodes of a LangGraph "
+        "graph, which it reports as agents, are no runs; an agent with `gen_ai.agent.source` is a handoff",
         capture="`capture_message_content=True` of `openlit.init`, the default",
-        unknown="nothing in particular",
+        unknown="input and answer of streamed runs of the OpenAI Agents SDK",
+    ),
+    Framework(
+        name="OpenAI and Anthropic clients without a framework",
+        versions="`opentelemetry-instrumentation-genai-openai` and `-genai-anthropic` 1.3, Traceloop's for "
+        "Anthropic 0.62",
+        reads="calls and results from the messages of the model's spans; the local root around them is the "
+        "run",
+        capture="`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` with "
+        "`OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental`; Traceloop's: nothing",
+        unknown="without content that there were calls at all; whether a call failed, which only the text of "
+        "its result tells",
     ),
     Framework(
         name="LangChain, Azure AI tracer",

@@ -2,28 +2,34 @@
 
 from processors.attributes import AttributeValue
 from processors.dialect import Conversation
-from processors.json_value import JsonValue
-from processors.messages import ChatMessage, read_message
+from processors.messages import ChatMessage, Role, read_message
 from processors.values import decode_result
 
 _CHOICE = "gen_ai.choice"
+_ANSWER = "gen_ai.assistant.message"
 
 
 def read_recorded_events(raw: AttributeValue) -> Conversation:
-    """The conversation in a list of events, or its JSON text; choices are the output, the rest the input."""
+    """The conversation in a list of events, or its JSON text; choices are the output, the rest the input.
 
-    def chosen(is_choice: bool) -> list[ChatMessage]:
-        listed = decode_result(raw).value
-        messages: list[ChatMessage] = []
-        for item in listed if isinstance(listed, list) else ():
-            if isinstance(item, dict) and _is_choice(item) is is_choice:
-                message = read_message(item, "assistant" if is_choice else "user")
-                if message is not None:
-                    messages.append(message)
-        return messages
+    Where there is no choice, as with APIs that answer in messages, the assistant's last ones are the output.
+    """
+
+    def chosen(is_output: bool) -> list[ChatMessage]:
+        decoded = decode_result(raw).value
+        events = [event for event in decoded if isinstance(event, dict)] if isinstance(decoded, list) else []
+        made = [event.get("event.name") == _CHOICE for event in events]
+        if True not in made:
+            for position in range(len(events) - 1, -1, -1):
+                if events[position].get("event.name") != _ANSWER:
+                    break
+                made[position] = True
+        default: Role = "assistant" if is_output else "user"
+        messages = [
+            read_message(event, default)
+            for event, is_made in zip(events, made, strict=True)
+            if is_made is is_output
+        ]
+        return [message for message in messages if message is not None]
 
     return Conversation(lambda: chosen(False), lambda: chosen(True))
-
-
-def _is_choice(event: dict[str, JsonValue]) -> bool:
-    return event.get("event.name") == _CHOICE

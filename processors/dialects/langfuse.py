@@ -38,7 +38,8 @@ class _Langfuse:
             "callback, the chain that is named after its `lc_agent_name` is the agent's run",
             capture="nothing; `capture_input=False` and `capture_output=False` of `@observe` leave values "
             "out",
-            unknown="call ids; the names of positional arguments (they stand under `$args`)",
+            unknown="call ids (but for LangChain); the names of positional arguments (they stand "
+            "under `$args`)",
         ),
     )
 

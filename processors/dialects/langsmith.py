@@ -45,7 +45,8 @@ class _LangSmith:
             "agent's; values from `gen_ai.prompt` and `gen_ai.completion`",
             capture="`LANGSMITH_OTEL_ENABLED=true`; `LANGSMITH_HIDE_INPUTS` and `LANGSMITH_HIDE_OUTPUTS` "
             "leave values out",
-            unknown="a chain within a chain as an agent of its own, unless `lc_agent_name` says so",
+            unknown="empty arguments or an empty result where the sender may have hidden "
+            "them; a chain within a chain as an agent of its own, unless `lc_agent_name` says so",
         ),
     )
 

@@ -44,7 +44,7 @@ class _MLflow:
             "the run of the agent that its metadata name",
             capture="nothing; with `MLFLOW_ENABLE_OTEL_GENAI_SEMCONV=true` the GenAI conventions are read "
             "instead",
-            unknown="call ids",
+            unknown="call ids (but for LangChain)",
         ),
     )
 

@@ -83,8 +83,9 @@ class _Traceloop:
             "`traceloop.entity.input` and `.output` or the GenAI attributes, out of their envelopes",
             capture="nothing; `TRACELOOP_TRACE_CONTENT=false` leaves values out",
             unknown="call ids (but for LangChain); the names of a decorated function's positional arguments, "
-            "which stand under `$args`; with OpenAI Agents, that an agent ran as another's tool; the agent's "
-            "name with LlamaIndex; with CrewAI the calls, for which its instrumentation makes no span",
+            "which stand under `$args`; with OpenAI Agents, that an agent ran as another's tool; with "
+            "LlamaIndex, which calls are those of an agent within a tool; with CrewAI the "
+            "calls, for which its instrumentation makes no span",
         ),
     )
 

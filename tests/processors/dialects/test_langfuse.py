@@ -4,6 +4,7 @@ import pytest
 
 from processors.agent_run import ToolError, ValueState
 from processors.json_value import JsonObject, JsonValue
+from processors.span import RawSpan
 from tests.support.agent_spans import runs_of, span
 
 AGENT: JsonObject = {
@@ -94,4 +95,32 @@ def test_a_generation_tells_what_was_asked_for() -> None:
 
     assert [("get", "c1", {"city": "Oslo"})] == [
         (made.name, made.call_id, made.arguments) for made in run.tool_calls
+    ]
+
+
+def chain(number: int, parent: int | None, name: str, of: str, at: tuple[int, int]) -> RawSpan:
+    """A chain as the callback for graphs reports it: texts in the metadata are JSON."""
+    fields: JsonObject = {
+        "langfuse.observation.type": "chain",
+        "langfuse.observation.metadata.lc_agent_name": f'"{of}"',
+        "langfuse.observation.metadata.thread_id": '"t1"',
+    }
+    return span(number, parent, name, fields, at=at)
+
+
+def test_a_chain_named_after_its_agent_is_a_run_also_within_a_tool() -> None:
+    spans = [
+        chain(1, None, "planner", "planner", (0, 100)),
+        chain(2, 1, "tools", "planner", (5, 60)),
+        span(3, 2, "ask", TOOL, at=(10, 50)),
+        chain(4, 3, "weather", "weather", (11, 49)),
+        chain(5, 4, "tools", "weather", (12, 40)),
+        span(6, 5, "get", TOOL, at=(13, 20)),
+    ]
+
+    runs = runs_of(spans)
+
+    assert [("planner", None, "t1", ["ask"]), ("weather", "planner", "t1", ["get"])] == [
+        (run.agent.name, run.parent_agent, run.session, [made.name for made in run.tool_calls])
+        for run in runs
     ]

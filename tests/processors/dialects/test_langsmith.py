@@ -137,3 +137,35 @@ def test_missing_values_stay_unknown() -> None:
         made.arguments_state,
         made.result_state,
     )
+
+
+def test_hidden_inputs_and_outputs_are_unknown_and_not_empty() -> None:
+    hidden: JsonObject = {"gen_ai.prompt": "{}", "gen_ai.completion": "{}"}
+
+    (run,) = runs_of(run_with(tool(**hidden), {**CHAIN, **hidden}))
+
+    assert (ValueState.ABSENT, ValueState.ABSENT) == (run.input_state, run.output_state)
+    assert [(ValueState.ABSENT, ValueState.ABSENT)] == [
+        (made.arguments_state, made.result_state) for made in run.tool_calls
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "state"),
+    [
+        ({"gen_ai.prompt": "{}"}, ValueState.PRESENT),
+        ({"gen_ai.prompt": "{}", "langsmith.metadata.lc_agent_name": "planner"}, ValueState.ABSENT),
+        ({"gen_ai.prompt": '{"input": "{}"}', "langsmith.metadata.lc_agent_name": "x"}, ValueState.PRESENT),
+    ],
+    ids=[
+        "decorated function without arguments",
+        "graph with hidden inputs",
+        "graph's tool without arguments",
+    ],
+)
+def test_only_a_decorated_function_can_have_empty_inputs(fields: JsonObject, state: ValueState) -> None:
+    (run,) = runs_of(run_with(tool(**fields)))
+
+    assert [(state, {} if state is ValueState.PRESENT else None)] == [
+        (made.arguments_state, made.arguments) for made in run.tool_calls
+    ]

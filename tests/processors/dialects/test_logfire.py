@@ -111,3 +111,38 @@ def test_other_spans_of_the_same_library_are_not_read() -> None:
 
 def test_neither_scope_names_nor_other_conventions_change_what_is_read() -> None:
     assert_conditions_change_nothing(recorded)
+
+
+def response_turn(*events: JsonObject) -> JsonObject:
+    """A turn of an API that answers in messages: the answer stands after what was asked, as its like."""
+    template = "Responses API with {gen_ai.request.model!r}"
+    return templated(template, **{"gen_ai.request.model": "m", "events": json.dumps(events)})
+
+
+def test_the_assistants_messages_at_the_end_of_a_turn_are_what_it_answered() -> None:
+    user: JsonObject = {"event.name": "gen_ai.user.message", "role": "user", "content": "Weather?"}
+    request: JsonObject = {
+        "event.name": "gen_ai.assistant.message",
+        "role": "assistant",
+        "tool_calls": [{"id": "c1", "function": {"name": "get", "arguments": '{"city": "Oslo"}'}}],
+    }
+    result: JsonObject = {
+        "event.name": "gen_ai.tool.message",
+        "role": "tool",
+        "id": "c1",
+        "content": "cold",
+    }
+    answer: JsonObject = {"event.name": "gen_ai.assistant.message", "role": "assistant", "content": "Cold."}
+
+    (run,) = runs_of(
+        [
+            span(1, None, "Agent run: {name!r}", templated("Agent run: {name!r}", name="planner")),
+            span(2, 1, "turn", response_turn(user, request), at=(1, 5)),
+            span(3, 1, "turn", response_turn(user, request, result, answer), at=(10, 20)),
+        ]
+    )
+
+    assert ("Weather?", "Cold.") == (run.input, run.output)
+    assert [("get", "c1", {"city": "Oslo"}, "cold")] == [
+        (made.name, made.call_id, made.arguments, made.result) for made in run.tool_calls
+    ]

@@ -1,5 +1,7 @@
 """MLflow's native spans: every attribute value is JSON, texts in quotes."""
 
+import json
+
 import pytest
 
 from processors.agent_run import ToolError, ValueState
@@ -91,3 +93,71 @@ def test_calls_that_only_a_model_tells_are_built_from_its_answer(answer: str) ->
     assert [("get", "c1", {"city": "Oslo"})] == [
         (made.name, made.call_id, made.arguments) for made in run.tool_calls
     ]
+
+
+def metadata(of: str, node: str = "") -> str:
+    fields = {"lc_agent_name": of, "thread_id": "t1", **({"langgraph_node": node} if node else {})}
+    return json.dumps(fields)
+
+
+def native(kind: str, of: str, node: str = "") -> JsonObject:
+    return {"mlflow.spanType": f'"{kind}"', "metadata": metadata(of, node)}
+
+
+def conventional(operation: str, of: str, node: str = "", **more: JsonValue) -> JsonObject:
+    return {"gen_ai.operation.name": operation, "metadata": metadata(of, node), **more}
+
+
+NATIVE_GRAPH = [
+    span(1, None, "planner", native("CHAIN", "planner")),
+    span(2, 1, "tools", native("CHAIN", "planner", "tools"), at=(5, 60)),
+    span(3, 2, "ask", native("TOOL", "planner", "tools"), at=(10, 50)),
+    span(4, 3, "weather", native("CHAIN", "weather", "tools"), at=(11, 49)),
+    span(5, 4, "tools", native("CHAIN", "weather", "tools"), at=(12, 40)),
+    span(6, 5, "get", native("TOOL", "weather", "tools"), at=(13, 20)),
+]
+ASKED = '[{"role": "user", "parts": [{"type": "text", "content": "Weather?"}]}]'
+CONVENTIONAL_GRAPH = [
+    span(1, None, "CHAIN", conventional("CHAIN", "planner", **{"gen_ai.input.messages": ASKED})),
+    span(2, 1, "CHAIN", conventional("CHAIN", "planner", "tools"), at=(5, 60)),
+    span(
+        3,
+        2,
+        "execute_tool ask",
+        conventional("execute_tool", "planner", "tools", **{"gen_ai.tool.name": "ask"}),
+        at=(10, 50),
+    ),
+    span(
+        4,
+        3,
+        "CHAIN",
+        conventional("CHAIN", "weather", "tools", **{"gen_ai.input.messages": ASKED}),
+        at=(11, 49),
+    ),
+    span(5, 4, "CHAIN", conventional("CHAIN", "weather", "tools"), at=(12, 40)),
+    span(
+        6,
+        5,
+        "execute_tool get",
+        conventional("execute_tool", "weather", "tools", **{"gen_ai.tool.name": "get"}),
+        at=(13, 20),
+    ),
+]
+
+
+@pytest.mark.parametrize("spans", [NATIVE_GRAPH, CONVENTIONAL_GRAPH], ids=["native", "conventions"])
+def test_a_graph_is_the_run_of_the_agent_in_its_metadata(spans: list[RawSpan]) -> None:
+    runs = runs_of(spans)
+
+    assert [("planner", None, "t1", ["ask"]), ("weather", "planner", "t1", ["get"])] == [
+        (run.agent.name, run.parent_agent, run.session, [made.name for made in run.tool_calls])
+        for run in runs
+    ]
+
+
+def test_metadata_that_cannot_be_read_names_nobody() -> None:
+    chain: JsonObject = {"mlflow.spanType": '"CHAIN"', "metadata": '{"lc_agent_name": "planner"'}
+
+    (run,) = runs_of([span(1, None, "graph", chain, at=(0, 100)), tool(2)])
+
+    assert "demo" == run.agent.name

@@ -455,3 +455,56 @@ def test_a_crew_with_a_span_for_its_call_is_graded() -> None:
 
     assert run.complete
     assert ["get"] == [call.name for call in run.tool_calls]
+
+
+def agent_workflow(*told: str, kind_of_agent: str = "FunctionAgent") -> list[RawSpan]:
+    """An agent that runs as a workflow of steps, whose name stands only in what steps put out."""
+    steps = [
+        span(
+            number,
+            1,
+            "BaseWorkflowAgent.task",
+            {**kind("task", "BaseWorkflowAgent.task"), "traceloop.entity.output": text},
+            at=(number, number + 1),
+        )
+        for number, text in enumerate(told, 2)
+    ]
+    call: JsonObject = {
+        **kind("task", "BaseWorkflowAgent.task"),
+        "tool.name": "get",
+        "tool.arguments": '{"city": "Oslo"}',
+    }
+    name = f"{kind_of_agent}.workflow"
+    return [
+        span(1, None, name, kind("workflow", name)),
+        *steps,
+        span(90, 1, "BaseWorkflowAgent.task", call, at=(40, 50)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        (['{"input": [], "current_agent_name": "weather"}'], "weather"),
+        (
+            [
+                '{"input": [], "current_agent_name": "weather"}',
+                '{"result": {"response": {}, "current_agent_name": "weather"}}',
+            ],
+            "weather",
+        ),
+        (['{"current_agent_name": "triage"}', '{"current_agent_name": "weather"}'], "demo"),
+        ([], "demo"),
+    ],
+    ids=["a step", "a step and the result", "two agents in one run", "nothing captured"],
+)
+def test_an_agent_that_runs_as_a_workflow_is_named_by_its_steps(told: list[str], name: str) -> None:
+    (run,) = runs_of(agent_workflow(*told))
+
+    assert (name, ["get"]) == (run.agent.name, [made.name for made in run.tool_calls])
+
+
+def test_a_workflow_with_a_name_of_its_own_keeps_it() -> None:
+    (run,) = runs_of(agent_workflow(kind_of_agent="Planner"))
+
+    assert "Planner" == run.agent.name
