@@ -106,10 +106,14 @@ class HistogramWriter:
         self._no_suffixes = [""] * len(self._bounds)
         self._unpack = struct.Struct(f"{len(self._bounds) + 1}d").unpack
         self._blocks: list[_HistogramBlock] = []
+        self._removals = 0
 
     def blocks(self, labels: Sequence[Labels], rows: Sequence[bytes]) -> Iterator[str]:
         """The text of the family whose series have these packed rows, in blocks of half a millisecond."""
         yield self._header
+        if self._removals != self._histogram.removals:  # a series of the same labels may be another one now
+            self._removals = self._histogram.removals
+            self._blocks.clear()
         for number, start in enumerate(range(0, len(labels), _HISTOGRAMS_PER_BLOCK)):
             block = self._block(number, list(labels[start : start + _HISTOGRAMS_PER_BLOCK]))
             self._write(block, list(rows[start : start + _HISTOGRAMS_PER_BLOCK]))

@@ -121,7 +121,7 @@ class Histogram(Instrument):
     of the same buckets; it changes only together with the row.
     """
 
-    __slots__ = ("buckets", "exemplars", "values")
+    __slots__ = ("buckets", "exemplars", "removals", "values")
 
     def __init__(
         self,
@@ -136,6 +136,7 @@ class Histogram(Instrument):
         self.buckets = tuple(buckets)
         self.values: dict[Labels, array[float]] = {}
         self.exemplars: dict[Labels, dict[int, Exemplar]] = {}
+        self.removals = 0
         if not self.labels:
             self.row()
 
@@ -173,5 +174,6 @@ class Histogram(Instrument):
 
     def remove(self, *labels: str) -> None:
         """Let a series disappear, if it is there."""
-        self.values.pop(labels, None)
+        if self.values.pop(labels, None) is not None:
+            self.removals += 1
         self.exemplars.pop(labels, None)
