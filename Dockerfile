@@ -6,8 +6,9 @@
 FROM python:3.11.15-slim-bookworm@sha256:b18992999dbe963a45a8a4da40ac2b1975be1a776d939d098c647482bcad5cba AS build
 WORKDIR /src
 COPY requirements.lock requirements-build.lock ./
-RUN --mount=type=cache,target=/root/.cache/pip \
-    python -m venv --without-pip /opt/tracegrade \
+RUN --mount=type=cache,target=/var/cache/pip \
+    export PIP_CACHE_DIR=/var/cache/pip \
+ && python -m venv --without-pip /opt/tracegrade \
  && python -m venv /opt/build \
  && /opt/build/bin/pip install --disable-pip-version-check --require-hashes -r requirements-build.lock \
  && /opt/build/bin/pip --python /opt/tracegrade/bin/python install --disable-pip-version-check --require-hashes -r requirements.lock

@@ -22,7 +22,8 @@ from processors.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_plac
 from processors.rebuilt_run import RebuiltRun
 from processors.requested_tools import RequestedTools
 from processors.run_calls import RunCalls
-from processors.run_scopes import CarrierKind, RunScope, Scopes, find_scopes
+from processors.run_scope import CarrierKind, RunScope, Scopes
+from processors.run_scopes import find_scopes
 from processors.span import RawSpan
 from processors.span_attributes import SpanAttributes
 from processors.span_reading import SpanReader, SpanReading, merged_agent

@@ -12,7 +12,7 @@ from processors.messages import PROVIDER_CALL_MARKERS
 from processors.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
 from processors.requested_calls import OfferedCalls, RequestedCall, RequestedCalls, is_call_id
 from processors.result_envelope import open_result
-from processors.run_scopes import RunScope, Scopes
+from processors.run_scope import RunScope, Scopes
 from processors.span_reading import SpanReading
 from processors.span_tree import SpanTree
 from processors.tool_name import canonical_tool_name

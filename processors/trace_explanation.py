@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from processors.call_merging import merge_calls
 from processors.dialect import SpanRole
-from processors.run_scopes import CarrierKind, RunScope, Scopes, find_scopes
+from processors.run_scope import CarrierKind, RunScope, Scopes
+from processors.run_scopes import find_scopes
 from processors.span import KIND_SERVER, RawSpan
 from processors.span_reading import SpanReader, SpanReading
 from processors.span_tree import SpanTree
