@@ -12,10 +12,15 @@ def cpu_seconds(pid: int) -> float:
 
     The kernel counts in ticks of 10 ms.
     """
+    return _cpu_ticks(pid) / _TICKS_PER_SECOND
+
+
+def _cpu_ticks(pid: int) -> int:
+    """Added as whole numbers: a sum of fractions could shrink when a child's time becomes its parent's."""
     stat = Path(f"/proc/{pid}/stat").read_text()
     fields = stat[stat.rindex(")") + 2 :].split()
-    own = sum(int(ticks) for ticks in fields[_UTIME : _UTIME + 4]) / _TICKS_PER_SECOND
-    return own + sum(cpu_seconds(child) for child in _children(pid))
+    own = sum(int(ticks) for ticks in fields[_UTIME : _UTIME + 4])
+    return own + sum(_cpu_ticks(child) for child in _children(pid))
 
 
 def peak_rss_mib(pid: int) -> float:

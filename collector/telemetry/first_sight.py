@@ -3,6 +3,9 @@
 Prometheus computes rates from differences: what a series held when it was scraped for the first time is
 lost to every rate. So increments of a series that just appeared wait until a scrape has shown it at 0, or
 for 15 s, so that a service nobody scrapes does not hold them for ever. They are held, never dropped.
+
+A series that was taken away and comes back before a scrape missed it waits for the scrape, however long: to
+whoever scrapes it never went away, and only its value of 0 says that it began anew.
 """
 
 from collector.clock import Clock
@@ -16,8 +19,7 @@ class FirstSightCounter:
 
     def __init__(self, counter: Counter, clock: Clock) -> None:
         self._counter = counter
-        self._clock = clock
-        self._since: dict[Labels, float] = {}
+        self._waiting = _Waiting(clock)
         self._held: dict[Labels, float] = {}
 
     def appear(self, labels: Labels) -> None:
@@ -25,7 +27,7 @@ class FirstSightCounter:
         if labels not in self._counter.values:
             self._counter.values[labels] = 0
             self._held[labels] = 0
-            self._since[labels] = self._clock.monotonic()
+            self._waiting.add(labels)
 
     def add(self, amount: float, labels: Labels) -> None:
         """Add `amount`, not negative, now or when the series has been seen."""
@@ -40,9 +42,13 @@ class FirstSightCounter:
 
     def release(self, *, everything: bool) -> None:
         """Apply what was held for 15 s, or everything."""
-        if self._since:
-            for labels in _taken_out(self._since, self._clock, everything):
+        if self._held:
+            for labels in self._waiting.taken_out(everything=everything):
                 self._counter.values[labels] += self._held.pop(labels)
+
+    def show(self) -> None:
+        """A scrape shows everything as it stands: which series are there, and which are gone."""
+        self._waiting.gone.clear()
 
     def total(self, labels: Labels) -> float | None:
         """What the series counts, or None while some of it may be held."""
@@ -50,7 +56,10 @@ class FirstSightCounter:
 
     def remove(self, labels: Labels) -> int:
         """Let a series disappear of which nothing is held; the number of series that were there."""
-        return 0 if self._counter.values.pop(labels, None) is None else 1
+        if self._counter.values.pop(labels, None) is None:
+            return 0
+        self._waiting.gone.add(labels)
+        return 1
 
 
 class FirstSightHistogram:
@@ -58,8 +67,7 @@ class FirstSightHistogram:
 
     def __init__(self, histogram: Histogram, clock: Clock) -> None:
         self._histogram = histogram
-        self._clock = clock
-        self._since: dict[Labels, float] = {}
+        self._waiting = _Waiting(clock)
         self._held = Histogram(histogram.name, histogram.help, histogram.buckets, histogram.labels)
 
     def appear(self, labels: Labels) -> None:
@@ -67,7 +75,7 @@ class FirstSightHistogram:
         if labels not in self._histogram.values:
             self._histogram.row(*labels)
             self._held.row(*labels)
-            self._since[labels] = self._clock.monotonic()
+            self._waiting.add(labels)
 
     def observe(self, exemplar: Exemplar, labels: Labels) -> None:
         """Count the exemplar's value, now or when the series has been seen."""
@@ -79,15 +87,21 @@ class FirstSightHistogram:
 
     def release(self, *, everything: bool) -> None:
         """Apply what was held for 15 s, or everything."""
-        if self._since:
-            for labels in _taken_out(self._since, self._clock, everything):
+        if self._held.values:
+            for labels in self._waiting.taken_out(everything=everything):
                 self._apply(labels)
+
+    def show(self) -> None:
+        """A scrape shows everything as it stands: which series are there, and which are gone."""
+        self._waiting.gone.clear()
 
     def remove(self, labels: Labels) -> int:
         """Let a series disappear of which nothing is held; the number of series that were there."""
-        was_there = labels in self._histogram.values
+        if labels not in self._histogram.values:
+            return 0
         self._histogram.remove(*labels)
-        return int(was_there)
+        self._waiting.gone.add(labels)
+        return 1
 
     def _apply(self, labels: Labels) -> None:
         row = self._histogram.values[labels]
@@ -98,14 +112,35 @@ class FirstSightHistogram:
             self._histogram.exemplars.setdefault(labels, {}).update(exemplars)
 
 
-def _taken_out(since: dict[Labels, float], clock: Clock, everything: bool) -> list[Labels]:
-    """Take the series out of `since`, the oldest first, that wait no longer."""
-    due_until = clock.monotonic() - HOLD_SECONDS
-    due: list[Labels] = []
-    for labels, first_seen in since.items():
-        if not everything and first_seen > due_until:
-            break
-        due.append(labels)
-    for labels in due:
-        del since[labels]
-    return due
+class _Waiting:
+    """Which new series wait, and since when; `gone` are those taken away since the last scrape."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since: dict[Labels, float] = {}
+        self._for_scrape: list[Labels] = []
+        self.gone: set[Labels] = set()
+
+    def add(self, labels: Labels) -> None:
+        """Let a series wait that just appeared."""
+        if labels in self.gone:
+            self._for_scrape.append(labels)
+        else:
+            self._since[labels] = self._clock.monotonic()
+
+    def taken_out(self, *, everything: bool) -> list[Labels]:
+        """The series that wait no longer, or all of them; they are forgotten here."""
+        if everything:
+            due = [*self._since, *self._for_scrape]
+            self._since.clear()
+            self._for_scrape.clear()
+            return due
+        due_until = self._clock.monotonic() - HOLD_SECONDS
+        due = []
+        for labels, first_seen in self._since.items():
+            if first_seen > due_until:
+                break
+            due.append(labels)
+        for labels in due:
+            del self._since[labels]
+        return due

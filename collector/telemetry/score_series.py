@@ -106,8 +106,9 @@ class ScoreSeries:
             self._count_run(run)
 
     def before_scrape(self) -> None:
-        """Apply what has been held for long enough."""
+        """Apply what has been held for long enough; the scrape is to follow at once."""
         self._counters.release(everything=False)
+        self._counters.show()
 
     def after_scrape(self) -> None:
         """Take away what is idle, and apply what was held: everything has been shown as it stood."""

@@ -34,13 +34,24 @@ class RunCounters:
 
     def release(self, *, everything: bool) -> None:
         """Apply what was held for 15 s, or everything."""
-        self.runs.release(everything=everything)
-        self.scores.release(everything=everything)
-        self.results.release(everything=everything)
-        self.shadow_scores.release(everything=everything)
-        self.shadow_results.release(everything=everything)
-        self.classifications.release(everything=everything)
-        self.tool_calls.release(everything=everything)
+        for counter in self._all():
+            counter.release(everything=everything)
+
+    def show(self) -> None:
+        """A scrape shows everything as it stands."""
+        for counter in self._all():
+            counter.show()
+
+    def _all(self) -> tuple[FirstSightCounter | FirstSightHistogram, ...]:
+        return (
+            self.runs,
+            self.scores,
+            self.results,
+            self.shadow_scores,
+            self.shadow_results,
+            self.classifications,
+            self.tool_calls,
+        )
 
 
 class SeriesExpiry:

@@ -155,6 +155,20 @@ def test_a_series_that_comes_back_is_shown_at_zero_first(scraped: Scraped) -> No
     assert [0, 1] == [scrape["weather_agent", "order", "fail"] for scrape in shown]
 
 
+def test_a_series_that_comes_back_before_a_scrape_missed_it_waits_for_the_scrape(scraped: Scraped) -> None:
+    scraped.record(FAILED)
+    scraped.scrape_for(EXPIRY_SECONDS)
+    while scraped.labels():
+        scraped.scrape_for(60)
+
+    scraped.record(FAILED)
+    scraped.clock.advance(50)
+    scraped.record(FAILED)
+    shown = [scraped.scrape(), scraped.scrape()]
+
+    assert [0, 2] == [scrape["weather_agent", "order", "fail"] for scrape in shown]
+
+
 def test_names_of_expired_series_give_their_slots_to_others(scraped: Scraped) -> None:
     tools = tuple(f"tool{number}" for number in range(MAX_TOOLS_PER_AGENT))
     for number in range(MAX_AGENTS):
@@ -198,9 +212,11 @@ def test_what_scrapes_saw_adds_up_to_everything_counted(steps: list[str | tuple[
             scraped.clock.advance(step[1])
         else:
             shown = scraped.scrape()
-            # What `increase()` adds up: differences, from 0 where a series is new or was taken away between.
-            increase += sum(value - last.get(labels, 0) for labels, value in shown.items())
-            assert all(value >= last[labels] for labels, value in shown.items() if labels in last)
+            # What `increase()` adds up: differences, where a series is new or began anew from 0.
+            for labels, value in shown.items():
+                began_anew = value < last.get(labels, 0)
+                increase += value if began_anew else value - last.get(labels, 0)
+                assert not (began_anew and value), "what began anew is to be shown at 0 first"
             last = shown
 
     assert recorded == increase
