@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from collector.recorded_stream import RecordedStream
-from collector.runs_file import run_from_json
+from collector.run_reader import run_from_json
 from collector.trace import GradedRun
 from collector.workers.offline import OfflineWorkers
 from processors.criteria import AgentCriteria, CriteriaSet

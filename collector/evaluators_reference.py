@@ -12,7 +12,8 @@ from textwrap import indent
 from pydantic import BaseModel
 
 from collector.criteria_tests import run_criteria_tests
-from collector.runs_file import run_from_json, run_to_json
+from collector.run_reader import run_from_json
+from collector.runs_file import run_to_json
 from collector.trace import GradedRun
 from processors.criteria import CriteriaSet
 from processors.criteria_file import CriteriaDocument, read_criteria_file

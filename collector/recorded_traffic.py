@@ -15,7 +15,7 @@ from collector.errors import MalformedRequest
 from collector.otlp.codec import SplitRequest, split_request
 from collector.otlp.compression import gzip_decompress
 from collector.otlp.json_codec import json_to_request
-from collector.runs_file import run_from_json
+from collector.run_reader import run_from_json
 from processors.agent_run import AgentRun
 from processors.problem import Problem
 

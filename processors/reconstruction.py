@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Literal
 
-from processors.agent_run import AgentIdentity, AgentRun, IncompleteReason, ToolCall, ValueState
+from processors.agent_run import (
+    AgentIdentity,
+    AgentRun,
+    IncompleteReason,
+    Message,
+    ToolCall,
+    ValueState,
+)
 from processors.attribute_reading import better
 from processors.available_tools import AvailableTools, merge_tools
 from processors.dialect import AgentReading, Dialect
@@ -16,11 +23,11 @@ from processors.dialect_discovery import discover_dialects
 from processors.envelope import Envelope
 from processors.finish_reason import CUT_SHORT, FinishReason
 from processors.json_value import JsonValue
+from processors.late_sequence import LateSequence
 from processors.late_value import CapturedValue
 from processors.messages import ChatMessage, last_text
 from processors.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_placeholder_agent
 from processors.rebuilt_run import RebuiltRun
-from processors.requested_tools import RequestedTools
 from processors.run_calls import RunCalls
 from processors.run_scope import CarrierKind, RunScope, Scopes
 from processors.run_scopes import find_scopes
@@ -28,7 +35,7 @@ from processors.span import RawSpan
 from processors.span_attributes import SpanAttributes
 from processors.span_reading import SpanReader, SpanReading, merged_agent
 from processors.span_tree import SpanTree
-from processors.transcript import Transcript
+from processors.transcript import in_turns
 from processors.values import ABSENT, DecodedValue, json_value
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
@@ -96,7 +103,7 @@ def reconstruct(
             tool_calls=calls,
             parent_agent=None if parent is None else told[id(parent)].agent_name(),
             session=sessions[id(scope)] or None,
-            messages=Transcript(run.messages),
+            messages=LateSequence(run.messages),
             messages_state=ValueState.ABSENT,
             finish_reason=reason,
             complete=is_complete,
@@ -108,7 +115,7 @@ def reconstruct(
             span_attributes=SpanAttributes(tree.views[scope.carrier].raw),
             carrier_span_id=tree.span_ids[scope.carrier],
             available_tools=AvailableTools(run.tools),
-            requested_tools=RequestedTools(run.calls.never_made),
+            requested_tools=LateSequence(run.calls.never_made),
         )
         rebuilt.defer(run.input, run.output)
         runs.append(rebuilt)
@@ -169,7 +176,11 @@ class _Run:
                 return _text(last_text(reading.conversation.output, "assistant"))
         return told
 
-    def messages(self) -> Sequence[ChatMessage]:
+    def messages(self) -> Sequence[Message]:
+        """The conversation, in turns."""
+        return in_turns(self._chat())
+
+    def _chat(self) -> Sequence[ChatMessage]:
         """The conversation: the invocation's own, else that of the last model turn with its history."""
         for layer in self._scope.layers:
             reading = self._readings[layer]

@@ -10,7 +10,7 @@ import pytest
 from collector.criteria_files import load_criteria
 from collector.default_files import default_file
 from collector.recorded_stream import RecordedStream
-from collector.runs_file import run_from_json
+from collector.run_reader import run_from_json
 from processors.criteria import CriteriaSet
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import EvaluationResult, Outcome, Severity

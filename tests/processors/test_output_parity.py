@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from collector.runs_file import run_from_json
+from collector.run_reader import run_from_json
 from processors.criteria import AgentCriteria
 from processors.criteria_file import read_criteria
 from processors.evaluate import evaluate_run

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from collector.runs_file import run_from_json
+from collector.run_reader import run_from_json
 from processors.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import EvaluationResult

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from collector.otlp.codec import split_request
-from collector.runs_file import format_run, run_from_json
+from collector.run_reader import run_from_json
+from collector.runs_file import format_run
 from collector.trace import GradedRun
 from processors.agent_run import AgentRun, Message, ValueState
 from processors.evaluation_error import EvaluationError
