@@ -237,7 +237,10 @@ class _Finder:
         )
 
     def _find_enclosing(self, agents: Sequence[RunScope]) -> None:
-        """For every local root whose parent was lost, the innermost agent run around it in time."""
+        """For every local root whose parent was lost, the innermost agent run around it in time.
+
+        The run's own local root comes before it in the tree, so that no two roots enclose each other.
+        """
         tree = self._tree
         if not agents or True not in tree.misses_parent:
             return
@@ -253,7 +256,7 @@ class _Finder:
                 open_runs.pop()
             found = None
             for scope in reversed(open_runs[-_LOOK_BACK:]):
-                if tree.ends[scope.carrier] >= tree.ends[position] and self._top[scope.carrier] != position:
+                if tree.ends[scope.carrier] >= tree.ends[position] and self._top[scope.carrier] < position:
                     found = scope
                     break
             self._enclosing[position] = found

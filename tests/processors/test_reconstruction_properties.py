@@ -105,6 +105,25 @@ def test_rings_and_spans_that_are_their_own_parent_do_no_harm() -> None:
     assert {"a", "b", "c"} == {call.name for run in rebuilt(ring) for call in run.tool_calls}
 
 
+@pytest.mark.parametrize(
+    "spans",
+    [
+        pytest.param([agent(1, 98, "x", (7, 8)), agent(2, 99, "y", (7, 8))], id="same times"),
+        pytest.param(
+            [
+                span(1, 98, "r", at=(2, 3)),
+                agent(2, 1, "x", (0, 9)),
+                span(3, 99, "s", at=(4, 5)),
+                agent(4, 3, "y", (1, 9)),
+            ],
+            id="inside each other's runs",
+        ),
+    ],
+)
+def test_roots_that_lost_their_parents_do_not_enclose_each_other(spans: list[RawSpan]) -> None:
+    assert [("x", None), ("y", "x")] == [(run.agent.name, run.parent_agent) for run in rebuilt(spans)]
+
+
 def test_ten_thousand_nested_agents_are_ten_thousand_runs() -> None:
     spans = [agent(number, number - 1 or None, f"a{number}", (number, 20_000)) for number in range(1, 10_001)]
 
