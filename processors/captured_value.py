@@ -16,6 +16,7 @@ from processors.values import MAX_TEXT_LENGTH, json_text, parse_json
 
 _LITERAL_STARTS = frozenset("{[(+-.0123456789TFN")
 _PRINTABLE_LENGTH = 8192
+_PRESENT = ValueState.PRESENT
 _WITHHELD = frozenset({ValueState.REDACTED, ValueState.TRUNCATED})
 
 
@@ -23,7 +24,7 @@ def all_comparable_arguments(calls: Iterable[ToolCall]) -> list[JsonObject | Non
     """`comparable_arguments` of each call."""
     return [
         value
-        if call.arguments_state is ValueState.PRESENT and isinstance(value := call.arguments, dict)
+        if call.arguments_state is _PRESENT and isinstance(value := call.arguments, dict)
         else comparable_arguments(call)
         for call in calls
     ]
@@ -36,7 +37,7 @@ def comparable_arguments(call: ToolCall) -> JsonObject | None:
     what was hidden or cut off stays unknown there too.
     """
     value = call.arguments
-    if call.arguments_state is ValueState.PRESENT:
+    if call.arguments_state is _PRESENT:
         if isinstance(value, dict):
             return value
         if value is None:
@@ -50,7 +51,7 @@ def comparable_result_text(call: ToolCall) -> str | None:
     A result that is no value is a text nevertheless. With `lenient_values` a missing one is empty.
     """
     state = call.result_state
-    if state is ValueState.PRESENT:
+    if state is _PRESENT:
         return json_text(call.result) if call.result_text is None else call.result_text
     if state in _WITHHELD:
         return None
@@ -59,7 +60,7 @@ def comparable_result_text(call: ToolCall) -> str | None:
 
 def comparable_result_value(call: ToolCall, text: str) -> JsonValue:
     """The result of `call`, whose text is `text`, as a value; a text result is read if it can be."""
-    if call.result_state is ValueState.PRESENT and not isinstance(call.result, str):
+    if call.result_state is _PRESENT and not isinstance(call.result, str):
         return call.result
     return value_written_in(text)
 
@@ -105,7 +106,8 @@ def arguments_detail(call: ToolCall, arguments: JsonObject | None) -> str:
         return "not captured"
     text = call.arguments_text
     # Printing all of a large object would cost more than it shows.
-    return detail_text(text if text is not None and len(text) > _PRINTABLE_LENGTH else str(arguments))
+    shown = str(arguments) if text is None or len(text) <= _PRINTABLE_LENGTH else text
+    return shown if len(shown) <= MAX_DETAIL_CHARACTERS else detail_text(shown)
 
 
 def detail_text(text: str) -> str:

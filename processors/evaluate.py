@@ -20,6 +20,8 @@ from processors.evaluation_result import (
 from processors.explanation import explanation, explanation_text
 from processors.trace_sampling import is_sampled
 
+_PASS, _FAIL = Outcome.PASS, Outcome.FAIL
+
 
 class ScoreOutOfRangeError(ValueError):
     """An evaluator gave a score that is not a number in [0, 1]."""
@@ -128,15 +130,17 @@ def _scored(evaluation: Evaluation, score: Score) -> EvaluationResult:
     value = float(score.value)
     if not 0.0 <= value <= 1.0:
         raise ScoreOutOfRangeError
+    evaluator = evaluation.evaluator
+    threshold = evaluation.pass_threshold
     return EvaluationResult(
         name=evaluation.name,
-        evaluator=evaluation.evaluator.id,
-        evaluator_version=evaluation.evaluator.version,
-        outcome=Outcome.PASS if value >= evaluation.pass_threshold else Outcome.FAIL,
+        evaluator=evaluator.id,
+        evaluator_version=evaluator.version,
+        outcome=_PASS if value >= threshold else _FAIL,
         score=value,
         explanation=explanation(score),
         details=score.details,
-        pass_threshold=evaluation.pass_threshold,
+        pass_threshold=threshold,
         severity=evaluation.severity,
         criteria_hash=evaluation.criteria_hash,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from processors.json_value import JsonValue
-from processors.value_type import value_type
+from processors.value_type import positional_value_type, value_type
 
 
 class Outcome(StrEnum):
@@ -49,7 +49,7 @@ class SkipReason(StrEnum):
     SAMPLE = "sample"
 
 
-@dataclass(frozen=True, slots=True)
+@positional_value_type
 class Score:
     """What an evaluator found: a value in [0, 1] and the details from which a reader can recompute it.
 

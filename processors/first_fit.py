@@ -5,13 +5,12 @@ Order is not compared. The assignment is greedy on purpose: it is the rule of th
 these evaluators read, and every attempt appears in the details.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from processors.agent_run import ToolCall
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_EXPLANATION_CHARACTERS
-from processors.tool_name import canonical_tool_name
+from processors.tool_name import canonical_tool_name, canonical_tool_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class FirstFit:
         A call whose value is not known (`fits` says None) is passed over. With `first_only` only the first
         free call of an expectation is tried, and the search ends at the first that does not fit.
         """
-        names = [*map(canonical_tool_name, [call.name for call in calls])]
+        names = canonical_tool_names(calls)
         free_by_name: dict[str, list[int]] = {}
         for position, name in enumerate(names):
             if name in free_by_name:
@@ -76,16 +75,15 @@ class FirstFit:
                 free_by_name[name] = [position]
         ids = self._ids
         by_id: dict[str, list[int]] = {}
-        for position, call in enumerate(calls):
-            if call.call_id is not None and call.call_id in ids:
-                by_id.setdefault(call.call_id, []).append(position)
+        for position in [position for position, call in enumerate(calls) if call.call_id in ids]:
+            by_id.setdefault(calls[position].call_id or "", []).append(position)
 
         result = Assignment()
         attempts = result.attempts
         tried = attempts.append
         used: set[int] = set()
         for index, (name, text, call_id) in enumerate(self._expected):
-            candidates = free_by_name.get(name, [])
+            candidates: Sequence[int] = free_by_name.get(name, ())
             if call_id is not None:
                 unnamed = [position for position in candidates if calls[position].call_id is None]
                 candidates = sorted({*unnamed, *by_id.get(call_id, ())} - used)
@@ -118,7 +116,6 @@ class FirstFit:
         attempts: Iterable[tuple[int, int, bool | None]],
         actual: Callable[[int], str],
         endings: Sequence[tuple[str, str]],
-        room: int = sys.maxsize,
     ) -> dict[str, str]:
         """One entry for each attempt: `{tool}_{number of the attempt}` and what was compared.
 
@@ -127,7 +124,6 @@ class FirstFit:
             attempts: What `assign` tried.
             actual: Gives the text of a call, by its position.
             endings: `explained_endings` of the texts of the expectations.
-            room: The entries end with the one that makes their texts longer than this.
         """
         explained: dict[str, str] = {}
         tries: dict[str, int] = {}
@@ -136,11 +132,7 @@ class FirstFit:
             number = tries.get(name, 0)
             tries[name] = number + 1
             misfits, fitted = endings[index]
-            text = f"Actual: {actual(position)}{fitted if fits else misfits}"
-            explained[f"{name}_{number}"] = text
-            room -= len(text)
-            if room < 0:
-                break
+            explained[f"{name}_{number}"] = f"Actual: {actual(position)}{fitted if fits else misfits}"
         return explained
 
     def explained_lines(
@@ -151,8 +143,20 @@ class FirstFit:
         endings: Sequence[tuple[str, str]],
     ) -> tuple[str, ...]:
         """What `explain` says as lines, as many as an explanation can show."""
-        shown = self.explain(calls, attempts, actual, endings, MAX_EXPLANATION_CHARACTERS)
-        return tuple([f"{key}: {text}" for key, text in shown.items()])
+        lines: list[str] = []
+        tries: dict[str, int] = {}
+        room = MAX_EXPLANATION_CHARACTERS
+        for index, position, fits in attempts:
+            name = calls[position].name
+            number = tries.get(name, 0)
+            tries[name] = number + 1
+            misfits, fitted = endings[index]
+            line = f"{name}_{number}: Actual: {actual(position)}{fitted if fits else misfits}"
+            lines.append(line)
+            room -= len(line)
+            if room < 0:
+                break
+        return tuple(lines)
 
 
 def explained_endings(expected: Iterable[str]) -> list[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 from processors.agent_run import AgentRun, CallCategory, ToolCall
 
@@ -11,6 +10,7 @@ MAX_NAME_LENGTH = 64
 
 _DROPPED = re.compile(r"[\x00-\x7f](?<![A-Za-z0-9_-])")
 _CACHED_LENGTH = 256
+_CACHED_NAMES = 4096
 
 
 def canonical_tool_name(name: str) -> str:
@@ -20,7 +20,13 @@ def canonical_tool_name(name: str) -> str:
     letters, digits, `_` and `-` are dropped, and 64 characters are kept; case and other scripts stay.
     A name of which nothing would be left is its own form, so it equals only itself.
     """
-    return _cached(name) if len(name) <= _CACHED_LENGTH else _canonical(name)
+    return _FORMS[name]
+
+
+def canonical_tool_names(calls: Iterable[ToolCall]) -> list[str]:
+    """The canonical name of each call's tool."""
+    forms = _FORMS
+    return [forms[call.name] for call in calls]
 
 
 class ToolKeys:
@@ -45,4 +51,16 @@ def _canonical(name: str) -> str:
     return _DROPPED.sub("", "_".join(name.split()))[:MAX_NAME_LENGTH] or name
 
 
-_cached = lru_cache(maxsize=4096)(_canonical)
+class _Forms(dict[str, str]):
+    """Canonical forms by name, worked out when first asked for; begins anew when it is full."""
+
+    def __missing__(self, name: str) -> str:
+        form = _canonical(name)
+        if len(name) <= _CACHED_LENGTH:
+            if len(self) >= _CACHED_NAMES:
+                self.clear()
+            self[name] = form
+        return form
+
+
+_FORMS = _Forms()

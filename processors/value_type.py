@@ -14,3 +14,9 @@ def value_type(cls: type[T]) -> type[T]:
     value and are not hashable.
     """
     return dataclass(slots=True, kw_only=True)(cls)
+
+
+@dataclass_transform(frozen_default=True)
+def positional_value_type(cls: type[T]) -> type[T]:
+    """The same with arguments that may be given by position."""
+    return dataclass(slots=True)(cls)

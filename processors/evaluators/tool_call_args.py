@@ -1,6 +1,7 @@
 """Evaluator `tool-call-args`: with which arguments tools were called."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import ClassVar
 
 from pydantic import BaseModel, Field
@@ -26,9 +27,6 @@ from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.tool_call_config import ToolCallConfig
 from processors.tool_name import ToolKeys
 from processors.value_equality import equal_values
-
-_PLAIN = frozenset({str, int, float, bool})
-"""Types whose values are equal exactly where Python says so."""
 
 
 class ToolCallArgsConfig(ToolCallConfig):
@@ -111,7 +109,10 @@ class ToolCallArgs:
             else None
             for arguments in self._expected
         ]
-        self._members = [list(arguments.items()) for arguments in self._expected]
+        self._plain = [
+            _PlainMembers(arguments) if matching is None and _is_plain(arguments) else None
+            for arguments, matching in zip(self._expected, self._matching, strict=True)
+        ]
         self._endings = explained_endings(detail_text(str(arguments)) for arguments in self._expected)
         self._expected_detail: list[JsonValue] = [
             {"name": key.name, "args": arguments, "id": key.id}
@@ -139,17 +140,16 @@ class ToolCallArgs:
         else:
             value = 0.0 if self._strict else assignment.fitted / len(self._expected)
         attempts, endings, first_fit = assignment.attempts, self._endings, self._first_fit
-        texts: dict[int, str] = {}
 
         def text_of(position: int) -> str:
-            text = texts.get(position)
-            if text is None:
-                text = texts[position] = arguments_detail(calls[position], arguments[position])
-            return text
+            return arguments_detail(calls[position], arguments[position])
 
-        lines = first_fit.explained_lines(calls, attempts, text_of, endings)
         return self._score(
-            value, calls, arguments, lambda: first_fit.explain(calls, attempts, text_of, endings), lines
+            value,
+            calls,
+            arguments,
+            lambda: first_fit.explain(calls, attempts, cache(text_of), endings),
+            first_fit.explained_lines(calls, attempts, text_of, endings),
         )
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
@@ -166,30 +166,28 @@ class ToolCallArgs:
 
     def _assign(self, calls: list[ToolCall], arguments: list[JsonObject | None]) -> Assignment:
         budget = MAX_MATCHED_CHARACTERS
-        subset, all_members, all_matching = self._subset, self._members, self._matching
+        subset, all_plain = self._subset, self._plain
 
         def is_fit(index: int, position: int) -> bool | None:
             nonlocal budget
-            members = all_members[index]
-            if subset and not members:
+            expected = self._expected[index]
+            if subset and not expected:
                 return True
             actual = arguments[position]
             if actual is None or is_oversized(calls[position].arguments_text):
                 return None
-            matching = all_matching[index]
+            plain = all_plain[index]
+            if plain is not None:
+                return (subset or len(actual) == len(expected)) and plain.are_in(actual)
+            matching = self._matching[index]
             if matching is not None:
                 budget -= (len(calls[position].arguments_text or "") + 1) * matching[1]
                 return self._fits(matching[0], actual) if budget >= 0 else None
-            if not subset and len(actual) != len(members):
+            if not subset and len(actual) != len(expected):
                 return False
-            for name, value in members:
-                other = actual.get(name)
-                if type(value) in _PLAIN and type(other) is type(value):  # most values are
-                    if value != other:
-                        return False
-                elif name not in actual or not equal_values(value, other):
-                    return False
-            return True
+            return all(
+                name in actual and equal_values(value, actual[name]) for name, value in expected.items()
+            )
 
         try:
             assignment = self._first_fit.assign(calls, is_fit)
@@ -222,3 +220,31 @@ class ToolCallArgs:
             }
 
         return Score(value, DeferredDetails(details), lines)
+
+
+class _PlainMembers:
+    """Members without objects, lists and null, found the way that Python finds members of a dict.
+
+    Values are then equal (`processors.value_equality`) exactly where Python says so, but for booleans,
+    which Python takes for 0 and 1.
+    """
+
+    __slots__ = ("_are_booleans", "_items")
+
+    def __init__(self, members: JsonObject) -> None:
+        self._items = members.items()
+        self._are_booleans = [
+            (name, isinstance(value, bool)) for name, value in members.items() if value in (0, 1)
+        ]
+
+    def are_in(self, actual: JsonObject) -> bool:
+        """Whether `actual` has all of them."""
+        if not self._items <= actual.items():
+            return False
+        return not self._are_booleans or all(
+            (type(actual[name]) is bool) is is_boolean for name, is_boolean in self._are_booleans
+        )
+
+
+def _is_plain(members: JsonObject) -> bool:
+    return all(isinstance(value, str | int | float) for value in members.values())

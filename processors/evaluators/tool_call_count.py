@@ -1,6 +1,7 @@
 """Evaluator `tool-call-count`: how often tools were called."""
 
 import operator
+from collections import Counter
 from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
@@ -14,7 +15,7 @@ from processors.evaluator_model import EvaluatorModel
 from processors.json_value import JsonObject
 from processors.lenient_bool import LenientBool
 from processors.tool_call_config import ToolCallConfig
-from processors.tool_name import ToolKeys, canonical_tool_name
+from processors.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 
 Operator = Literal["=", "==", "!=", ">", "<", ">=", "<="]
 
@@ -82,11 +83,14 @@ class ToolCallCount:
         self._include_failed = config.include_failed
         self._categories = config.categories()
         self._keys = ToolKeys(criteria.tool_calls_count)
-        self._expected = [
-            (key, canonical_tool_name(key), _OPERATORS[symbol], symbol, count)
-            for key, (symbol, count) in criteria.tool_calls_count.items()
+        expected = criteria.tool_calls_count
+        self._expected = list(expected.values())
+        self._compared = [
+            (key, _OPERATORS[symbol], count, _endings(count)) for key, (symbol, count) in expected.items()
         ]
-        self._criteria = {key: (position, name) for position, (key, name, *_) in enumerate(self._expected)}
+        self._written_keys = list(expected)
+        self._names = [canonical_tool_name(key) for key in expected]
+        self._positions = {key: position for position, key in enumerate(expected)}
         self._expected_detail: JsonObject = {
             key: [symbol, count] for key, (symbol, count) in criteria.tool_calls_count.items()
         }
@@ -94,25 +98,23 @@ class ToolCallCount:
     def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
         calls = self._counted(run)
-        actual: dict[str, int] = {}
-        for call in calls:
-            actual[call.name] = actual.get(call.name, 0) + 1
         if not self._expected:
             sides = "Either expected or" if calls else "Both expected and"
-            return self._score(
-                0.0 if calls else 1.0, actual, {"_result": f"{sides} actual tool calls are empty"}
-            )
-        counts = self._counts(calls)
-        explained: dict[str, str] = {}
+            text = f"_result: {sides} actual tool calls are empty"
+            return self._score(0.0 if calls else 1.0, calls, ["_result"], (text,))
+        lines: list[str] = []
         met = 0
-        for (key, _, compare, _, expected), count in zip(self._expected, counts, strict=True):
-            holds = compare(count, expected)
-            line = f"Actual: {count}, Expected: {expected}, Score: {'1.0' if holds else '0.0'}"
-            if self._strict and not holds:
-                return self._score(0.0, actual, {key: line})
-            explained[key] = line
-            met += holds
-        return self._score(met / len(counts), actual, explained)
+        for (key, compare, expected, (misses, holds)), count in zip(
+            self._compared, self._counts(calls), strict=True
+        ):
+            if compare(count, expected):
+                met += 1
+                lines.append(f"{key}: Actual: {count}{holds}")
+            elif self._strict:
+                return self._score(0.0, calls, [key], (f"{key}: Actual: {count}{misses}",))
+            else:
+                lines.append(f"{key}: Actual: {count}{misses}")
+        return self._score(met / len(lines), calls, self._written_keys, tuple(lines))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Counts only grow: a criterion is settled once more calls cannot make it hold, or fail."""
@@ -120,7 +122,7 @@ class ToolCallCount:
         if not self._expected:
             return (0.0, 0.0) if calls else (0.0, 1.0)
         certain = possible = 0
-        for (_, _, _, symbol, expected), count in zip(self._expected, self._counts(calls), strict=True):
+        for (symbol, expected), count in zip(self._expected, self._counts(calls), strict=True):
             if symbol in (">", ">=", "!="):
                 possible += 1
                 certain += count >= expected if symbol == ">=" else count > expected
@@ -138,28 +140,31 @@ class ToolCallCount:
     def _counts(self, calls: list[ToolCall]) -> list[int]:
         """The number of calls of each criterion."""
         by_name: dict[str, int] = {}
-        by_id: dict[str, list[str]] = {}
-        criteria = self._criteria
-        for call in calls:
-            name = canonical_tool_name(call.name)
+        for name in canonical_tool_names(calls):
             by_name[name] = by_name.get(name, 0) + 1
-            if call.call_id in criteria and call.call_id is not None:
-                by_id.setdefault(call.call_id, []).append(name)
-        counts = [by_name.get(name, 0) for _, name, *_ in self._expected]
-        for key, names in by_id.items():
-            position, own_name = criteria[key]
+        counts = [by_name.get(name, 0) for name in self._names]
+        positions = self._positions
+        for call in [call for call in calls if call.call_id in positions]:
+            position = positions[call.call_id or ""]
             # A call that also matches by name was counted already.
-            counts[position] += sum(name != own_name for name in names)
+            counts[position] += canonical_tool_name(call.name) != self._names[position]
         return counts
 
-    def _score(self, value: float, actual: dict[str, int], explained: dict[str, str]) -> Score:
+    def _score(self, value: float, calls: list[ToolCall], keys: list[str], lines: tuple[str, ...]) -> Score:
+        """`lines` say `key: text` for each of `keys`."""
+
         def details() -> JsonObject:
             return {
                 "expected": self._expected_detail,
-                "actual": {**actual},
-                "explained_tool_calls_count": {**explained},
+                "actual": {**Counter([call.name for call in calls])},
+                "explained_tool_calls_count": {
+                    key: line[len(key) + 2 :] for key, line in zip(keys, lines, strict=True)
+                },
             }
 
-        return Score(
-            value, DeferredDetails(details), tuple([f"{key}: {text}" for key, text in explained.items()])
-        )
+        return Score(value, DeferredDetails(details), lines)
+
+
+def _endings(expected: int) -> tuple[str, str]:
+    """How a line ends: where its criterion does not hold, and where it does."""
+    return f", Expected: {expected}, Score: 0.0", f", Expected: {expected}, Score: 1.0"

@@ -14,7 +14,7 @@ from processors.json_value import JsonObject, JsonValue
 from processors.limits import MAX_ORDERED_CALLS
 from processors.parallel_order import best_fitting_order, parallel_segments
 from processors.tool_call_config import ToolCallConfig
-from processors.tool_name import ToolKeys, canonical_tool_name
+from processors.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 
 
 class ToolCallOrderCriteria(EvaluatorModel):
@@ -123,10 +123,9 @@ class ToolCallOrder:
     def _rows(self, calls: list[ToolCall]) -> list[int]:
         """For each call the expected keys that it matches, as bits."""
         by_name, by_id = self._rows_by_name, self._rows_by_id
-        rows = [by_name.get(name, 0) for name in map(canonical_tool_name, [call.name for call in calls])]
-        for position, call in enumerate(calls):
-            if call.call_id is not None and call.call_id in by_id:
-                rows[position] |= by_id[call.call_id]
+        rows = [by_name.get(name, 0) for name in canonical_tool_names(calls)]
+        for position in [position for position, call in enumerate(calls) if call.call_id in by_id]:
+            rows[position] |= by_id[calls[position].call_id or ""]
         return rows
 
     def _score(self, value: float, calls: list[ToolCall], lcs: list[str]) -> Score:
