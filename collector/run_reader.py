@@ -117,7 +117,7 @@ class _RunReader:
     def _agent(self, run: JsonObject) -> AgentIdentity:
         agent = self._object(run.get("agent", {}), "agent", _AGENT_KEYS)
         name = self._text(agent, "agent", "name")
-        if not name:
+        if name is None:
             self._problem("agent.name", "missing, expected the name that criteria are keyed by")
         return AgentIdentity(
             name=name or "",
@@ -173,7 +173,7 @@ class _RunReader:
     def _call(self, item: JsonValue, path: str) -> ToolCall:
         call = self._object(item, path, _CALL_KEYS)
         name = self._text(call, path, "name")
-        if not name:
+        if name is None:
             self._problem(f"{path}.name", "missing, expected the name of the tool")
         arguments = self._value(call, path, "arguments", decode_arguments)
         result = self._value(call, path, "result", decode_result)

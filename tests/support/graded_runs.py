@@ -86,7 +86,7 @@ _values = st.recursive(
 )
 _calls = st.builds(
     ToolCall,
-    name=_texts.filter(bool),
+    name=_texts,
     call_id=st.none() | _texts,
     span_id=st.none() | _ids,
     category=st.sampled_from(CallCategory),
@@ -120,7 +120,7 @@ def agent_runs(draw: st.DrawFn) -> AgentRun:
         span_id=span_id,
         carrier_span_id=span_id,
         agent=AgentIdentity(
-            name=draw(_texts.filter(bool)), id=draw(st.none() | _texts), version=draw(st.none() | _texts)
+            name=draw(_texts), id=draw(st.none() | _texts), version=draw(st.none() | _texts)
         ),
         tool_calls=draw(st.lists(_calls, max_size=3)),
         parent_agent=draw(st.none() | _texts),
