@@ -1,8 +1,9 @@
 """Export requests as bytes: split into spans by trace, and joined again, without decoding a span.
 
 A span is kept as the bytes of its Span message; its resource and scope, schema URLs and unknown fields
-included, as the bytes of the messages around it. A request is validated as a whole by the protobuf
-runtime first, so the walk may trust every length.
+included, as the bytes of the messages around it. The protobuf runtime validates every request as a whole,
+but after the walk: it takes a hundred bytes and more for each message however empty, and the walk refuses
+what consists of nothing else.
 """
 
 import struct
@@ -15,7 +16,14 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from collector.errors import MalformedRequest
 from processors.envelope import Envelope
-from processors.protobuf_wire import LENGTH_DELIMITED, encode_varint, fields, read_varint, skip_field
+from processors.protobuf_wire import (
+    END_GROUP,
+    LENGTH_DELIMITED,
+    START_GROUP,
+    encode_varint,
+    read_varint,
+    skip_field,
+)
 from processors.span import RawSpan
 from processors.span_message import parse_span
 
@@ -28,6 +36,18 @@ _RESOURCE_SPANS, _SCOPE_SPANS, _SPANS = 0x0A, 0x12, 0x12
 # trace_id (1), span_id (2), tag and length of parent_span_id (4)
 _IDS = struct.Struct("<H16sH8sH")
 _TRACE_ID_TAG, _SPAN_ID_TAG, _PARENT_TAG = 0x100A, 0x0812, 0x0822
+
+_SHORTEST_SPAN, _SHORTEST_SCOPE, _SHORTEST_RESOURCE = 28, 30, 32
+"""Bytes of a span that has nothing but its ids, and of the messages around such a span."""
+
+_MAX_EMPTY = 10_000
+"""How many messages too short to hold a span, and needless fields, one request may have. Each takes a hundred
+times the memory of its own bytes, and no sender has a reason to send any."""
+
+_USUAL_FIELDS = 8
+"""More fields than any resource or scope has beside its spans."""
+
+_CUT_SHORT = "a message in it does not end where it should"
 
 _envelopes: WeakValueDictionary[tuple[bytes, bytes], Envelope] = WeakValueDictionary()
 
@@ -49,21 +69,38 @@ def split_request(body: bytes) -> SplitRequest:
     """Split a serialised ExportTraceServiceRequest.
 
     Raises:
-        MalformedRequest: `body` is not such a message.
+        MalformedRequest: `body` is not such a message, or more than 10,000 of those in it are empty.
     """
     try:
+        split = _walk(body)
         ExportTraceServiceRequest.FromString(body)
     except DecodeError as error:
         raise MalformedRequest(f"The request is not a valid ExportTraceServiceRequest: {error}.") from error
+    except (IndexError, ValueError) as error:
+        raise MalformedRequest(
+            f"The request is not a valid ExportTraceServiceRequest: {_CUT_SHORT}."
+        ) from error
+    return split
+
+
+def _walk(body: bytes) -> SplitRequest:
+    """Split `body`, whatever it is; what comes of bytes that are no request must not be used.
+
+    Raises:
+        MalformedRequest: it consists of empty messages.
+        DecodeError: a span in it is none.
+        IndexError: a message goes on behind its end.
+        ValueError: likewise.
+    """
     traces: dict[bytes, list[RawSpan]] = {}
     accepted = rejected = 0
     read_ids, ids_size = _IDS.unpack_from, _IDS.size
-    for tag, _, start, stop in fields(body, 0, len(body)):
-        if tag != _RESOURCE_SPANS:
-            continue
-        resource, scope_spans = _separate(body, start, stop, _SCOPE_SPANS)
+    room = _MAX_EMPTY
+    _, resource_spans, room = _separate(body, 0, len(body), _RESOURCE_SPANS, _SHORTEST_RESOURCE, room)
+    for start, stop in resource_spans:
+        resource, scope_spans, room = _separate(body, start, stop, _SCOPE_SPANS, _SHORTEST_SCOPE, room)
         for scope_start, scope_stop in scope_spans:
-            scope, spans = _separate(body, scope_start, scope_stop, _SPANS)
+            scope, spans, room = _separate(body, scope_start, scope_stop, _SPANS, _SHORTEST_SPAN, room)
             envelope = _intern(resource, scope)
             for span_start, span_stop in spans:
                 payload = body[span_start:span_stop]
@@ -133,15 +170,28 @@ def _intern(resource: bytes, scope: bytes) -> Envelope:
     return envelope
 
 
-def _separate(body: bytes, position: int, end: int, repeated_tag: int) -> tuple[bytes, list[tuple[int, int]]]:
-    """The bytes of a message without its fields of `repeated_tag`, and where the values of those lie."""
+def _separate(
+    body: bytes, position: int, end: int, repeated_tag: int, shortest: int, room: int
+) -> tuple[bytes, list[tuple[int, int]], int]:
+    """The bytes of a message without its fields of `repeated_tag`, and where the values of those lie.
+
+    Values shorter than `shortest` and needless other fields use up `room`, of which the rest is returned.
+    Values lie within the message, one behind the other, whatever its bytes are.
+
+    Raises:
+        MalformedRequest: there is no room left.
+        IndexError: the bytes go on behind the end.
+        ValueError: likewise.
+    """
     repeated: list[tuple[int, int]] = []
     others: list[bytes] = []
     while position < end:
         start = position
         tag = body[position]
         position += 1
-        if tag == repeated_tag:
+        if tag >= 0x80:
+            tag, position = read_varint(body, start)
+        if tag & 7 == LENGTH_DELIMITED:
             length = body[position]
             position += 1
             if length >= 0x80:
@@ -151,22 +201,43 @@ def _separate(body: bytes, position: int, end: int, repeated_tag: int) -> tuple[
                     position += 1
                 else:
                     length, position = read_varint(body, position - 1)
-            start = position
             position += length
-            repeated.append((start, position))
-            continue
-        if tag >= 0x80:
-            tag, position = read_varint(body, start)
-        if tag & 7 == LENGTH_DELIMITED:
-            length, position = read_varint(body, position)
-            position += length
-            if tag == repeated_tag:  # a tag written longer than it needs to be
+            if tag == repeated_tag:
                 repeated.append((position - length, position))
+                if length < shortest:
+                    room = _less_room(room)
                 continue
+        elif tag & 7 == START_GROUP:
+            position, room = _group_end(body, position, room)
         else:
             position = skip_field(body, position, tag & 7)
         others.append(body[start:position])
-    return b"".join(others), repeated
+        if len(others) > _USUAL_FIELDS:
+            room = _less_room(room)
+    if position > end:
+        raise ValueError(_CUT_SHORT)
+    return b"".join(others), repeated, room
+
+
+def _group_end(body: bytes, position: int, room: int) -> tuple[int, int]:
+    """The position behind the group whose fields start at `position`, and the room that they leave."""
+    depth = 1
+    while depth:
+        tag, position = read_varint(body, position)
+        if tag & 7 == START_GROUP:
+            depth += 1
+        elif tag & 7 == END_GROUP:
+            depth -= 1
+        else:
+            position = skip_field(body, position, tag & 7)
+        room = _less_room(room)
+    return position, room
+
+
+def _less_room(room: int) -> int:
+    if not room:
+        raise MalformedRequest(f"The request has more than {_MAX_EMPTY} empty or needless messages in it.")
+    return room - 1
 
 
 def _ids(payload: bytes) -> tuple[bytes, bytes, bool]:

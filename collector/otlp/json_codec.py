@@ -31,6 +31,14 @@ _HEX_FIELDS = frozenset({"trace_id", "span_id", "parent_span_id"})
 _INVALID_ID = b"\x00"
 """Stands for an id that is no hex text: never valid, so that the span, not the request, is rejected."""
 
+_ESCAPES = re.compile(
+    rb"""\\(?:
+        u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}  # a whole pair
+        | (?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})
+        | .
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?|NaN|-?Infinity")
 _DOUBLE = struct.Struct("<d")
@@ -45,14 +53,15 @@ def json_to_request(body: bytes) -> bytes:
     """The serialised ExportTraceServiceRequest that `body` holds as OTLP/JSON.
 
     Unknown keys and nulls are left out; of equal keys the last counts; keys in snake_case are taken as
-    well. An id that is not hex text becomes an invalid id, so that only its span is rejected later.
+    well. An id that is not hex text becomes an invalid id, so that only its span is rejected later. Half of
+    a surrogate pair, as a sender leaves it that cuts a text to length, becomes U+FFFD.
 
     Raises:
         MalformedRequest: `body` is not JSON, or a known key has a value that does not fit it; the message
             names the place.
     """
     try:
-        document = orjson.loads(body)
+        document = _parsed(body)
     except orjson.JSONDecodeError as error:
         raise MalformedRequest(f"The request is not valid JSON: {error}.") from error
     try:
@@ -87,6 +96,18 @@ def logs_request_to_json(body: bytes) -> bytes:
     except DecodeError as error:
         raise MalformedRequest(f"The request is not a valid ExportLogsServiceRequest: {error}.") from error
     return orjson.dumps(_LOGS_REQUEST.decode(request))
+
+
+def _parsed(body: bytes) -> JsonValue:
+    document: JsonValue
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        mended = _ESCAPES.sub(lambda found: rb"\ufffd" if found["half"] else found[0], body)
+        if mended == body:
+            raise
+        document = orjson.loads(mended)
+    return document
 
 
 class _Mismatch(Exception):

@@ -228,7 +228,6 @@ def test_a_document_that_is_no_object_is_malformed(body: bytes) -> None:
         b"{'a': 1}",
         b'{"a": NaN}',
         b'{"a": 1e400}',
-        b'{"a": "\\ud800"}',
         b'{"a": "\xed\xa0\x80"}',
         b"[" * 100_000,
         b'{"a":' * 100_000,
@@ -237,6 +236,23 @@ def test_a_document_that_is_no_object_is_malformed(body: bytes) -> None:
 def test_what_is_not_json_is_malformed(body: bytes) -> None:
     with pytest.raises(MalformedRequest, match=r"^The request is not valid JSON: "):
         json_to_request(body)
+
+
+@pytest.mark.parametrize(
+    ("escaped", "text"),
+    [
+        (r"cut \ud83d", "cut \ufffd"),
+        (r"\uDE00\ud83d\ude00\uD83D\n", "\ufffd\U0001f600\ufffd\n"),
+        (r"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (r"\\ud83d \\\ud83d", "\\ud83d \\\ufffd"),
+    ],
+)
+def test_half_a_surrogate_pair_costs_one_character(escaped: str, text: str) -> None:
+    body = '{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"NAME"}]}]}]}'.replace("NAME", escaped)
+
+    request = ExportTraceServiceRequest.FromString(json_to_request(body.encode()))
+
+    assert text == request.resource_spans[0].scope_spans[0].spans[0].name
 
 
 def test_values_nested_too_deep_are_malformed() -> None:
