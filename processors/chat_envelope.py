@@ -15,6 +15,7 @@ _TASK_OPTIONS = frozenset(
     }
 )  # fmt: skip
 _QUESTION_OPTIONS = frozenset({"chat_history", "config", "history", "intermediate_steps", "messages"})
+_WORKFLOW_OPTIONS = frozenset({"chat_history", "early_stopping_method", "max_iterations", "memory"})
 _INPUT_KEYS = ("input", "query", "task")
 _OUTPUT_KEYS = ("output", "raw", "final_output")
 
@@ -62,7 +63,8 @@ def _input_text(value: JsonValue) -> str | None:
             _TASK_OPTIONS if key == "task" else _QUESTION_OPTIONS
         ):
             return asked
-    return None
+    asked = value.get("user_msg")
+    return asked if isinstance(asked, str) and value.keys() - {"user_msg"} <= _WORKFLOW_OPTIONS else None
 
 
 def _output_text(value: JsonValue) -> str | None:
@@ -79,7 +81,16 @@ def _output_text(value: JsonValue) -> str | None:
         answer = value.get(key)
         if isinstance(answer, str) and (len(value) == 1 or "tasks_output" in value or "token_usage" in value):
             return answer
-    return None
+    result = value.get("result")
+    return _answer_in_blocks(result.get("response")) if isinstance(result, dict) and len(value) == 1 else None
+
+
+def _answer_in_blocks(message: JsonValue) -> str | None:
+    """The text of the message with which a workflow of agents ended."""
+    blocks = message.get("blocks") if isinstance(message, dict) and "role" in message else None
+    if not isinstance(blocks, list):
+        return None
+    return text_of([block.get("text") for block in blocks if isinstance(block, dict)]) or None
 
 
 def _answer(messages: JsonValue) -> str | None:

@@ -63,10 +63,11 @@ OPENINFERENCE_FRAMEWORKS: Sequence[Framework] = (
         name="LlamaIndex",
         versions="instrumentor 4",
         reads="TOOL spans, with arguments out of `kwargs` and results out of `raw_output`; a workflow's "
-        "`.run` span is the run, its `.setup_agent` steps tell the agent's name; a question and "
-        "an answer that were cut off come from the model's messages",
+        "`.run` span is the run, its `.setup_agent` steps tell the agent's name; where agents hand over "
+        "within a workflow, each stay of an agent is a run, with its results on the first step of the stay; "
+        "a question and an answer that were cut off come from the model's messages",
         capture=_CAPTURE,
-        unknown="the agent's name with content left out, and which agent made a call where agents hand over "
+        unknown="with content left out, the agent's name and which agent made a call where agents hand over "
         "within one workflow: the service's name stands in; the thoughts around a ReAct agent's answer stay",
     ),
     Framework(

@@ -140,13 +140,10 @@ class _Run:
         self.reading = reading
 
     def agent_name(self) -> str:
-        """What the spans of the invocation say, then what its calls say, then the resource."""
+        """What the spans of the invocation say, then what its calls or steps say, then the resource."""
         name = self.reading.name or self._scope.agent_name or self.reading.inferred_name
         if name:
             return name
-        names = {step.agent.name for at in self._scope.steps if (step := self._readings[at]) is not None}
-        if len(names) == 1 and "" not in names:
-            return names.pop()  # several: agents handed over within one run, and nothing tells whose it is
         resource = self._tree.views[self._scope.carrier].envelope.resource_attributes
         for key in AGENT_NAME_RESOURCE_ATTRIBUTES:
             told = resource.text(key) or ""
@@ -167,6 +164,8 @@ class _Run:
 
     def output(self) -> CapturedValue:
         """The run's own output, else the text of the last model turn that asks for no call."""
+        if self._scope.followed_by >= 0:
+            return ABSENT  # handed over; the answer is that of the last agent
         told = self.reading.output
         if told.state is not ValueState.ABSENT:
             return _value_only(told)
@@ -215,7 +214,9 @@ class _Run:
     def end(self, calls: Sequence[ToolCall]) -> int:
         if self._scope.kind is CarrierKind.NOTHING:
             return max((call.end_unix_nano for call in calls), default=0)
-        return self._tree.ends[self._scope.carrier]
+        if self._scope.followed_by >= 0:
+            return self._tree.starts[self._scope.followed_by]
+        return self._tree.ends[self._scope.layers[0]]
 
 
 def _sessions(scopes: Sequence[RunScope], told: dict[int, _Run]) -> dict[int, str]:
@@ -264,10 +265,16 @@ def _built_in_reader() -> SpanReader:
 
 
 def _resource(envelope: Envelope) -> dict[str, JsonValue]:
-    return _resource_of(envelope.resource)
+    resource = envelope.resource
+    return _known_resource(resource) if len(resource) <= _LARGEST_CACHED else _read_resource(resource)
 
 
-@lru_cache(maxsize=256)
-def _resource_of(resource: bytes) -> dict[str, JsonValue]:
+def _read_resource(resource: bytes) -> dict[str, JsonValue]:
     attributes = Envelope(resource, b"").resource_attributes
     return {key: json_value(attributes.get(key)) for key in attributes}
+
+
+_LARGEST_CACHED = 16 * 1024
+"""Bytes of a resource that stays decoded for the next trace; larger ones could add up to gigabytes."""
+
+_known_resource = lru_cache(maxsize=256)(_read_resource)

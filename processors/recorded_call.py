@@ -1,8 +1,13 @@
 """Arguments that were recorded as a Python call: `{"args": [...], "kwargs": {...}}`."""
 
+import re
+from collections.abc import Collection
+
 from processors.agent_run import ValueState
 from processors.json_value import JsonObject
 from processors.values import DecodedValue, json_text
+
+_PRINTED_OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
 
 
 def arguments_of_recorded_call(decoded: DecodedValue) -> DecodedValue:
@@ -22,3 +27,16 @@ def arguments_of_recorded_call(decoded: DecodedValue) -> DecodedValue:
         return decoded
     arguments: JsonObject = {"$args": positional, **keywords} if positional else keywords
     return DecodedValue(arguments, json_text(arguments), ValueState.PRESENT)
+
+
+def given_keywords(keywords: JsonObject, parameters: Collection[str] = ()) -> JsonObject:
+    """The keyword arguments of a call without the objects that the framework itself put in.
+
+    Those are printed with their address, and the tool that the model was shown has no such parameter.
+    """
+    own = [
+        key
+        for key, value in keywords.items()
+        if key not in parameters and isinstance(value, str) and _PRINTED_OBJECT.fullmatch(value)
+    ]
+    return {key: value for key, value in keywords.items() if key not in own} if own else keywords

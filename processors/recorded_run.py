@@ -16,6 +16,7 @@ _OUTPUT = "output.value"
 _TASK = "task_description"
 _STEERING_KEYS = {"agent", "context", "tools"}
 _WORKFLOW_KEYS = {"init_state", "start_event"}
+_WORKFLOW_BEGINS = '{"init_state": {'
 _REPORT_KEYS = {"description", "expected_output", "raw"}
 
 
@@ -26,8 +27,11 @@ def recorded_input(attributes: Attributes) -> DecodedValue:
         return text_value(task)
     if _INPUT not in attributes:
         return ABSENT
-    decoded = decode_input(attributes.get(_INPUT))
+    raw = attributes.get(_INPUT)
+    decoded = decode_input(raw)
     value = decoded.value
+    if decoded.state is ValueState.TRUNCATED and isinstance(raw, str) and raw.startswith(_WORKFLOW_BEGINS):
+        return ABSENT
     if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
         return decoded
     if value.keys() >= _WORKFLOW_KEYS:

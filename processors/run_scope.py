@@ -19,13 +19,14 @@ class RunScope:
     Attributes:
         kind: What stands for the run.
         carrier: The span that stands for the run, or its first where nothing does.
+        followed_by: The span with which another agent took over from this one within its workflow, or -1.
         layers: The reports of the invocation itself, outermost first.
         parent: The run that this one is part of.
         asked_by: The tool call of the parent run under which this run lies, or -1.
         tools: The calls.
         models: Model calls of the run's own turns, not those that a tool or another model call made.
         steps: Steps of the run that tell the agent's name.
-        agent_name: The agent's name as its calls tell it, where no span of its own does.
+        agent_name: The agent's name as its calls or steps tell it, where no span of its own does.
         is_whole: False where the span that stands for the run may lack what lies above it.
         has_lost_parents: True where some span of the run named a parent that never came.
         names: What the first `named_layers` of the layers call the agent.
@@ -35,6 +36,7 @@ class RunScope:
         "agent_name",
         "asked_by",
         "carrier",
+        "followed_by",
         "has_lost_parents",
         "is_whole",
         "kind",
@@ -66,6 +68,7 @@ class RunScope:
         self.steps: list[int] = []
         self.agent_name = agent_name
         self.is_whole = True
+        self.followed_by = -1
         self.has_lost_parents = False
         self.names: set[str] = set()
         self.named_layers = 0

@@ -7,6 +7,7 @@ the run that encloses it in time.
 
 from collections.abc import Sequence
 
+from processors.agent_stays import divide_by_agent
 from processors.dialect import SpanRole
 from processors.placeholder_names import is_placeholder_agent
 from processors.run_scope import CarrierKind, RunScope, Scopes
@@ -90,6 +91,7 @@ class _Finder:
         for scope in runs:
             if scope.kind is not CarrierKind.NOTHING and self._tree.misses_parent[self._top[scope.carrier]]:
                 scope.has_lost_parents = True
+        runs = divide_by_agent(runs, self._tree, self._readings)
         if len(runs) > 1:
             runs.sort(
                 key=lambda scope: (scope.carrier, scope.kind is not CarrierKind.AGENT, scope.agent_name)

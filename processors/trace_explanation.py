@@ -11,6 +11,8 @@ from processors.span import KIND_SERVER, RawSpan
 from processors.span_reading import SpanReader, SpanReading
 from processors.span_tree import SpanTree
 
+_SHARED_WORKFLOW = "a workflow that agents take turns in: their runs begin at its steps"
+
 
 class SpanExplanation(NamedTuple):
     """One span of a trace."""
@@ -68,9 +70,10 @@ def _meanings(tree: SpanTree, readings: Sequence[SpanReading | None], scopes: Sc
         service = tree.views[scope.carrier].envelope.service_name
         name = _name_of(scope, readings) or service or "an agent without a name"
         if scope.kind is CarrierKind.AGENT:
-            meanings[scope.layers[0]] = f"run of {name}"
-            for layer in scope.layers[1:]:
-                meanings[layer] = f"another report of the run of {name}"
+            is_stay = scope.carrier not in scope.layers
+            for layer in scope.layers:
+                meanings[layer] = _SHARED_WORKFLOW if is_stay else f"another report of the run of {name}"
+            meanings[scope.carrier] = f"run of {name}"
         elif scope.kind is CarrierKind.WORKFLOW:
             meanings[scope.carrier] = f"workflow that stands for the run of {name}"
         elif scope.kind is CarrierKind.LOCAL_ROOT:

@@ -5,23 +5,32 @@ Where it writes the GenAI conventions instead, it names no agent but in the meta
 
 from typing import Final
 
-from processors.attribute_reading import first_arguments, first_result
-from processors.attributes import Attributes
+from processors.agent_run import CallCategory, ValueState
+from processors.attribute_reading import first_arguments, first_result, first_text
+from processors.attributes import Attributes, AttributeValue
 from processors.chat_envelope import decode_input, decode_output
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonObject
+from processors.json_value import JsonObject, JsonValue
 from processors.messages import read_messages
 from processors.model_response import read_model_response
-from processors.placeholder_names import GENERIC_CHAIN_NAMES
+from processors.placeholder_names import AGENT_WORKFLOW_SPANS, GENERIC_CHAIN_NAMES, HANDOFF_TOOL_NAMES
+from processors.recorded_call import given_keywords
 from processors.span import Span
-from processors.values import ABSENT, decode_arguments
+from processors.values import ABSENT, DecodedValue, decode_arguments, json_text
 
 _TYPE = "mlflow.spanType"
 _INPUTS = "mlflow.spanInputs"
 _OUTPUTS = "mlflow.spanOutputs"
 _METADATA = "metadata"
+_TOOL_NAME = "name"
+_TOOL_DESCRIPTION = "description"
+_TOOL_PARAMETERS = "parameters"
+_STEP_AGENT = '"current_agent_name": "'
+_AGENT_STEP = ".setup_agent"
 _SESSIONS = ("session_id", "thread_id")
+_STREAMS = ('"<async_generator object ', '"<generator object ')
+_CHAINS = ("CHAIN", '"CHAIN"')
 _ROLES = {
     "TOOL": SpanRole.TOOL,
     "AGENT": SpanRole.AGENT,
@@ -41,10 +50,12 @@ class _MLflow:
             versions="3, native spans",
             reads="`mlflow.spanType` TOOL, AGENT, WORKFLOW and CHAT_MODEL; the span's name is the tool's or "
             "the agent's; values from `mlflow.spanInputs` and `mlflow.spanOutputs`; a LangChain graph is "
-            "the run of the agent that its metadata name",
+            "the run of the agent that its metadata name; LlamaIndex's tools and agents by the names that "
+            "their spans and its `.setup_agent` steps tell, each agent's stay in a workflow a run of its own",
             capture="nothing; with `MLFLOW_ENABLE_OTEL_GENAI_SEMCONV=true` the GenAI conventions are read "
             "instead",
-            unknown="call ids (but for LangChain)",
+            unknown="call ids (but for LangChain); the names of LlamaIndex's agents and tools in "
+            "the GenAI conventions, where all tools are called after its class",
         ),
     )
 
@@ -55,26 +66,38 @@ class _MLflow:
             return SpanRole.AGENT if _is_graph(attributes) and _agent_of_graph(attributes) else None
         role = _ROLES.get(kind.strip('"'))
         if role is None:
+            if span.name.endswith(_AGENT_STEP):
+                return SpanRole.STEP
+            if _is_agent_workflow(span):
+                return SpanRole.AGENT
             return SpanRole.AGENT if _agent_of_graph(attributes) == span.name else SpanRole.OTHER
         return role
 
     def tool(self, span: Span) -> ToolReading:
-        opened = first_result(span.attributes, (_OUTPUTS,))
+        attributes = span.attributes
+        opened = first_result(attributes, (_OUTPUTS,))
+        name = _name_of_shown_tool(attributes)
         return ToolReading(
+            name=name,
             inferred_name=span.name,
             call_id=opened.call_id,
-            arguments=first_arguments(span.attributes, (_INPUTS,)),
+            arguments=_arguments(attributes),
             result=opened.result,
             error=opened.error,
+            category=CallCategory.HANDOFF if name in HANDOFF_TOOL_NAMES else CallCategory.FUNCTION,
         )
 
     def agent(self, span: Span) -> AgentReading:
         attributes = span.attributes
         if _TYPE not in attributes:
             return AgentReading(name=_agent_of_graph(attributes), session=_session(attributes))
+        role = self.role(span)
+        if role is SpanRole.STEP:
+            return AgentReading(name=_agent_of_step(attributes))
+        is_nameless = span.name in GENERIC_CHAIN_NAMES or _is_agent_workflow(span)
         return AgentReading(
-            name=span.name if self.role(span) is SpanRole.AGENT else "",
-            inferred_name="" if span.name in GENERIC_CHAIN_NAMES else span.name,
+            name=span.name if role is SpanRole.AGENT and not _is_agent_workflow(span) else "",
+            inferred_name="" if is_nameless else span.name,
             session=_session(attributes),
             input=decode_input(attributes.get(_INPUTS)) if _INPUTS in attributes else ABSENT,
             output=decode_output(attributes.get(_OUTPUTS)) if _OUTPUTS in attributes else ABSENT,
@@ -86,13 +109,58 @@ class _MLflow:
             return Conversation()
         return Conversation(
             lambda: read_messages(attributes.get(_INPUTS), "user"),
-            lambda: read_model_response(attributes.get(_OUTPUTS)),
+            lambda: read_model_response(_answered(attributes)),
         )
+
+
+def _answered(attributes: Attributes) -> AttributeValue:
+    """What a model answered; of a stream there is only the object."""
+    made = attributes.get(_OUTPUTS)
+    return None if isinstance(made, str) and made.startswith(_STREAMS) else made
 
 
 def _is_graph(attributes: Attributes) -> bool:
     """Whether a span of the GenAI conventions is a graph's run: its nodes have no messages of their own."""
     return attributes.get("gen_ai.operation.name") == "CHAIN" and "gen_ai.input.messages" in attributes
+
+
+def _is_agent_workflow(span: Span) -> bool:
+    """Whether a chain is an agent's run as a workflow, known by its class or by what it made."""
+    if span.attributes.get(_TYPE) not in _CHAINS or not span.name.endswith(".run"):
+        return False
+    return span.name in AGENT_WORKFLOW_SPANS or _STEP_AGENT in (span.attributes.text(_OUTPUTS) or "")
+
+
+def _agent_of_step(attributes: Attributes) -> str:
+    """The agent in the event that a step was given."""
+    given: JsonValue = decode_arguments(attributes.get(_INPUTS)).value
+    event = given.get("ev") if isinstance(given, dict) else None
+    name = event.get("current_agent_name") if isinstance(event, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _name_of_shown_tool(attributes: Attributes) -> str:
+    """The tool's name where its span describes it as the model was shown it; else the span's name is it."""
+    if _TOOL_NAME not in attributes or _TOOL_DESCRIPTION not in attributes:
+        return ""
+    return first_text(attributes, (_TOOL_NAME,)).strip('"')
+
+
+def _arguments(attributes: Attributes) -> DecodedValue:
+    """The arguments, outside the record of the call where the tool tells its own name and parameters."""
+    decoded = first_arguments(attributes, (_INPUTS,))
+    value = decoded.value
+    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict) or value.keys() != {"kwargs"}:
+        return decoded
+    shown = (
+        decode_arguments(attributes.get(_TOOL_PARAMETERS)).value if _TOOL_PARAMETERS in attributes else None
+    )
+    properties = shown.get("properties") if isinstance(shown, dict) else None
+    keywords = value["kwargs"]
+    if not isinstance(properties, dict) or not isinstance(keywords, dict) or "kwargs" in properties:
+        return decoded
+    keywords = given_keywords(keywords, properties)
+    return DecodedValue(keywords, json_text(keywords), ValueState.PRESENT)
 
 
 def _metadata(attributes: Attributes, word: str) -> JsonObject:

@@ -22,6 +22,7 @@ from processors.placeholder_names import (
     SYNTHETIC_TOOL_NAMES,
 )
 from processors.printed_messages import agent_in_printed_step, is_printed_result
+from processors.recorded_call import given_keywords
 from processors.recorded_run import recorded_input, recorded_output
 from processors.result_envelope import CONTENT, RESPONSE
 from processors.span import Span
@@ -94,7 +95,8 @@ class _OpenInference:
             span
         )
         if not name and span.name.endswith(_AGENT_STEP):
-            name = agent_in_printed_step(attributes.text("input.value") or "")
+            given, made = attributes.text("input.value") or "", attributes.text("output.value") or ""
+            name = agent_in_printed_step(given) or agent_in_printed_step(made)  # long ones are cut off
         metadata = _metadata(span) if "metadata" in attributes else {}
         session = first_text(attributes, ("session.id",))
         for key in ("session_id", "conversation_id", "thread_id"):
@@ -184,6 +186,7 @@ def _out_of_call_envelope(decoded: DecodedValue, value: JsonObject, parameters: 
     if not isinstance(keywords, dict):
         return decoded
     if value.keys() == {"kwargs"} and "kwargs" not in parameters:
+        keywords = given_keywords(keywords, parameters)
         return DecodedValue(keywords, json_text(keywords), ValueState.PRESENT)
     positional = value.get("args")
     if value.keys() not in _POSITIONAL_KEYS or not isinstance(positional, list):

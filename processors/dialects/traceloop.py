@@ -20,6 +20,7 @@ from processors.placeholder_names import (
     AGENT_WORKFLOW_SPANS,
     FINAL_ANSWER_TOOL_NAMES,
     GENERIC_CHAIN_NAMES,
+    HANDOFF_TOOL_NAMES,
     HANDOFF_TOOL_PREFIXES,
 )
 from processors.python_literal import parse_python_literal
@@ -110,7 +111,8 @@ class _Traceloop:
         call = _arguments(attributes)
         opened = _result(attributes, call.category)
         category = call.category
-        if attributes.get(_KIND) == "handoff" or name.startswith(HANDOFF_TOOL_PREFIXES):
+        is_handoff = name in HANDOFF_TOOL_NAMES or name.startswith(HANDOFF_TOOL_PREFIXES)
+        if attributes.get(_KIND) == "handoff" or is_handoff:
             category = CallCategory.HANDOFF
         elif name in FINAL_ANSWER_TOOL_NAMES:
             category = CallCategory.FINAL_ANSWER

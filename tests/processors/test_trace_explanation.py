@@ -96,3 +96,28 @@ def test_a_local_root_without_a_name_of_its_own_is_called_by_its_service() -> No
 
 def test_a_model_call_alone_is_no_run() -> None:
     assert explained([model(1, None, (0, 5))])[1].is_left_out
+
+
+def workflow_of(*agents: str) -> list[RawSpan]:
+    """A workflow of agents that take turns, a step and a call each."""
+    chain: JsonObject = {"openinference.span.kind": "CHAIN"}
+    spans = [span(1, None, "AgentWorkflow.run", chain)]
+    for number, name in enumerate(agents):
+        step: JsonObject = {**chain, "output.value": f"AgentSetup(input=[], current_agent_name='{name}')"}
+        spans.append(span(10 + number, 1, "W.setup_agent", step, at=(10 * number + 1, 10 * number + 2)))
+        spans.append(tool(20 + number, 1, "get", (10 * number + 5, 10 * number + 6)))
+    return spans
+
+
+def test_a_workflow_is_a_run_of_the_agent_that_its_steps_tell() -> None:
+    lines = explained(workflow_of("planner", "planner"))
+
+    assert ["run of planner", "call of get by planner"] == [lines[1].meaning, lines[20].meaning]
+
+
+def test_agents_that_take_turns_in_a_workflow_begin_at_its_steps() -> None:
+    lines = explained(workflow_of("triage", "billing"))
+
+    assert "a workflow that agents take turns in: their runs begin at its steps" == lines[1].meaning
+    assert ["run of triage", "run of billing"] == [lines[10].meaning, lines[11].meaning]
+    assert ["call of get by triage", "call of get by billing"] == [lines[20].meaning, lines[21].meaning]

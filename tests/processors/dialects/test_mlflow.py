@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from processors.agent_run import ToolError, ValueState
+from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.json_value import JsonObject, JsonValue
 from processors.span import RawSpan
 from tests.support.agent_spans import runs_of, span
@@ -161,3 +161,87 @@ def test_metadata_that_cannot_be_read_names_nobody() -> None:
     (run,) = runs_of([span(1, None, "graph", chain, at=(0, 100)), tool(2)])
 
     assert "demo" == run.agent.name
+
+
+def of_workflow(kind: str, given: JsonValue = None, made: JsonValue = None, **more: JsonValue) -> JsonObject:
+    return {
+        "mlflow.spanType": f'"{kind}"',
+        "mlflow.spanInputs": json.dumps(given),
+        "mlflow.spanOutputs": json.dumps(made),
+        **{key: json.dumps(value) for key, value in more.items()},
+    }
+
+
+def step_of(agent: str) -> JsonObject:
+    event: JsonObject = {"input": [], "current_agent_name": agent}
+    return of_workflow("CHAIN", {"ctx": "<Context>", "ev": event}, event)
+
+
+def shown_tool(name: str, *parameters: str, **given: JsonValue) -> JsonObject:
+    made: JsonObject = {
+        "blocks": [{"block_type": "text", "text": "done"}],
+        "tool_name": name,
+        "raw_input": {"args": [], "kwargs": {}},
+        "raw_output": "done",
+        "is_error": False,
+    }
+    shown: JsonObject = {"type": "object", "properties": {key: {"type": "string"} for key in parameters}}
+    return of_workflow("TOOL", {"kwargs": given}, made, name=name, description="", parameters=shown)
+
+
+def test_agents_that_hand_over_within_a_workflow_are_runs_of_their_own() -> None:
+    asked: JsonObject = {"user_msg": "Weather?", "chat_history": None, "memory": None, "max_iterations": None}
+    answer: JsonObject = {
+        "role": "assistant",
+        "additional_kwargs": {},
+        "blocks": [{"block_type": "thinking", "content": "Hm."}, {"block_type": "text", "text": "Cold."}],
+    }
+    stopped: JsonObject = {"result": {"response": answer, "current_agent_name": "weather", "tool_calls": []}}
+    handoff = shown_tool(
+        "handoff", "to_agent", to_agent="weather", ctx="<workflows.context.context.Context object at 0x7fa4>"
+    )
+    streamed = of_workflow(
+        "CHAT_MODEL", {"messages": []}, "<async_generator object chat.<locals>.gen at 0x7f>"
+    )
+
+    first, second = runs_of(
+        [
+            span(1, None, "AgentWorkflow.run", of_workflow("CHAIN", asked, stopped), at=(0, 100)),
+            span(2, 1, "AgentWorkflow.setup_agent", step_of("triage"), at=(2, 3)),
+            span(3, 1, "FunctionTool.acall", handoff, at=(10, 20)),
+            span(4, 1, "AgentWorkflow.setup_agent", step_of("weather"), at=(30, 31)),
+            span(5, 1, "FunctionTool.acall", shown_tool("get", "city", city="Oslo"), at=(40, 50)),
+            span(6, 1, "MockLLM.astream_chat", streamed, at=(60, 70)),
+        ]
+    )
+
+    assert ("triage", "Weather?", None) == (first.agent.name, first.input, first.output)
+    assert [("handoff", {"to_agent": "weather"}, CallCategory.HANDOFF)] == [
+        (made.name, made.arguments, made.category) for made in first.tool_calls
+    ]
+    assert ("weather", "Weather?", "Cold.") == (second.agent.name, second.input, second.output)
+    assert [("get", {"city": "Oslo"}, "done", CallCategory.FUNCTION)] == [
+        (made.name, made.arguments, made.result, made.category) for made in second.tool_calls
+    ]
+    assert [] == list(second.messages)
+
+
+def test_a_workflow_of_an_own_class_is_known_by_the_agent_in_what_it_made() -> None:
+    stopped: JsonObject = {"result": {"response": None, "current_agent_name": "planner"}}
+
+    (run,) = runs_of(
+        [
+            span(1, None, "Weather.run", of_workflow("CHAIN", {}, stopped), at=(0, 100)),
+            span(2, 1, "Weather.setup_agent", step_of("planner"), at=(2, 3)),
+        ]
+    )
+
+    assert ("planner", stopped) == (run.agent.name, run.output)
+
+
+def test_an_attribute_called_name_on_a_tool_that_is_not_described_is_not_its_name() -> None:
+    named = span(2, 1, "get", of_workflow("TOOL", {"city": "Oslo"}, "done", name="other"), at=(5, 6))
+
+    (run,) = runs_of([span(1, None, "planner", AGENT, at=(0, 100)), named])
+
+    assert ["get"] == [made.name for made in run.tool_calls]

@@ -8,7 +8,7 @@ import pytest
 from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.json_value import JsonObject, JsonValue
 from processors.span import STATUS_ERROR, RawSpan
-from tests.support.agent_spans import envelope, runs_of, span
+from tests.support.agent_spans import MILLISECOND, envelope, runs_of, span
 from tests.support.mixed_traces import assert_conditions_change_nothing
 
 CITY_SCHEMA = (
@@ -318,13 +318,146 @@ def test_a_workflow_below_a_call_is_a_run_of_its_own() -> None:
     assert ("humid", "boss") == (inner_run.agent.name, inner_run.parent_agent)
 
 
-def test_a_workflow_in_which_agents_hand_over_bears_neither_agents_name() -> None:
-    handing = tool(20, 1, "FunctionTool.acall", {"tool__name": "handoff"}, 20, "")
+def handing_over(first: int = 1, parent: int | None = None) -> list[RawSpan]:
+    """A workflow in which one agent hands over to another, which hands back."""
+    given = '{"init_state": {"config": {"steps": {"setup_agent": {"num_workers": 4}}}}, "start_event": "E()"}'
+    stopped = (
+        "StopEvent(result=AgentOutput(response=ChatMessage(role=<MessageRole.ASSISTANT: 'assistant'>, "
+        "additional_kwargs={}, blocks=[TextBlock(block_type='text', text='All done.')]), structured..."
+    )
+    spans = [
+        span(first, parent, "AgentWorkflow.run", kind("CHAIN", input__value=given, output__value=stopped),
+             at=(500, 600)),
+    ]  # fmt: skip
+    stays = [("triage", ["look_up", "handoff"]), ("billing", ["refund", "handoff"]), ("triage", ["close"])]
+    for number, (agent, tools) in enumerate(stays):
+        at, place = 510 + 30 * number, first + 1 + 10 * number
+        event = f"AgentInput(input=[ChatMessage(blocks=[])], current_agent_name='{agent}')"
+        step = kind("CHAIN", input__value=json.dumps({"ctx": "<Context>", "ev": event}))
+        spans.append(span(place, first, "AgentWorkflow.setup_agent", step, at=(at, at + 1)))
+        turn = kind("LLM", llm__input_messages__0__message__role="user")
+        turn["llm.input_messages.0.message.content"] = "Refund o1"
+        turn["llm.output_messages.0.message.content"] = f"I am {agent}."
+        spans.append(
+            span(place + 1, first, "AgentWorkflow.run_agent_step", kind("CHAIN"), at=(at + 2, at + 9))
+        )
+        spans.append(span(place + 2, place + 1, "MockLLM.achat", turn, at=(at + 3, at + 8)))
+        for nth, name in enumerate(tools):
+            spans.append(
+                tool(place + 3 + nth, first, "FunctionTool.acall", {"tool__name": name}, at + 10 + nth, "")
+            )
+    return spans
 
-    (run,) = runs_of([*workflow(1, None, ["boss", "humid"], (0, 90)), handing])
 
-    assert "demo" == run.agent.name
-    assert CallCategory.HANDOFF is run.tool_calls[0].category
+def told_by(spans: list[RawSpan]) -> list[tuple[str, list[str]]]:
+    return [(run.agent.name, [call.name for call in run.tool_calls]) for run in runs_of(spans)]
+
+
+def test_a_workflow_whose_steering_is_cut_off_was_asked_what_its_first_turn_was() -> None:
+    steering = '{"init_state": {"is_running": false, "config": {"steps": {' + '"x": {}, ' * 100
+    _, *steps = handing_over()
+    run = span(1, None, "AgentWorkflow.run", kind("CHAIN", input__value=steering), at=(500, 600))
+
+    assert {"Refund o1"} == {run.input for run in runs_of([run, *steps])}
+
+
+def test_agents_that_hand_over_within_a_workflow_are_runs_of_their_own() -> None:
+    runs = runs_of(handing_over())
+
+    assert [
+        ("triage", ["look_up", "handoff"], "Refund o1", None, True),
+        ("billing", ["refund", "handoff"], "Refund o1", None, True),
+        ("triage", ["close"], "Refund o1", "All done.", True),
+    ] == [
+        (run.agent.name, [call.name for call in run.tool_calls], run.input, run.output, run.complete)
+        for run in runs
+    ]
+    assert [None, None, None] == [run.parent_agent for run in runs]
+    assert CallCategory.HANDOFF is runs[0].tool_calls[1].category
+
+
+def test_results_of_agents_that_hand_over_stand_on_the_steps_with_which_they_took_over() -> None:
+    runs = runs_of(handing_over())
+
+    assert [(2, 510, 540), (12, 540, 570), (22, 570, 600)] == [
+        (
+            int.from_bytes(run.carrier_span_id or b""),
+            run.start_unix_nano // MILLISECOND,
+            run.end_unix_nano // MILLISECOND,
+        )
+        for run in runs
+    ]
+
+
+def test_who_made_a_call_does_not_depend_on_the_order_in_which_spans_came() -> None:
+    spans = handing_over()
+
+    assert told_by(spans) == told_by(spans[::-1])
+    assert told_by(spans) == told_by([*spans[1::2], *spans[::2]])
+
+
+def test_a_workflow_below_a_call_has_the_agent_that_made_the_call_as_its_parent() -> None:
+    asking = span(60, 40, "FunctionTool.acall", kind("TOOL", tool__name="ask"), at=(450, 650))
+    outer = workflow(40, None, ["boss"], (0, 900))
+    inner = workflow(70, 15, ["humid"], (551, 552))
+
+    runs = runs_of([*outer, asking, *handing_over(1, 60), *inner])
+
+    assert {
+        ("boss", None),
+        ("triage", "boss"),
+        ("billing", "boss"),
+        ("humid", "billing"),
+    } == {(run.agent.name, run.parent_agent) for run in runs}
+
+
+def test_a_call_as_old_as_the_step_of_the_next_agent_is_the_one_that_handed_over() -> None:
+    late = tool(50, 1, "FunctionTool.acall", {"tool__name": "late"}, 540, "")
+
+    assert ["look_up", "handoff", "late"] == told_by([*handing_over(), late])[0][1]
+
+
+@pytest.mark.parametrize(
+    ("ev", "parent", "at"),
+    [
+        ("AgentInput(input=[ChatMessage(blocks=[TextBlock(text='a long...", 1, (545, 546)),
+        ("AgentInput(input=[], current_agent_name='billing')", 3, (545, 546)),
+        ("AgentInput(input=[], current_agent_name='other')", 1, (540, 541)),
+    ],
+    ids=["a step without a name", "a step of another workflow", "two agents at once"],
+)
+def test_a_workflow_whose_agents_cannot_be_told_apart_bears_no_agents_name(
+    ev: str, parent: int, at: tuple[int, int]
+) -> None:
+    step = kind("CHAIN", input__value=json.dumps({"ctx": "<Context>", "ev": ev}))
+    spans = [*handing_over(), span(50, parent, "AgentWorkflow.setup_agent", step, at=at)]
+
+    assert [("demo", ["look_up", "handoff", "refund", "handoff", "close"])] == told_by(spans)
+
+
+def test_a_step_whose_event_is_cut_off_is_named_by_what_it_made() -> None:
+    cut = kind("CHAIN", input__value='{"ctx": "<Context>", "ev": "AgentInput(input=[ChatMes')
+    made = {**cut, "output.value": "AgentSetup(input=[13 items], current_agent_name='audit')"}
+    spans = [*handing_over(), span(50, 1, "AgentWorkflow.setup_agent", made, at=(590, 591))]
+
+    assert ["triage", "billing", "triage", "audit"] == [name for name, _ in told_by(spans)]
+
+
+@pytest.mark.parametrize("schema", ['{"city": {"type": "string"}}', "{}"], ids=["a parameter", "none"])
+def test_an_object_that_the_framework_hands_a_tool_is_no_argument(schema: str) -> None:
+    asked: JsonObject = {"city": "Oslo"} if "city" in schema else {}
+    given = {"kwargs": {**asked, "ctx": "<workflows.context.context.Context object at 0x7fe681146fd0>"}}
+    fields: JsonObject = {
+        "tool__name": "get",
+        "tool__parameters": f'{{"properties": {schema}, "type": "object"}}',
+        "input__value": json.dumps(given),
+    }
+
+    (run,) = runs_of(
+        [*workflow(1, None, ["boss"], (0, 90)), tool(20, 1, "FunctionTool.acall", fields, 20, "")]
+    )
+
+    assert asked == run.tool_calls[0].arguments
 
 
 def test_a_workflow_whose_content_is_hidden_is_known_by_its_class() -> None:

@@ -493,15 +493,55 @@ def agent_workflow(*told: str, kind_of_agent: str = "FunctionAgent") -> list[Raw
             ],
             "weather",
         ),
-        (['{"current_agent_name": "triage"}', '{"current_agent_name": "weather"}'], "demo"),
+        (['{"current_agent_name": "weather"}', '{"result": {"current_agent_name": null}}'], "weather"),
         ([], "demo"),
     ],
-    ids=["a step", "a step and the result", "two agents in one run", "nothing captured"],
+    ids=["a step", "a step and the result", "a result without a name", "nothing captured"],
 )
 def test_an_agent_that_runs_as_a_workflow_is_named_by_its_steps(told: list[str], name: str) -> None:
     (run,) = runs_of(agent_workflow(*told))
 
     assert (name, ["get"]) == (run.agent.name, [made.name for made in run.tool_calls])
+
+
+def test_agents_that_hand_over_within_a_workflow_are_runs_of_their_own() -> None:
+    def step(number: int, at: tuple[int, int], **told: JsonValue) -> RawSpan:
+        named = {**kind("task", "AgentWorkflow.task"), "traceloop.entity.output": json.dumps(told)}
+        return span(number, 1, "AgentWorkflow.task", named, at=at)
+
+    def called(number: int, at: tuple[int, int], name: str) -> RawSpan:
+        fields: JsonObject = {**kind("task", "AgentWorkflow.task"), "tool.name": name}
+        return span(number, 1, "AgentWorkflow.task", {**fields, "tool.arguments": "{}"}, at=at)
+
+    answer: JsonObject = {"role": "assistant", "blocks": [{"block_type": "text", "text": "Cold."}]}
+    stopped: JsonObject = {"result": {"response": answer, "current_agent_name": "weather", "tool_calls": []}}
+    root = {**kind("workflow", "AgentWorkflow.workflow"), "traceloop.entity.output": json.dumps(stopped)}
+
+    first, second = runs_of(
+        [
+            span(1, None, "AgentWorkflow.workflow", root, at=(0, 100)),
+            step(2, (1, 3), input=[], current_agent_name="triage"),
+            step(3, (4, 5), input=[], current_agent_name="triage"),
+            called(4, (10, 20), "look_up"),
+            called(5, (12, 14), "handoff"),
+            step(6, (21, 22), input=[], current_agent_name="weather"),
+            step(7, (23, 24), input=[], current_agent_name="weather"),
+            called(8, (30, 40), "get"),
+            step(9, (50, 60), **stopped),
+        ]
+    )
+
+    assert ("triage", ["look_up", "handoff"], None) == (
+        first.agent.name,
+        [call.name for call in first.tool_calls],
+        first.output,
+    )
+    assert CallCategory.HANDOFF is first.tool_calls[1].category
+    assert ("weather", ["get"], "Cold.") == (
+        second.agent.name,
+        [call.name for call in second.tool_calls],
+        second.output,
+    )
 
 
 def test_a_workflow_with_a_name_of_its_own_keeps_it() -> None:
