@@ -170,6 +170,8 @@ class AsgiServer:
             timer.cancel()
 
 
+_HEADERS_TOO_LARGE = "The headers are too large."
+
 _CANCEL_SECONDS = 1.0
 """How long a cancelled request may take to notice."""
 
@@ -192,8 +194,12 @@ class _Connections(ServerState):
             await self._last_gone.wait()
 
 
+_MAX_HEADER_BYTES = 64 * 1024
+"""Bytes of all headers of a request, trailers included; what does not fit is refused."""
+
+
 class _Connection(HttpToolsProtocol):
-    """uvicorn's connection, with a limit on the time that a request may take to arrive."""
+    """uvicorn's connection, with limits on the time a request may take to arrive and on its headers."""
 
     def __init__(
         self,
@@ -206,6 +212,8 @@ class _Connection(HttpToolsProtocol):
         self._registry = server_state
         self._request_timeout_seconds = request_timeout_seconds
         self._request_timer: asyncio.TimerHandle | None = None
+        self._header_bytes = 0
+        self._undivided_bytes = 0  # received since the parser last found the end of anything
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it
         super().connection_made(transport)
@@ -216,12 +224,32 @@ class _Connection(HttpToolsProtocol):
         super().connection_lost(exc)
         self._registry.connection_gone()
 
+    def data_received(self, data: bytes) -> None:
+        if self._undivided_bytes > _MAX_HEADER_BYTES:
+            self.send_400_response(_HEADERS_TOO_LARGE)
+            return
+        self._undivided_bytes += len(data)
+        super().data_received(data)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._undivided_bytes = 0
+        self._header_bytes += len(name) + len(value)
+        if self._header_bytes > _MAX_HEADER_BYTES:
+            raise ValueError(_HEADERS_TOO_LARGE)  # the parser ends, and uvicorn answers 400
+        super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        self._undivided_bytes = 0
+        super().on_body(body)
+
     def on_message_begin(self) -> None:
+        self._header_bytes = self._undivided_bytes = 0
         if self._request_timer is None:
             self._start_request_timer()
         super().on_message_begin()
 
     def on_message_complete(self) -> None:
+        self._undivided_bytes = 0
         self._stop_request_timer()
         super().on_message_complete()
 

@@ -23,6 +23,7 @@ from collector.exporters.assembly import build_fan_out
 from collector.exporters.exporter import ExporterContext
 from collector.intake import TraceIntake
 from collector.memory_limiter import MemoryLimiter
+from collector.otlp.codec import envelope_bytes
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.self_check.checker import SelfCheck
@@ -89,7 +90,7 @@ class Service:
         self._criteria = CriteriaStore(
             config.criteria_patterns(), environment=environment, evaluators=evaluators.known
         )
-        self._limiter = MemoryLimiter(config.processors.memory_limiter.limit_bytes)
+        self._limiter = MemoryLimiter(config.processors.memory_limiter.limit_bytes, envelope_bytes)
 
         # The data path, from its end to its beginning.
         self._fan_out = build_fan_out(
@@ -280,19 +281,22 @@ class Service:
         """
         turn = _SHORTEST_TURN_SECONDS
         while True:
-            turn_ends = self._clock.monotonic() + turn
-            while finished := self._buffer.poll(_TRACES_AT_A_TIME):
-                for trace in finished:
-                    self._grade_and_forward(trace)
-                if self._clock.monotonic() >= turn_ends:
-                    break
-            if finished:
+            if self._finish_until(self._clock.monotonic() + turn):
                 turn = min(2 * turn, _LONGEST_TURN_SECONDS)
                 for _ in range(_ROUNDS_BETWEEN_TURNS):
                     await self._clock.sleep(0)
             else:
                 turn = _SHORTEST_TURN_SECONDS
                 await self._clock.sleep(FINISH_INTERVAL_SECONDS)
+
+    def _finish_until(self, turn_ends: float) -> bool:
+        """Send finished traces on their way and hold on to none; whether more may be due."""
+        while finished := self._buffer.poll(_TRACES_AT_A_TIME):
+            for trace in finished:
+                self._grade_and_forward(trace)
+            if self._clock.monotonic() >= turn_ends:
+                return True
+        return False
 
     def _grade_and_forward(self, trace: FinishedTrace) -> None:
         """Send the trace on its way graded; at once, unless a custom evaluator has to be waited for."""

@@ -1,7 +1,7 @@
 """The resource and the instrumentation scope that a span came in."""
 
-from processors.attributes import NO_ATTRIBUTES, Attributes, decode_key_values
-from processors.protobuf_wire import fields
+from processors.attributes import NO_ATTRIBUTES, Attributes
+from processors.envelope_message import parse_resource, parse_scope
 
 
 class Envelope:
@@ -24,10 +24,8 @@ class Envelope:
     def resource_attributes(self) -> Attributes:
         """The attributes of the resource."""
         if self._attributes is None:
-            self._attributes = NO_ATTRIBUTES
-            for tag, _, start, end in fields(self.resource, 0, len(self.resource)):
-                if tag == 0x0A:  # ResourceSpans.resource; Resource.attributes is field 1
-                    self._attributes = decode_key_values(self.resource, 0x0A, start, end)
+            attributes = parse_resource(self.resource).attributes
+            self._attributes = Attributes(attributes) if attributes else NO_ATTRIBUTES
         return self._attributes
 
     @property
@@ -47,15 +45,8 @@ class Envelope:
 
     def _read_scope(self) -> tuple[str, str]:
         if self._scope is None:
-            name = version = ""
-            for tag, _, start, end in fields(self.scope, 0, len(self.scope)):
-                if tag == 0x0A:  # ScopeSpans.scope
-                    for inner, _, value_start, stop in fields(self.scope, start, end):
-                        if inner == 0x0A:
-                            name = self.scope[value_start:stop].decode()
-                        elif inner == 0x12:
-                            version = self.scope[value_start:stop].decode()
-            self._scope = name, version
+            scope = parse_scope(self.scope)
+            self._scope = scope.name, scope.version
         return self._scope
 
 

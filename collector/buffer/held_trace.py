@@ -23,6 +23,9 @@ _KINDS_BETWEEN_SERVICES = frozenset({KIND_SERVER, KIND_CLIENT, KIND_CONSUMER})
 _NONE: frozenset[bytes] = frozenset()
 _NEVER = 1 << 64
 
+_LARGEST_CACHED = 16 * 1024
+"""Bytes of a resource whose service is remembered: what is remembered is not in the memory limit."""
+
 
 class HeldTrace:
     """The spans of one trace that is not finished; satisfies `collector.buffer.finish_policy.TraceView`.
@@ -154,9 +157,15 @@ class HeldTrace:
         self.latest_end = 0
 
 
-@lru_cache(maxsize=1024)
 def _services(resource: bytes) -> frozenset[str]:
+    return _known_services(resource) if len(resource) <= _LARGEST_CACHED else _read_services(resource)
+
+
+def _read_services(resource: bytes) -> frozenset[str]:
     return frozenset({Envelope(resource, b"").service_name})
+
+
+_known_services = lru_cache(maxsize=1024)(_read_services)
 
 
 def _rank(span: RawSpan) -> tuple[int, int, bytes, bytes, bytes]:

@@ -36,6 +36,11 @@ class MemoryLimiter(Protocol):
         """Bytes that may be held."""
         ...
 
+    @property
+    def shared(self) -> int:
+        """Bytes of the limit that spans hold together; finishing traces lets go of them as well."""
+        ...
+
     def try_acquire(self, count: int) -> bool:
         """Take `count` bytes if they fit."""
         ...
@@ -233,12 +238,14 @@ class TraceBuffer:
         if self._limiter.try_acquire(needed):
             return
         limit = self._limiter.limit
-        if needed > limit:
+        envelopes = {span[2] for batch in batches for span in batch.spans}
+        alone = needed + sum(len(envelope.resource) + len(envelope.scope) for envelope in envelopes)
+        if alone > limit:
             self._remember_refused(batches)
             raise RequestTooLarge(
-                f"The request takes {needed} bytes to hold, more than the limit of {limit} for all spans."
+                f"The request takes {alone} bytes to hold, more than the limit of {limit} for all spans."
             )
-        self._wanted_limit = min(self._wanted_limit, limit - needed)
+        self._wanted_limit = min(self._wanted_limit, limit - needed - self._limiter.shared)
         raise Overloaded("The memory limit for held spans is reached; send the request again.")
 
     def _open(self, key: bytes, batch: SpanBatch, arrival: float) -> HeldTrace:

@@ -205,10 +205,10 @@ class OtlpHttpExporter:
         if value.strip().isdecimal():
             return float(value)
         try:
-            moment = parsedate_to_datetime(value)
-        except ValueError:
+            seconds = parsedate_to_datetime(value).timestamp()
+        except (ValueError, OverflowError):  # the latter for a year or a zone beyond all calendars
             return None
-        return max(0.0, moment.timestamp() - self._clock.unix_nano() / 1e9)
+        return max(0.0, seconds - self._clock.unix_nano() / 1e9)
 
     def _tls_context(self) -> ssl.SSLContext:
         tls = self._config.tls

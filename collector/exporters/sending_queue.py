@@ -192,6 +192,7 @@ class SendingQueue:
     async def _consume(self) -> None:
         while (request := await self._next_request()) is not None:
             await self._deliver(request)
+            del request  # what was sent must not be held while waiting for the next
 
     async def _next_request(self) -> ExportRequest | None:
         """The next request once it is full or its time is over; None when nothing is left to send."""

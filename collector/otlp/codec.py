@@ -9,7 +9,7 @@ what consists of nothing else.
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -50,6 +50,10 @@ _USUAL_FIELDS = 8
 _CUT_SHORT = "a message in it does not end where it should"
 
 _envelopes: WeakValueDictionary[tuple[bytes, bytes], Envelope] = WeakValueDictionary()
+_envelope_bytes = 0
+
+ENVELOPE_OVERHEAD_BYTES = 1024
+"""Counted for every resource and scope beside their own bytes: the objects, and entries in indexes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,11 @@ def _walk(body: bytes) -> SplitRequest:
     return SplitRequest(traces, accepted, rejected)
 
 
+def envelope_bytes() -> int:
+    """Bytes that the resources and scopes around all spans of this process take, wherever these are held."""
+    return _envelope_bytes
+
+
 def join_spans(spans: Iterable[RawSpan]) -> bytes:
     """One ExportTraceServiceRequest with `spans`, regrouped by resource and scope.
 
@@ -167,7 +176,16 @@ def _intern(resource: bytes, scope: bytes) -> Envelope:
     if envelope is None:
         envelope = Envelope(resource, scope)
         _envelopes[key] = envelope
+        size = len(resource) + len(scope) + ENVELOPE_OVERHEAD_BYTES
+        finalize(envelope, _count_envelope, -size).atexit = False
+        _count_envelope(size)
     return envelope
+
+
+def _count_envelope(size: int) -> None:
+    """Called by whichever thread lets go last; nothing is called within, so no other thread comes between."""
+    global _envelope_bytes
+    _envelope_bytes += size
 
 
 def _separate(

@@ -168,6 +168,49 @@ async def test_garbage_is_refused_and_the_server_lives_on(client: aiohttp.Client
     await server.shutdown(_soon())
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /" + b"x" * 1_000_000,
+        b"GET / HTTP/1.1\r\nhost: " + b"x" * 1_000_000,
+        b"GET / HTTP/1.1\r\n" + b"name: value\r\n" * 100_000,
+        b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n" + b"name: value\r\n" * 100_000,
+    ],
+    ids=["path", "header", "headers", "trailers"],
+)
+async def test_headers_without_end_are_refused(head: bytes, client: aiohttp.ClientSession) -> None:
+    server = AsgiServer(_Application(), "127.0.0.1", 0)
+    await server.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+
+    writer.write(head)
+    try:
+        async with asyncio.timeout(20):
+            answer = await reader.read()
+    except ConnectionResetError:  # cut while the rest was still being written
+        answer = b"HTTP/1.1 400"
+    writer.close()
+    async with client.get(f"http://{server.endpoint}/after") as response:
+        after = await response.text()
+
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert "GET /after 0" == after
+    await server.shutdown(_soon())
+
+
+async def test_large_headers_and_large_bodies_pass(client: aiohttp.ClientSession) -> None:
+    server = AsgiServer(_Application(), "127.0.0.1", 0)
+    await server.start()
+
+    for _ in range(3):
+        async with client.post(
+            f"http://{server.endpoint}/echo", data=b"x" * 900_000, headers={"authorization": "y" * 60_000}
+        ) as response:
+            assert "POST /echo 900000" == await response.text()
+
+    await server.shutdown(_soon())
+
+
 async def test_beyond_the_concurrency_limit_the_answer_is_503(client: aiohttp.ClientSession) -> None:
     server = AsgiServer(_Application(), "127.0.0.1", 0, limit_concurrency=2)
     await server.start()

@@ -23,6 +23,19 @@ def test_more_than_was_taken_cannot_be_given_back() -> None:
         limiter.release(1)
 
 
+def test_shared_bytes_fill_the_limit_for_as_long_as_they_are_there() -> None:
+    shared = 30
+    limiter = MemoryLimiter(100, lambda: shared)
+
+    taken = [limiter.try_acquire(71), limiter.try_acquire(70)]
+    used = limiter.used
+    shared = 0
+
+    assert [False, True] == taken
+    assert (100, 70) == (used, limiter.used)
+    assert limiter.try_acquire(30)
+
+
 def test_holders_are_asked_for_relief_until_it_fits() -> None:
     limiter = MemoryLimiter(100)
     limiter.try_acquire(100)

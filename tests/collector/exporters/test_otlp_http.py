@@ -83,6 +83,8 @@ async def test_headers_are_sent() -> None:
         ("Thu, 01 Jan 1970 00:00:30 GMT", 20.0),
         ("Thu, 01 Jan 1970 00:00:05 GMT", 0.0),
         ("soon", None),
+        ("Mon, 01 Jan 2024 00:00:00 +99999999999999999999", None),
+        ("Mon, 01 Jan 99999 00:00:00 GMT", None),
     ],
 )
 async def test_retry_after_is_read_as_seconds_or_date(value: str, seconds: float | None) -> None:

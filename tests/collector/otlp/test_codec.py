@@ -9,7 +9,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from collector.errors import MalformedRequest
-from collector.otlp.codec import join_spans, split_request
+from collector.otlp.codec import envelope_bytes, join_spans, split_request
 from processors.protobuf_wire import encode_field
 from tests.support.corpus import recorded_requests
 
@@ -205,6 +205,58 @@ def test_tags_written_longer_than_needed_are_understood() -> None:
     split = split_request(encode_field(0x0A, encode_field(0x12, scope_spans)))
 
     assert 1 == split.accepted
+
+
+_SHORT = b"\x12\x00"  # a scope without spans, or a span without ids
+_GROUP = b"\x0b" + b"\x08\x00" * 10_001 + b"\x0c"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x0a\x00" * 10_001,
+        encode_field(0x0A, _SHORT * 10_001),
+        encode_field(0x0A, encode_field(0x12, _SHORT * 10_001)),
+        encode_field(0x0A, encode_field(0x12, b"\x92\x00\x00" * 10_001)),
+        encode_field(0x0A, _SHORT * 6_000) * 2,
+        encode_field(0x0A, encode_field(0x12, b"\x1a\x00" * 10_009)),
+        encode_field(0x0A, _GROUP),
+        _GROUP,
+    ],
+    ids=[
+        *("resources", "scopes", "spans", "long tags", "in all", "needless fields", "a group"),
+        "a group outside",
+    ],
+)
+def test_a_request_made_of_empty_messages_is_refused_before_it_takes_memory(body: bytes) -> None:
+    with pytest.raises(MalformedRequest, match="more than 10000 empty"):
+        split_request(body)
+
+
+def test_some_empty_messages_are_left_out() -> None:
+    span = Span(trace_id=b"t" * 16, span_id=b"s" * 8).SerializeToString()
+    scope_spans = encode_field(0x12, encode_field(0x12, span) + _SHORT * 9_000)
+
+    split = split_request(encode_field(0x0A, scope_spans + _SHORT * 900))
+
+    assert (1, 9_000) == (split.accepted, split.rejected)
+
+
+def test_bytes_of_resources_and_scopes_count_while_spans_with_them_are_held() -> None:
+    span = Span(trace_id=b"t" * 16, span_id=b"s" * 8)
+    resource = Resource(attributes=[KeyValue(key="k", value=AnyValue(string_value="x" * 50_000))])
+    scope_spans = ScopeSpans(spans=[span, span])
+    request = ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(resource=resource, scope_spans=[scope_spans])] * 2
+    )
+    before = envelope_bytes()
+
+    split = split_request(request.SerializeToString())
+    held = envelope_bytes() - before
+    split.traces.clear()
+
+    assert 50_000 < held < 52_000
+    assert before == envelope_bytes()
 
 
 @given(st.binary(max_size=200))
