@@ -4,8 +4,8 @@ import argparse
 import re
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
+from collector.argument_types import path_argument, path_text, traffic_argument
 from collector.baseline import (
     DEFAULT_WINDOW,
     MAX_NAME_LENGTH,
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "paths",
         nargs="*",
-        type=Path,
+        type=traffic_argument,
         metavar="PATH",
         help="recorded traffic, as `tracegrade replay` reads it",
     )
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="fewer scores are not pinned (default: %(default)s)",
     )
-    add("--output", type=Path, metavar="FILE", help="default: standard output")
+    add("--output", type=path_argument, metavar="FILE", help="default: standard output")
 
     server = parser.add_argument_group("scores from a Prometheus server").add_argument
     server("--prometheus", metavar="URL", help="for example http://127.0.0.1:9090")
@@ -74,10 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
     recorded = parser.add_argument_group("scores from recorded traffic").add_argument
-    recorded("--criteria", metavar="FILE_OR_DIR", help="default: the built-in reference-free set")
+    recorded(
+        "--criteria", type=path_text, metavar="FILE_OR_DIR", help="default: the built-in reference-free set"
+    )
     recorded(
         "--config",
-        type=Path,
+        type=path_argument,
         metavar="FILE",
         help="a service file: its dialects are read, and its criteria unless --criteria is given",
     )

@@ -7,15 +7,13 @@ import json
 import os
 import signal
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Coroutine, Sequence
 from importlib.metadata import version
-from pathlib import Path
 
 from rich.console import Console
 
 from collector import baseline_command, rules_command
+from collector.argument_types import endpoint_argument, path_argument, path_text, traffic_argument
 from collector.clock import SystemClock
 from collector.compare import ChangeKind, compare
 from collector.configuration import ServiceConfig, load_configuration, print_configuration, schema_documents
@@ -24,6 +22,8 @@ from collector.criteria_tests import run_criteria_tests
 from collector.demo import DemoError, run_demo
 from collector.errors import BackgroundTaskDied, StartupError
 from collector.import_criteria import SourceKind, import_criteria
+from collector.output_console import OutputConsole, give_up_output
+from collector.readiness_probe import ask_readiness
 from collector.replay import Format, replay
 from collector.service import Service
 from collector.telemetry.logs import configure_logging
@@ -45,6 +45,7 @@ def run_command(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     try:
         code: int = options.command(options)
+        print(end="", flush=True)
     except ProblemsFound as error:
         print(error, file=sys.stderr)
         return EXIT_UNUSABLE
@@ -54,8 +55,13 @@ def run_command(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of our output went away, for example `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up_output()
         return EXIT_OK
+    except OSError as error:
+        what = error.filename or "the output"
+        print(f"cannot read or write {what}: {error.strerror or error}", file=sys.stderr)
+        give_up_output()
+        return EXIT_UNUSABLE
     return code
 
 
@@ -79,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_config(validate)
     validate.add_argument(
-        "criteria", nargs="*", metavar="CRITERIA", help="criteria files or folders to check as well"
+        "criteria", nargs="*", type=path_text, metavar="CRITERIA", help="further criteria files or folders"
     )
     validate.set_defaults(command=_validate)
 
@@ -106,16 +112,17 @@ def _parser() -> argparse.ArgumentParser:
     replaying.add_argument(
         "paths",
         nargs="+",
-        type=Path,
+        type=traffic_argument,
         metavar="PATH",
-        help="*.binpb, *.otlp.json, *.jsonl, *.runs.jsonl, or a folder of them",
+        help="*.binpb, *.otlp.json, *.jsonl, *.runs.jsonl, a folder of them, or - (standard input)",
     )
     replaying.add_argument(
-        "--criteria", metavar="FILE_OR_DIR", help="default: the built-in reference-free set"
+        "--criteria", type=path_text, metavar="FILE_OR_DIR", help="default: the built-in reference-free set"
     )
     replaying.add_argument(
         "--compare",
         nargs=2,
+        type=path_text,
         metavar=("OLD", "NEW"),
         help="grade by two criteria files or folders, and print only what is not the same",
     )
@@ -124,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     replaying.add_argument(
         "--config",
-        type=Path,
+        type=path_argument,
         metavar="FILE",
         help="a service file: its dialects are read, and its criteria unless --criteria is given",
     )
@@ -156,7 +163,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     importing.add_argument(
         "path",
-        type=Path,
+        type=path_argument,
         metavar="PATH",
         help="a folder with evaluators/ and eval-sets/, or one evaluation set; or a suite.yaml",
     )
@@ -164,7 +171,10 @@ def _parser() -> argparse.ArgumentParser:
         "--agent", default=EVERY_AGENT, metavar="NAME", help="the agent to grade (default: every agent)"
     )
     importing.add_argument(
-        "--output", type=Path, metavar="FILE", help="a file that is not there yet (default: standard output)"
+        "--output",
+        type=path_argument,
+        metavar="FILE",
+        help="a file that is not there yet (default: standard output)",
     )
     importing.set_defaults(command=_import)
 
@@ -186,7 +196,10 @@ def _parser() -> argparse.ArgumentParser:
     health = commands.add_parser("health", help="ask a running service whether it is ready; exit code 0 or 1")
     _add_config(health)
     health.add_argument(
-        "--endpoint", metavar="HOST:PORT", help="default: the telemetry endpoint of the configuration"
+        "--endpoint",
+        type=endpoint_argument,
+        metavar="HOST:PORT",
+        help="default: the telemetry endpoint of the configuration",
     )
     health.set_defaults(command=_health)
     return parser
@@ -194,7 +207,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="the service file (default: built-in defaults)"
+        "--config", type=path_argument, metavar="FILE", help="the service file (default: built-in defaults)"
     )
 
 
@@ -342,7 +355,7 @@ def _replay(options: argparse.Namespace) -> int:
             output=sys.stdout,
             progress=Console(stderr=True) if sys.stderr.isatty() and not options.explain else None,
             dialects=config.own_dialects(),
-            explanation=Console(stderr=output_format is not Format.TABLE) if options.explain else None,
+            explanation=OutputConsole(stderr=output_format is not Format.TABLE) if options.explain else None,
             unix_nano=SystemClock().unix_nano(),
             workers=workers,
         )
@@ -368,7 +381,7 @@ def _rules(options: argparse.Namespace) -> int:
 
 def _demo(_: argparse.Namespace) -> int:
     try:
-        run_demo(Console())
+        run_demo(OutputConsole())
     except DemoError as error:
         print(f"the demonstration failed: {error}", file=sys.stderr)
         return EXIT_FAILED
@@ -377,15 +390,9 @@ def _demo(_: argparse.Namespace) -> int:
 
 def _health(options: argparse.Namespace) -> int:
     endpoint = options.endpoint or load_configuration(options.config, os.environ).telemetry_endpoint()
-    try:
-        with urllib.request.urlopen(f"http://{endpoint}/readyz", timeout=5) as response:
-            print(response.read().decode().strip())
-        return EXIT_OK
-    except urllib.error.HTTPError as error:
-        print(error.read().decode().strip(), file=sys.stderr)
-    except (OSError, ValueError) as error:
-        print(f"no answer from http://{endpoint}/readyz: {error}", file=sys.stderr)
-    return EXIT_FAILED
+    is_ready, answer = ask_readiness(endpoint)
+    print(answer, file=sys.stdout if is_ready else sys.stderr)
+    return EXIT_OK if is_ready else EXIT_FAILED
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import orjson
 from rich.console import Console
 from rich.text import Text
 
+from collector.output_console import OutputConsole
 from collector.recorded_stream import RecordedStream
 from collector.workers.offline import OfflineWorkers
 from processors.agent_run import AgentRun
@@ -123,7 +124,7 @@ def compare(
         for change in found():
             output.write(_line(change))
     else:
-        _print_table(found(), comparison, Console(file=output))
+        _print_table(found(), comparison, OutputConsole(file=output))
     return comparison
 
 

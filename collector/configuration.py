@@ -7,12 +7,14 @@ message nor in what is printed.
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
+from os.path import normpath
 from pathlib import Path
 from typing import TypeVar, cast
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from collector.endpoint import parse_endpoint
 from collector.exporters.assembly import receives_evaluation_spans, receives_log_records, receives_spans
 from collector.exporters.discovery import exporter_types
 from collector.exporters.span_exporter_config import SpanExporterConfig
@@ -20,18 +22,18 @@ from collector.json_schemas import schema_documents
 from collector.results_config import ResultsConfig
 from collector.service_config import SECTIONS, ServiceConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
+from collector.text_file import read_text_file
 from processors.environment import expand
 from processors.json_value import JsonObject, JsonValue
 from processors.located_yaml import LocatedYaml, Place, read_yaml
-from processors.model_problems import model_problems
+from processors.model_problems import MASK, validated, without_user_info
 from processors.problem import Problem, ProblemsFound, did_you_mean
+from processors.yaml_scalar import plain_scalar
 
 __all__ = ["ServiceConfig", "load_configuration", "print_configuration", "schema_documents"]
 
 PROMETHEUS = "prometheus"
 
-_MASK = "**********"
-_USER_INFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _REFERENCE = re.compile(r"\$\{env:\w+\}\Z")
 _COMPONENT_ID = re.compile(r"[a-z0-9_]+(?:/[A-Za-z0-9_.-]+)?\Z")
 _PLANNED: Mapping[tuple[str, ...], str] = {
@@ -54,13 +56,7 @@ def load_configuration(path: Path | None, environment: Mapping[str, str]) -> Ser
     file = "built-in configuration"
     if path is not None:
         file = str(path)
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError:
-            raise ProblemsFound([Problem(file, 0, "", "not valid UTF-8")]) from None
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise ProblemsFound([Problem(file, 0, "", f"cannot be read: {reason}")]) from None
+        text = read_text_file(path)
     config = parse_configuration(text, file, environment)
     return config if path is None else _with_paths_relative_to(config, path.parent)
 
@@ -78,14 +74,13 @@ def parse_configuration(text: str, file: str, environment: Mapping[str, str]) ->
         content = _with_empty_sections(_without_planned(content, document, problems))
         exporters = _exporters(content.get("exporters"), document, problems)
         content = {**content, "exporters": {}}
-    try:
-        config = ServiceConfig.model_validate(content)
-    except ValidationError as error:
-        problems += model_problems(error, ServiceConfig, document)
-    else:
+    config = validated(ServiceConfig, content, document, problems)
+    if config is not None:
         problems += _unused_exporters(exporters, config.results, document)
+        problems += _shared_addresses(config, exporters, document)
+    problems += _shared_files(exporters, document)
     problems = document.all_problems(problems)
-    if problems:
+    if problems or config is None:
         raise ProblemsFound(problems)
     config = _with_exporters(config, exporters)
     config._references = dict(_references(document.place))
@@ -100,9 +95,27 @@ def print_configuration(config: ServiceConfig) -> str:
     content = config.model_dump(mode="json")
     if config.prometheus.model_dump(exclude={"endpoint"}, exclude_defaults=True):
         content["exporters"][PROMETHEUS] = config.prometheus.model_dump(mode="json", exclude={"endpoint"})
+    protocols = content["receivers"]["otlp"]["protocols"]
+    for name in [name for name, listener in protocols.items() if listener is None]:
+        del protocols[name]  # written without settings it would be on
     for path, reference in config.references.items():
         _replace(content, path, reference)
-    return yaml.safe_dump(_masked(content), sort_keys=False, allow_unicode=True, width=110)
+    return yaml.dump(_masked(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Puts in quotes what `read_yaml` would not read as a text: it knows more numbers than PyYAML."""
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """A text, in quotes where it needs them."""
+        try:
+            is_plain = isinstance(plain_scalar(data), str)
+        except ValueError:
+            is_plain = False
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=None if is_plain else "'")
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
 
 
 def _without_planned(content: JsonObject, document: LocatedYaml, problems: list[Problem]) -> JsonObject:
@@ -161,10 +174,9 @@ def _exporters(value: JsonValue, document: LocatedYaml, problems: list[Problem])
             expected = f'expected "{kind}"' + ("" if kind == PROMETHEUS else f' or "{kind}/name"')
             problems.append(document.problem(path, f"not an exporter id: {expected}"))
         else:
-            try:
-                found[exporter] = types[kind].model_validate({} if settings is None else settings)
-            except ValidationError as error:
-                problems += model_problems(error, types[kind], document, path)
+            config = validated(types[kind], {} if settings is None else settings, document, problems, path)
+            if config is not None:
+                found[exporter] = config
     return found
 
 
@@ -191,6 +203,43 @@ def _unused_exporters(
             for key in ("logs_path", "logs_endpoint"):
                 if getattr(exporter, key, None) is not None:
                     yield document.problem(("exporters", name, key), 'needs "log" in results.emit')
+
+
+def _shared_files(exporters: Mapping[str, BaseModel], document: LocatedYaml) -> Iterator[Problem]:
+    """Files that two settings of exporters name: what is in them could not be told apart."""
+    taken: dict[str, str] = {}
+    for name, exporter in exporters.items():
+        for key in ("path", "logs_path"):
+            file = getattr(exporter, key, None)
+            if file is not None:
+                where = f"exporters.{name}.{key}"
+                first = taken.setdefault(normpath(file), where)
+                if first != where:
+                    yield document.problem(("exporters", name, key), f"{first} is the same file")
+
+
+def _shared_addresses(
+    config: ServiceConfig, exporters: Mapping[str, BaseModel], document: LocatedYaml
+) -> Iterator[Problem]:
+    """Endpoints at which two listeners would be."""
+    protocols = config.receivers.otlp.protocols
+    receiver = ("receivers", "otlp", "protocols")
+    prometheus = exporters.get(PROMETHEUS)
+    endpoint = prometheus.endpoint if isinstance(prometheus, PrometheusConfig) else None
+    listeners = [
+        ((*receiver, "grpc", "endpoint"), protocols.grpc.endpoint if protocols.grpc else None),
+        ((*receiver, "http", "endpoint"), protocols.http.endpoint if protocols.http else None),
+        (("service", "telemetry", "endpoint"), None if endpoint else config.service.telemetry.endpoint),
+        (("exporters", PROMETHEUS, "endpoint"), endpoint),
+    ]
+    taken: dict[tuple[str, int], tuple[str, ...]] = {}
+    for path, text in listeners:
+        address = parse_endpoint(text or ":0")
+        if address[1]:  # 0 takes a free port
+            first = taken.setdefault(address, path)
+            if first != path:
+                message = f"{'.'.join(first)} is the same address: expected another port"
+                yield document.problem(path, message)
 
 
 def _with_exporters(config: ServiceConfig, exporters: Mapping[str, BaseModel]) -> ServiceConfig:
@@ -253,7 +302,7 @@ def _replace(content: object, path: tuple[str | int, ...], reference: str) -> No
         isinstance(content, list) and isinstance(last, int) and last < len(content)
     ):
         holder = cast("dict[str | int, object]", content)
-        if holder[last] != _MASK or _REFERENCE.match(reference):  # the text around one may be secret as well
+        if holder[last] != MASK or _REFERENCE.match(reference):  # the text around one may be secret as well
             holder[last] = reference
 
 
@@ -262,4 +311,4 @@ def _masked(value: object) -> object:
         return {key: _masked(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_masked(inner) for inner in value]
-    return _USER_INFO.sub(_MASK, value) if isinstance(value, str) else value
+    return without_user_info(value) if isinstance(value, str) else value

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from collector.default_files import default_file
 from collector.file_patterns import FoundFiles, find_files
+from collector.text_file import decoded_text
 from processors.criteria import CriteriaSet, Evaluation
 from processors.criteria_case import CriteriaCase
 from processors.criteria_file import CriteriaDocument, read_criteria_file
@@ -152,12 +153,7 @@ def _parse(
     environment: Mapping[str, str],
     evaluators: Mapping[str, type[Evaluator]] | None,
 ) -> CriteriaDocument:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ProblemsFound([Problem(name, line, "", "not valid UTF-8")]) from None
-    return read_criteria_file(text, name, environment, evaluators)
+    return read_criteria_file(decoded_text(content, name), name, environment, evaluators)
 
 
 def _conflicts(files: Mapping[str, _CriteriaFile]) -> Iterator[tuple[Problem, tuple[str, str]]]:

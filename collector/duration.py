@@ -52,8 +52,9 @@ def _seconds(value: object) -> float:
         return parse_duration(value)
     if value == 0 and not isinstance(value, bool):
         return 0.0
-    hint = " (the unit is missing)" if isinstance(value, int | float) and not isinstance(value, bool) else ""
-    raise ValueError(f"{_EXPECTED}, got {value!r}{hint}")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise ValueError(f"{_EXPECTED}, got {value!r} (the unit is missing)")
+    raise ValueError(_EXPECTED)
 
 
 Duration: TypeAlias = Annotated[

@@ -16,7 +16,7 @@ def parse_endpoint(text: str) -> tuple[str, int]:
         host = host[1:-1]
         is_host = ":" in host
     else:
-        is_host = not any(character in host for character in ":/[] \t")
+        is_host = not any(character in host for character in ":/[]* \t")
     is_port = port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65535
     if not (colon and is_host and is_port):
         raise ValueError(

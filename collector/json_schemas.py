@@ -17,7 +17,7 @@ from collector.telemetry.prometheus_config import PrometheusConfig
 from processors.criteria_file_model import CriteriaFile
 from processors.evaluator import Evaluator
 from processors.evaluator_discovery import evaluator_types
-from processors.model_problems import camel_case
+from processors.model_types import camel_case
 
 JsonSchema = dict[str, Any]
 

@@ -4,6 +4,7 @@ Reads what the Collector's file exporter, our own `file` exporter, a request dum
 problems of all files are collected, so that a user mends them in one go.
 """
 
+import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -101,6 +102,8 @@ class RecordedTraffic:
             self.problems.append(Problem(name, 0, "", str(error)))
             return
         encoding = file.encoding or _recognise(data)
+        if encoding is not Encoding.REQUEST:
+            data = data.removeprefix(codecs.BOM_UTF8)
         if encoding is Encoding.REQUEST:
             yield from self._request(name, 0, data)
         elif encoding is Encoding.JSON_REQUEST:
@@ -160,7 +163,7 @@ def _encoding_of(path: Path) -> Encoding | None:
 
 
 def _recognise(data: bytes) -> Encoding:
-    head = data.lstrip()
+    head = data.removeprefix(codecs.BOM_UTF8).lstrip()
     if head[:1] != b"{":
         return Encoding.REQUEST
     first_line = head.split(b"\n", 1)[0]

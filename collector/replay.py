@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import orjson
 from rich.console import Console
 
+from collector.output_console import OutputConsole
 from collector.recorded_stream import RecordedStream
 from collector.run_table import RunTable, outcome_counts
 from collector.runs_file import run_to_json
@@ -112,7 +113,7 @@ def _print_json(graded: Iterable[GradedRun], output: TextIO) -> None:
 
 
 def _print_table(graded: Iterable[GradedRun], output: TextIO) -> None:
-    console = Console(file=output)
+    console = OutputConsole(file=output)
     table = RunTable(console)
     lines: list[JsonObject] = []
     for run in graded:

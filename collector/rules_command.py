@@ -13,6 +13,7 @@ from collector.alerting.objectives import ObjectivesFile
 from collector.alerting.rules import RuleInputs, never_firing, rules_text
 from collector.alerting.time_scale import TimeScale
 from collector.alerting.volume import Volume, VolumeFile, volume_on_server
+from collector.argument_types import path_argument, path_text
 from collector.clock import Clock
 from collector.configuration import load_configuration
 from collector.criteria_files import load_criteria
@@ -36,20 +37,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--criteria",
         action="append",
+        type=path_text,
         metavar="FILE_OR_DIR",
         help="the criteria in force, to check objectives against and to know which evaluations must never be "
         "silent; may be given more than once",
     )
     add(
         "--config",
-        type=Path,
+        type=path_argument,
         metavar="FILE",
         help="a service file: its custom evaluators are known, and its criteria unless --criteria is given",
     )
-    add("--objectives", type=Path, metavar="FILE", help="targets and thresholds (default: 0.95 must pass)")
-    add("--baselines", type=Path, metavar="FILE", help="the scores of a release, from `tracegrade baseline`")
+    add(
+        "--objectives",
+        type=path_argument,
+        metavar="FILE",
+        help="targets and thresholds (default: 0.95 must pass)",
+    )
+    add(
+        "--baselines",
+        type=path_argument,
+        metavar="FILE",
+        help="the scores of a release, from `tracegrade baseline`",
+    )
     volume = parser.add_mutually_exclusive_group().add_argument
-    volume("--volume", type=Path, metavar="FILE", help="results an hour, by agent and evaluation")
+    volume("--volume", type=path_argument, metavar="FILE", help="results an hour, by agent and evaluation")
     volume("--prometheus", metavar="URL", help="measure the volume of the last seven days there")
     add(
         "--time-scale",
@@ -60,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--runbook-base", type=_url, default=RUNBOOK_BASE, metavar="URL", help="default: %(default)s")
     add("--dashboard-base", type=_url, default=DASHBOARD_BASE, metavar="URL", help="default: %(default)s")
-    add("--output", type=Path, metavar="FILE", help="default: standard output")
+    add("--output", type=path_argument, metavar="FILE", help="default: standard output")
 
 
 def run_rules(options: argparse.Namespace, environment: Mapping[str, str], clock: Clock) -> None:

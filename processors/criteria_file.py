@@ -23,7 +23,8 @@ from processors.expected_value import (
 )
 from processors.json_value import JsonObject, JsonValue
 from processors.located_yaml import LocatedYaml, read_yaml
-from processors.model_problems import Path, camel_case, known_keys, model_problems
+from processors.model_problems import Path, known_keys, validated
+from processors.model_types import camel_case
 from processors.problem import Problem, ProblemsFound, did_you_mean
 from processors.reserved_agents import SELF_CHECK_AGENT
 from processors.when_entry import selector_of, when_problems
@@ -90,11 +91,7 @@ class _Reader:
     def read(self) -> CriteriaDocument:
         """What the file holds; only to be used when there are no problems."""
         content = _with_preferred_keys(self._document.value)
-        try:
-            file = CriteriaFile.model_validate(content)
-        except ValidationError as error:
-            self.problems += model_problems(error, CriteriaFile, self._document)
-            file = None
+        file = validated(CriteriaFile, content, self._document, self.problems)
         self._check_agent_names(content)
         agents = []
         for agent, path, entries in _entries(content):
@@ -283,11 +280,7 @@ class _Reader:
         self, model: type[BaseModel], value: JsonValue, path: Path, places: set[int] | None = None
     ) -> BaseModel | None:
         """`value` as `model`; the ids of the expected values in it are added to `places`."""
-        try:
-            return model.model_validate(value, context=places)
-        except ValidationError as error:
-            self.problems += model_problems(error, model, self._document, path)
-            return None
+        return validated(model, value, self._document, self.problems, path, places)
 
     def _check_matchers(self, value: JsonValue, path: Path, places: set[int]) -> None:
         """Report matchers with mistakes, and those that stand where the evaluator takes none."""

@@ -23,6 +23,7 @@ MAX_ALIASED_NODES = 100_000
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NOT_PRINTABLE = yaml.reader.Reader.NON_PRINTABLE
+_BARE_REFERENCE = re.compile(r"[{\[,:]\s*\$\{env:")
 _SURROGATE_PAIR = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
 )
@@ -129,7 +130,8 @@ def read_yaml(text: str, file: str, expand: Callable[[str], Expansion] | None = 
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = " ".join(part for part in (error.problem, error.context) if part)
-        problem = Problem(file, mark.line + 1 if mark else 0, "", f"not valid YAML: {what}")
+        line = mark.line + 1 if mark else 0
+        problem = Problem(file, line, "", f"not valid YAML: {what}{_syntax_hint(text, line)}")
     except yaml.YAMLError as error:
         problem = Problem(file, 0, "", f"not valid YAML: {error}")
     except _Unreadable as error:
@@ -301,6 +303,16 @@ class _Reader:
             self._problem(event, "expected a mapping, or a list of mappings, to merge")
             return []
         return sources
+
+
+def _syntax_hint(text: str, line: int) -> str:
+    """What the two most usual mistakes in the syntax of `line` are mended by."""
+    written = text.split("\n")[line - 1] if 0 < line <= text.count("\n") + 1 else ""
+    if "\t" in written[: len(written) - len(written.lstrip())]:
+        return "; indent with spaces, not with tabs"
+    if _BARE_REFERENCE.search(written):
+        return "; inside { } and [ ] put a reference such as ${env:NAME} in quotes"
+    return ""
 
 
 def _at(

@@ -5,23 +5,29 @@ steps that Pydantic adds for variants. Values are quoted only where they are sho
 """
 
 import re
-import types
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Union, get_args, get_origin
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
+from processors.json_value import JsonValue
 from processors.located_yaml import LocatedYaml
+from processors.model_types import booleans_as_numbers, keys_at, spellings
 from processors.problem import Problem, did_you_mean
 
 Path = tuple[str | int, ...]
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 SECRET_KEY = re.compile(
     r"token|secret|password|passwd|authorization|credential|api_?key|headers?\Z", re.IGNORECASE
 )
 """Keys whose values are never shown."""
 
+MASK = "**********"
+"""Stands for a secret."""
+
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _MAX_SHOWN = 40
 _MAX_LISTED = 8
 _EXPECTED = {
@@ -38,6 +44,7 @@ _EXPECTED = {
     "frozen_set": "a list",
     "none": "nothing",
     "is_instance": "a text",
+    "path": "a text",
 }
 _LIMITS = {
     "greater_than_equal": ("a number of at least", "ge"),
@@ -46,6 +53,33 @@ _LIMITS = {
     "less_than": ("a number below", "lt"),
     "multiple_of": ("a multiple of", "multiple_of"),
 }
+
+
+def validated(
+    model: type[ModelT],
+    value: JsonValue,
+    document: LocatedYaml,
+    problems: list[Problem],
+    path: Path = (),
+    context: object = None,
+) -> ModelT | None:
+    """`value` as `model`; None where it is none, and `problems` then has more.
+
+    `path` is where `value` stands in `document`. True and false are no numbers, other than for Pydantic.
+    """
+    found: list[Problem] = []
+    content = None
+    try:
+        content = model.model_validate(value, context=context)
+    except ValidationError as error:
+        found = model_problems(error, model, document, path)
+    known = {problem.path for problem in found}
+    for place, boolean in booleans_as_numbers(value, model):
+        problem = document.problem((*path, *place), f"expected a number; found {str(boolean).lower()}")
+        if problem.path not in known:
+            found.append(problem)
+    problems += sorted(found, key=lambda problem: problem.line)
+    return None if found else content
 
 
 def model_problems(
@@ -84,24 +118,11 @@ def _path_as_written(document: LocatedYaml, base: Path, details: ErrorDetails) -
     for step in details["loc"]:
         if place is None:
             break
-        key = next((candidate for candidate in _spellings(step) if candidate in place.children), None)
+        key = next((candidate for candidate in spellings(step) if candidate in place.children), None)
         if key is not None:
             written.append(key)
             place = place.children[key]
     return tuple(written)
-
-
-def _spellings(step: str | int) -> tuple[str | int, ...]:
-    """A step of a Pydantic location as the user may have written it, camelCase first."""
-    if isinstance(step, int):
-        return (step,)
-    return step, camel_case(step), re.sub(r"(?<=[a-z0-9])[A-Z]", lambda found: "_" + found[0].lower(), step)
-
-
-def camel_case(key: str) -> str:
-    """`snake_case` as `snakeCase`."""
-    head, *tail = key.split("_")
-    return head + "".join(part.capitalize() for part in tail) if head else key
 
 
 def _is_about_variants(several: Sequence[ErrorDetails]) -> bool:
@@ -113,10 +134,10 @@ def _problem(document: LocatedYaml, place: Path, details: ErrorDetails, model: t
     kind = details["type"]
     if kind == "missing":
         step = details["loc"][-1]
-        what = f"entry {step + 1} of the list" if isinstance(step, int) else f'key "{_spellings(step)[-1]}"'
+        what = f"entry {step + 1} of the list" if isinstance(step, int) else f'key "{spellings(step)[-1]}"'
         return document.problem(place, f"missing {what}")
     if kind == "extra_forbidden":
-        known = sorted(_keys_at(model, details["loc"][:-1]))
+        known = sorted(keys_at(model, details["loc"][:-1]))
         return document.problem(place, unknown_key(str(details["loc"][-1]), known))
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         return _unknown_variant(document, place, details)
@@ -129,9 +150,11 @@ def _problem(document: LocatedYaml, place: Path, details: ErrorDetails, model: t
             message += did_you_mean(details["input"], _options(details))
         return document.problem(place, message)
     raised = details.get("ctx", {}).get("error")
-    message = document.without_environment(
-        place, str(raised) if isinstance(raised, Exception) else details["msg"]
-    )
+    text = str(raised) if isinstance(raised, Exception) else details["msg"]
+    key, separator, rest = text.partition(": ")
+    if separator and document.place_of((*place, key)) is not None:  # a check of the whole says which key
+        place, text = (*place, key), rest
+    message = without_user_info(document.without_environment(place, text))
     return document.problem(place, message[:1].lower() + message[1:] if message[1:2].islower() else message)
 
 
@@ -150,6 +173,11 @@ def _unknown_variant(document: LocatedYaml, place: Path, details: ErrorDetails) 
     return document.problem(
         place, f"expected one of {expected}; found {_found(document, place, found)}{hint}"
     )
+
+
+def without_user_info(text: str) -> str:
+    """`text` with a mask where a URL in it has credentials."""
+    return _USER_INFO.sub(MASK, text)
 
 
 def unknown_key(key: str, known: Sequence[str]) -> str:
@@ -173,6 +201,8 @@ def _expected(details: ErrorDetails) -> str | None:
     if kind in _LIMITS:
         text, key = _LIMITS[kind]
         return f"{text} {context[key]:g}"
+    if kind == "string_pattern_mismatch":
+        return f"a text of the form {context['pattern']}"
     if kind == "finite_number":
         return "a finite number"
     if kind in ("string_too_short", "string_too_long", "too_short", "too_long"):
@@ -202,45 +232,9 @@ def _found(document: LocatedYaml, path: Path, value: object) -> str:
         text = repr(value)
         return "a number" if secret or len(text) > _MAX_SHOWN else f"the number {text}"
     if isinstance(value, str):
-        return "a text" if secret or len(value) > _MAX_SHOWN else f'the text "{value}"'
+        return "a text" if secret or len(value) > _MAX_SHOWN else f'the text "{without_user_info(value)}"'
     if isinstance(value, Mapping):
         return "a mapping of keys to values"
     if isinstance(value, list | tuple):
         return "a list" if value else "an empty list"
     return "another value"
-
-
-def _keys_at(model: type[BaseModel], location: Iterable[str | int]) -> set[str]:
-    """The keys that models take at `location`; several models where there are variants."""
-    kinds: list[Any] = [model]
-    for step in location:
-        inner = [kind for outer in kinds for kind in _step(outer, step)]
-        kinds = inner or kinds  # a step that Pydantic added for a variant
-    return {key for kind in kinds for model in _models(kind) for key in known_keys(model)}
-
-
-def _variants(kind: Any) -> list[Any]:
-    origin = get_origin(kind)
-    if origin is Annotated:
-        return _variants(get_args(kind)[0])
-    if origin in (Union, types.UnionType):
-        return [variant for argument in get_args(kind) for variant in _variants(argument)]
-    return [kind]
-
-
-def _models(kind: Any) -> list[type[BaseModel]]:
-    return [found for found in _variants(kind) if isinstance(found, type) and issubclass(found, BaseModel)]
-
-
-def _step(kind: Any, step: str | int) -> list[Any]:
-    inner: list[Any] = []
-    for variant in _variants(kind):
-        arguments = get_args(variant)
-        if isinstance(variant, type) and not arguments and issubclass(variant, BaseModel):
-            spellings = _spellings(step)
-            inner += [field.annotation for name, field in variant.model_fields.items() if name in spellings]
-        elif arguments and isinstance(step, int):
-            inner += [argument for argument in arguments if argument is not Ellipsis]
-        elif len(arguments) == 2:
-            inner.append(arguments[1])
-    return inner

@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from collector.text_file import read_text_file
 from processors.located_yaml import LocatedYaml, read_yaml
-from processors.model_problems import model_problems
+from processors.model_problems import validated
 from processors.problem import Problem, ProblemsFound
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -19,20 +20,10 @@ def read_data_file(path: Path, model: type[ModelT]) -> tuple[ModelT, LocatedYaml
         ProblemsFound: the file cannot be read or holds mistakes: all of them.
     """
     name = str(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise ProblemsFound([Problem(name, 0, "", "not valid UTF-8")]) from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ProblemsFound([Problem(name, 0, "", f"cannot be read: {reason}")]) from None
-    document = read_yaml(text, name)
+    document = read_yaml(read_text_file(path), name)
     problems: list[Problem] = []
-    try:
-        content = model.model_validate({} if document.value is None else document.value)
-    except ValidationError as error:
-        problems += model_problems(error, model, document)
+    content = validated(model, {} if document.value is None else document.value, document, problems)
     problems = document.all_problems(problems)
-    if problems:
+    if problems or content is None:
         raise ProblemsFound(problems)
     return content, document

@@ -8,6 +8,7 @@ from typing import Annotated, Self, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, model_validator
 
 from collector.errors import StartupError
+from collector.file_path import FilePath
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.!#$%&'*+^`|~-]+")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
@@ -38,11 +39,11 @@ class ClientTlsConfig(BaseModel):
 
     insecure: bool = False
     """No TLS. A scheme in the endpoint (`http://`, `https://`) decides instead where there is one."""
-    ca_file: Path | None = None
+    ca_file: FilePath | None = None
     """Authorities to trust instead of the system's, PEM."""
-    cert_file: Path | None = None
+    cert_file: FilePath | None = None
     """Certificate to show to the backend, PEM; with `key_file`."""
-    key_file: Path | None = None
+    key_file: FilePath | None = None
     """Its private key, PEM."""
     server_name_override: str | None = None
     """The name that the backend's certificate must carry, where it is not the endpoint's host."""

@@ -7,21 +7,21 @@ their own.
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from collector.errors import PermanentExportError, RetryableExportError, StartupError
 from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.file_path import FilePath
 from collector.otlp.json_codec import logs_request_to_json, request_to_json
 
 
 class FileConfig(SpanExporterConfig):
     """`exporters.file`: spans as OTLP JSON lines."""
 
-    path: Path
+    path: FilePath
     """The file; lines are appended."""
-    logs_path: Path | None = None
+    logs_path: FilePath | None = None
     """A file for log records, if `results.emit` makes any: one ExportLogsServiceRequest a line."""
 
     @property

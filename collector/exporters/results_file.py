@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from random import Random
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +13,7 @@ from collector.errors import StartupError
 from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.retry import BackOff, RetryConfig
+from collector.file_path import FilePath
 from collector.runs_file import format_run
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
@@ -29,7 +29,7 @@ class ResultsFileConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: Path
+    path: FilePath
     """The file; lines are appended. The ending `.runs.jsonl` lets `replay` find it in a folder."""
     max_pending_runs: int = Field(default=10_000, ge=1)
     """Runs kept while the disk does not take them; beyond, the oldest are dropped and counted."""

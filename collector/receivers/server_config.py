@@ -7,6 +7,7 @@ import grpc
 from pydantic import BaseModel, ConfigDict, Field
 
 from collector.errors import StartupError
+from collector.file_path import FilePath
 
 DEFAULT_MAX_REQUEST_BYTES = 64 * 1024 * 1024
 """The limit that OTLP recommends."""
@@ -20,9 +21,9 @@ class ServerTlsConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    cert_file: Path = Field(description="The server's certificate, followed by its chain.")
-    key_file: Path = Field(description="The private key of the certificate, without a passphrase.")
-    client_ca_file: Path | None = Field(
+    cert_file: FilePath = Field(description="The server's certificate, followed by its chain.")
+    key_file: FilePath = Field(description="The private key of the certificate, without a passphrase.")
+    client_ca_file: FilePath | None = Field(
         default=None, description="Authorities that client certificates must come from (mutual TLS)."
     )
 
@@ -32,7 +33,7 @@ class ServerAuthConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    bearer_token_file: Path = Field(
+    bearer_token_file: FilePath = Field(
         description="Accepted tokens, one a line; blank lines are skipped. Read again when it changes."
     )
 

@@ -1,12 +1,12 @@
 """What the user writes under `service.telemetry`."""
 
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from collector.duration import PositiveDuration
 from collector.endpoint import Endpoint
+from collector.file_path import FilePath
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 LogEncoding: TypeAlias = Literal["auto", "json", "console"]
@@ -57,8 +57,8 @@ class SelfCheckTlsConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    cert_file: Path = Field(description="The client certificate, followed by its chain.")
-    key_file: Path = Field(description="The private key of the certificate, without a passphrase.")
+    cert_file: FilePath = Field(description="The client certificate, followed by its chain.")
+    key_file: FilePath = Field(description="The private key of the certificate, without a passphrase.")
 
 
 class SelfCheckConfig(BaseModel):

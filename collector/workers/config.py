@@ -5,12 +5,20 @@ Code is named in the service file only. Criteria choose among the names given th
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from collector.duration import PositiveDuration
+from collector.file_path import FilePath
 from processors.evaluator_discovery import evaluator_types
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
@@ -24,7 +32,7 @@ class CustomEvaluatorConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    file: Path | None = Field(default=None, description="A Python file.", examples=["checks/my_check.py"])
+    file: FilePath | None = Field(default=None, description="A Python file.", examples=["checks/my_check.py"])
     function: str = Field(
         default="grade", pattern=_IDENTIFIERS, description="The function or class in `file`."
     )
@@ -42,6 +50,12 @@ class CustomEvaluatorConfig(BaseModel):
         if self.entry_point is not None and "function" in self.model_fields_set:
             raise ValueError('"function" belongs to "file"; an entry point names its own')
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_unused_function(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """What can be read back: beside an entry point no function is allowed."""
+        content: dict[str, object] = serialize(self)
+        return content if self.file is not None else {"entry_point": content["entry_point"]}
 
 
 def _checked_names(

@@ -15,7 +15,7 @@ from processors.evaluator_discovery import evaluator_types
 from processors.imported_criteria import Imported, ImportedEvaluation, as_literal, written_in_snake_case
 from processors.json_value import JsonObject, JsonValue
 from processors.located_yaml import LocatedYaml
-from processors.model_problems import camel_case
+from processors.model_types import camel_case
 from processors.problem import Problem
 
 _EVALUATORS = frozenset(

@@ -197,14 +197,14 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
             "put it in quotes",
         ]),
         ("results: {mode: stream, emit: [span_event, log]}", [
-            'tracegrade.yaml:1: results: emit: "span_event" needs mode "hold": in "stream" no span waits for '
+            'tracegrade.yaml:1: results.emit: "span_event" needs mode "hold": in "stream" no span waits for '
             'its verdict; expected "log", "span" or both',
         ]),
         ("results: {mode: verdicts_only, annotations: [openinference]}", [
-            'tracegrade.yaml:1: results: annotations: in "verdicts_only" they are written on the spans of '
+            'tracegrade.yaml:1: results.annotations: in "verdicts_only" they are written on the spans of '
             'the verdicts; expected "span" in emit',
         ]),
-        ("results: {emit: [log, log]}", ["tracegrade.yaml:1: results: emit: expected each form once"]),
+        ("results: {emit: [log, log]}", ["tracegrade.yaml:1: results.emit: expected each form once"]),
         ("results: {mode: later}", [
             'tracegrade.yaml:1: results.mode: expected "hold", "stream" or "verdicts_only"; '
             'found the text "later"'
@@ -221,7 +221,7 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
             'tracegrade.yaml:2: exporters.file.logs_path: needs "log" in results.emit',
         ]),
         ("exporters: {otlp_http: {traces_endpoint: 'http://a/x', signals: [logs]}}", [
-            "tracegrade.yaml:1: exporters.otlp_http: signals: there is no URL for logs",
+            "tracegrade.yaml:1: exporters.otlp_http.signals: there is no URL for logs",
         ]),
         ("journal: {directory: x}", [
             'tracegrade.yaml:1: journal: "journal" is not supported by this version: '
@@ -311,16 +311,16 @@ exporters:
 
 def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     binary = tmp_path / "binary.yaml"
-    binary.write_bytes(b"\xff\xfe")
+    binary.write_bytes(b"a: 1\nb: \xe9\n")
 
     for path, message in (
-        (tmp_path / "none.yaml", "cannot be read: No such file or directory"),
-        (tmp_path, "cannot be read: Is a directory"),
-        (binary, "not valid UTF-8"),
+        (tmp_path / "none.yaml", ": cannot be read: No such file or directory"),
+        (tmp_path, ": cannot be read: Is a directory"),
+        (binary, ":2: not valid UTF-8"),
     ):
         with pytest.raises(ProblemsFound) as found:
             load_configuration(path, {})
-        assert str(found.value) == f"{path}: {message}"
+        assert str(found.value) == f"{path}{message}"
 
 
 WORDS = st.sampled_from([
@@ -355,3 +355,67 @@ def test_any_content_is_either_loaded_or_refused(content: object) -> None:
         assert print_configuration(config)
 
     assert all(line.startswith("tracegrade.yaml:") and "pydantic" not in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "processors: {memory_limiter: {limit_mib: yes}}",
+            "processors.memory_limiter.limit_mib: expected a number; found true",
+        ),
+        (
+            "exporters: {debug: {max_runs_per_second: on}}",
+            "exporters.debug.max_runs_per_second: expected a number; found true",
+        ),
+        (
+            "exporters: {otlp: {endpoint: 'http://user:pass@a/b'}}",
+            "exporters.otlp.endpoint: expected host:port such as \"tempo:4317\", got 'http://**********@a/b'",
+        ),
+        (
+            "exporters: {file: {path: a}, results_file: {path: ./a}}",
+            "exporters.results_file.path: exporters.file.path is the same file",
+        ),
+        ("exporters: {file: {path: ''}}", "exporters.file.path: expected the path of a file"),
+        (
+            "receivers: {otlp: {protocols: {grpc: {endpoint: ':1'}, http: {endpoint: '0.0.0.0:1'}}}}",
+            "receivers.otlp.protocols.http.endpoint: receivers.otlp.protocols.grpc.endpoint is the same "
+            "address: expected another port",
+        ),
+        (
+            "exporters: {prometheus: {endpoint: '127.0.0.1:4318'}}",
+            "exporters.prometheus.endpoint: receivers.otlp.protocols.http.endpoint is the same address: "
+            "expected another port",
+        ),
+        (
+            "processors: {evaluation: {dialects: [{name: Acme, agent: {name: a}}]}}",
+            "processors.evaluation.dialects[0].name: expected a text of the form ^[a-z][a-z0-9_]*$; "
+            'found the text "Acme"',
+        ),
+        (
+            "service: {shutdown_timeout: {a: b}}",
+            "service.shutdown_timeout: expected a duration such as 200ms, 5s, 1m or 1h30m",
+        ),
+        (
+            "exporters: {otlp: {endpoint: '${env:NONE}'}}",
+            'exporters.otlp.endpoint: environment variable "NONE" is not set; set it, or write '
+            '"${env:NONE:-default}"',
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be_meant_is_refused(text: str, message: str) -> None:
+    assert problems(text) == [f"tracegrade.yaml:1: {message}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "receivers: {otlp: {protocols: {grpc: {endpoint: '127.0.0.1:0'}}}}",
+        "processors: {evaluation: {custom_evaluators: {mine: {entry_point: 'a.b:c'}}}}",
+        "processors: {evaluation: {criteria: ['1e999', '1e5', '007', 'yes', '~']}}",
+    ],
+)
+def test_what_is_printed_is_read_as_the_same_configuration(text: str) -> None:
+    config = load(text)
+
+    assert config == load(print_configuration(config))

@@ -175,3 +175,17 @@ def test_any_text_is_either_read_or_refused(text: str) -> None:
         return
 
     json.dumps(document.value, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a:\n\tb: 1\n", "indent with spaces, not with tabs"),
+        ("a: {b: ${env:B}}\n", "inside { } and [ ] put a reference such as ${env:NAME} in quotes"),
+        ("a: [${env:B}]\n", "inside { } and [ ] put a reference such as ${env:NAME} in quotes"),
+    ],
+)
+def test_a_usual_mistake_in_the_syntax_comes_with_what_mends_it(text: str, hint: str) -> None:
+    (problem,) = problems(text, B="5")
+
+    assert problem.endswith(f"; {hint}")

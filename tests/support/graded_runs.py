@@ -119,9 +119,7 @@ def agent_runs(draw: st.DrawFn) -> AgentRun:
         trace_id=draw(st.binary(min_size=16, max_size=16).filter(any)),
         span_id=span_id,
         carrier_span_id=span_id,
-        agent=AgentIdentity(
-            name=draw(_texts), id=draw(st.none() | _texts), version=draw(st.none() | _texts)
-        ),
+        agent=AgentIdentity(name=draw(_texts), id=draw(st.none() | _texts), version=draw(st.none() | _texts)),
         tool_calls=draw(st.lists(_calls, max_size=3)),
         parent_agent=draw(st.none() | _texts),
         session=draw(st.none() | _texts),

@@ -1,0 +1,89 @@
+"""What the commands do where their input or output is not what a terminal and a file are."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from collector.cli import run_command
+
+RUN = json.dumps({"agent": {"name": "a"}, "tool_calls": [{"name": "x", "arguments": {}}]})
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "collector.cli", *arguments]
+
+
+@pytest.mark.parametrize("output_format", ["json", "table"])
+def test_a_reader_that_goes_away_is_no_failed_evaluation(tmp_path: Path, output_format: str) -> None:
+    runs = tmp_path / "many.runs.jsonl"
+    runs.write_text(f"{RUN}\n" * 2000)
+
+    with subprocess.Popen(
+        command("replay", str(runs), "--format", output_format),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read()
+
+    assert (0, b"") == (process.returncode, errors)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_output_that_cannot_be_written_is_told_in_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        finished = subprocess.run(command("schema"), stdout=full, stderr=subprocess.PIPE, check=False)
+
+    assert (2, b"cannot read or write the output: No space left on device\n") == (
+        finished.returncode,
+        finished.stderr,
+    )
+
+
+def test_traffic_is_read_from_standard_input() -> None:
+    finished = subprocess.run(
+        command("replay", "-", "--format", "json"), input=RUN.encode(), capture_output=True, check=False
+    )
+
+    assert 0 == finished.returncode
+    assert "a" == json.loads(finished.stdout)["agent"]["name"]
+
+
+@pytest.mark.parametrize("name", ["windows.runs.jsonl", "windows.txt"])
+def test_traffic_may_begin_with_a_byte_order_mark(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + RUN.encode() + b"\r\n")
+
+    code = run_command(["replay", str(tmp_path / name), "--format", "json"])
+
+    assert 0 == code
+    assert "a" == json.loads(capsys.readouterr().out)["agent"]["name"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["replay", ""],
+        ["replay", "a.jsonl", "--criteria", ""],
+        ["replay", "a.jsonl", "--compare", "", "b.yaml"],
+        ["validate", ""],
+        ["validate", "--config", ""],
+        ["rules", "--output", ""],
+        ["baseline", "--release", "1", ""],
+    ],
+)
+def test_an_empty_path_is_not_taken_for_the_default(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        run_command(arguments)
+
+    assert 2 == left.value.code
+    assert "expected a path, got an empty text" in capsys.readouterr().err
