@@ -87,6 +87,7 @@ def reconstruct(
             scope.is_whole
             and scope.kind is not CarrierKind.NOTHING
             and not may_lack_spans
+            and not tree.lacks_events
             and not (missing_parents == "not_evaluated" and scope.has_lost_parents)
             and not (run.calls.from_messages and run.lost_attributes())
             and not hides_calls
@@ -107,7 +108,7 @@ def reconstruct(
             messages_state=ValueState.ABSENT,
             finish_reason=reason,
             complete=is_complete,
-            incomplete_reason=_incomplete_reason(reason, hides_calls),
+            incomplete_reason=_incomplete_reason(reason, tree.lacks_events, hides_calls),
             start_unix_nano=run.start(),
             end_unix_nano=run.end(calls),
             tenant=tenant,
@@ -235,8 +236,8 @@ def _sessions(scopes: Sequence[RunScope], told: dict[int, _Run]) -> dict[int, st
     return sessions
 
 
-def _incomplete_reason(reason: FinishReason, hides_calls: bool) -> IncompleteReason:
-    if reason is FinishReason.OVER_LIMIT:
+def _incomplete_reason(reason: FinishReason, lacks_events: bool, hides_calls: bool) -> IncompleteReason:
+    if reason is FinishReason.OVER_LIMIT or lacks_events:
         return "over_limit"
     return "content_not_captured" if hides_calls and reason not in CUT_SHORT else "incomplete_trace"
 

@@ -103,7 +103,16 @@ class Span:
     @property
     def has_events(self) -> bool:
         """True if the span carries any event."""
-        return bool(self._message.events)
+        return bool(self._message.events if self._events is None else self._events)
+
+    @property
+    def event_count(self) -> int:
+        """How many events the span carries, left out ones included."""
+        return len(self._message.events)
+
+    def leave_out_events(self) -> None:
+        """Be as a span without events from now on, whatever it carries."""
+        self._events = []
 
     @property
     def events(self) -> list[SpanEvent]:

@@ -5,6 +5,9 @@ from typing import TypeAlias
 
 from processors.span import RawSpan, Span
 
+MAX_EVENTS = 100_000
+"""Events of a trace that are read; reading one takes some microseconds, between two requests of one loop."""
+
 _Row: TypeAlias = tuple[int, int, bytes, Span]
 """(start, end times minus one, span id, view)."""
 
@@ -14,11 +17,13 @@ class SpanTree:
 
     `parents` holds the position of the parent or -1. A parent that is not in the trace, or is the span
     itself, counts as none; a ring of parents is cut above its first span. `top_down` lists all positions
-    with every parent before its children.
+    with every parent before its children. Of a trace with more than `MAX_EVENTS` events none is read, and
+    `lacks_events` is true.
     """
 
     __slots__ = (
         "ends",
+        "lacks_events",
         "misses_parent",
         "parent_ids",
         "parents",
@@ -52,6 +57,7 @@ class SpanTree:
         self.parents: list[int] = []
         self.misses_parent: list[bool] = []
         """True where a span names a parent that is not here, and does not say that it is remote."""
+        events = 0
         position_of: dict[bytes, int] = {}
         ordered = sorted(rows.values())  # span ids differ, so nothing behind them is compared
         for position, (start, negative_end, span_id, view) in enumerate(ordered):
@@ -61,6 +67,11 @@ class SpanTree:
             self.starts.append(start)
             self.ends.append(-negative_end)
             self.views.append(view)
+            events += view.event_count
+        self.lacks_events = events > MAX_EVENTS
+        if self.lacks_events:
+            for view in self.views:
+                view.leave_out_events()
         for position, parent in enumerate(self.parent_ids):
             found = position_of.get(parent, -1) if parent else -1
             self.parents.append(-1 if found == position else found)

@@ -9,6 +9,7 @@ from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.finish_reason import CUT_SHORT, FinishReason
 from processors.json_value import JsonValue
 from processors.reconstruction import reconstruct
+from processors.span_tree import MAX_EVENTS
 from tests.support.agent_spans import (
     REMOTE_PARENT,
     TRACE_ID,
@@ -234,6 +235,21 @@ def test_no_run_of_a_trace_that_was_cut_short_is_complete(reason: FinishReason) 
     assert (
         "over_limit" if reason is FinishReason.OVER_LIMIT else "incomplete_trace"
     ) == run.incomplete_reason
+
+
+@pytest.mark.parametrize(("further", "is_read"), [(MAX_EVENTS - 1, True), (MAX_EVENTS, False)])
+def test_events_beyond_the_limit_are_not_read(further: int, is_read: bool) -> None:
+    fields: dict[str, JsonValue] = {"gen_ai.operation.name": "execute_tool"}
+    events = [("exception", {"exception.type": "TimeoutError"})]
+    failed = span(2, 1, "execute_tool get", fields, status=(2, ""), events=events)
+    identifier, raw, of = agent(1, None, "a")
+
+    (run,) = runs_of([(identifier, raw + b"\x5a\x00" * further, of), failed])
+
+    assert [("TimeoutError" if is_read else "", is_read)] == [
+        (call.error.type if call.error else None, run.complete) for call in run.tool_calls
+    ]
+    assert is_read or "over_limit" == run.incomplete_reason
 
 
 def test_no_run_is_complete_after_an_interruption() -> None:
