@@ -73,7 +73,9 @@ class Metrics:
         self.traces_finished = Counter("tracegrade_traces_finished", "Finished traces.", ("reason",))
         self.traces_held = Gauge("tracegrade_traces_held", "Traces in the buffer.")
         self.held_bytes = Gauge(
-            "tracegrade_held_bytes", "Bytes of held spans, queues included.", unit="bytes"
+            "tracegrade_held_bytes",
+            "Bytes of held spans with their resources and scopes, queues included.",
+            unit="bytes",
         )
         self.held_bytes_limit = Gauge("tracegrade_held_limit_bytes", "The memory limit.", unit="bytes")
         self.hold_seconds = Histogram(
