@@ -9,6 +9,7 @@ from typing import Protocol
 
 from collector.errors import Draining, Overloaded, RequestTooLarge
 from collector.otlp.codec import split_request
+from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.receivers.consumer import ExportOutcome
 from collector.telemetry.metrics import Metrics
 from collector.trace import SpanBatch
@@ -44,14 +45,20 @@ class TraceIntake:
     """Splits requests by trace and admits them to the buffer.
 
     `forward` is called with the spans of a request that leave at once, before the request is acknowledged.
+    What spans share, their resources and scopes, comes from `envelopes`.
     """
 
     def __init__(
-        self, buffer: Buffer, forward: Callable[[Sequence[SpanBatch]], None], metrics: Metrics
+        self,
+        buffer: Buffer,
+        forward: Callable[[Sequence[SpanBatch]], None],
+        metrics: Metrics,
+        envelopes: EnvelopeRegistry,
     ) -> None:
         self._buffer = buffer
         self._forward = forward
         self._metrics = metrics
+        self._envelopes = envelopes
         self._is_draining = False
         for reason in (Overloaded.reason, RequestTooLarge.reason, "invalid_id"):
             metrics.spans_refused.add(0, reason)
@@ -71,7 +78,7 @@ class TraceIntake:
         """
         if self._is_draining:
             raise Draining("The service is shutting down; send the request again.")
-        request = split_request(body)
+        request = split_request(body, self._envelopes)
         batches = [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()]
         try:
             admitted = self._buffer.admit(batches)

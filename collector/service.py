@@ -23,7 +23,7 @@ from collector.exporters.assembly import build_fan_out
 from collector.exporters.exporter import ExporterContext
 from collector.intake import TraceIntake
 from collector.memory_limiter import MemoryLimiter
-from collector.otlp.codec import envelope_bytes
+from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.self_check.checker import SelfCheck
@@ -90,7 +90,8 @@ class Service:
         self._criteria = CriteriaStore(
             config.criteria_patterns(), environment=environment, evaluators=evaluators.known
         )
-        self._limiter = MemoryLimiter(config.processors.memory_limiter.limit_bytes, envelope_bytes)
+        envelopes = EnvelopeRegistry()
+        self._limiter = MemoryLimiter(config.processors.memory_limiter.limit_bytes, envelopes.bytes_held)
 
         # The data path, from its end to its beginning.
         self._fan_out = build_fan_out(
@@ -122,7 +123,7 @@ class Service:
         metrics.spans_held.read_from(
             (lambda: self._withheld_spans) if streams else self._spans_awaiting_verdict, BEFORE_FAN_OUT
         )
-        self._intake = TraceIntake(self._buffer, self._forward_at_once, metrics)
+        self._intake = TraceIntake(self._buffer, self._forward_at_once, metrics, envelopes)
         protocols = config.receivers.otlp.protocols
         self._receivers: dict[str, OtlpGrpcReceiver | OtlpHttpReceiver] = {}
         if protocols.grpc is not None:

@@ -9,12 +9,12 @@ what consists of nothing else.
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from weakref import WeakValueDictionary, finalize
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import MalformedRequest
+from collector.otlp.envelope_registry import EnvelopeRegistry
 from processors.envelope import Envelope
 from processors.protobuf_wire import (
     END_GROUP,
@@ -49,11 +49,7 @@ _USUAL_FIELDS = 8
 
 _CUT_SHORT = "a message in it does not end where it should"
 
-_envelopes: WeakValueDictionary[tuple[bytes, bytes], Envelope] = WeakValueDictionary()
-_envelope_bytes = 0
-
-ENVELOPE_OVERHEAD_BYTES = 1024
-"""Counted for every resource and scope beside their own bytes: the objects, and entries in indexes."""
+_OF_THIS_PROCESS = EnvelopeRegistry()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +65,14 @@ class SplitRequest:
     rejected: int
 
 
-def split_request(body: bytes) -> SplitRequest:
-    """Split a serialised ExportTraceServiceRequest.
+def split_request(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -> SplitRequest:
+    """Split a serialised ExportTraceServiceRequest; resources and scopes of its spans come from `envelopes`.
 
     Raises:
         MalformedRequest: `body` is not such a message, or more than 10,000 of those in it are empty.
     """
     try:
-        split = _walk(body)
+        split = _walk(body, envelopes)
         ExportTraceServiceRequest.FromString(body)
     except DecodeError as error:
         raise MalformedRequest(f"The request is not a valid ExportTraceServiceRequest: {error}.") from error
@@ -87,7 +83,7 @@ def split_request(body: bytes) -> SplitRequest:
     return split
 
 
-def _walk(body: bytes) -> SplitRequest:
+def _walk(body: bytes, envelopes: EnvelopeRegistry) -> SplitRequest:
     """Split `body`, whatever it is; what comes of bytes that are no request must not be used.
 
     Raises:
@@ -105,7 +101,7 @@ def _walk(body: bytes) -> SplitRequest:
         resource, scope_spans, room = _separate(body, start, stop, _SCOPE_SPANS, _SHORTEST_SCOPE, room)
         for scope_start, scope_stop in scope_spans:
             scope, spans, room = _separate(body, scope_start, scope_stop, _SPANS, _SHORTEST_SPAN, room)
-            envelope = _intern(resource, scope)
+            envelope = envelopes.envelope(resource, scope)
             for span_start, span_stop in spans:
                 payload = body[span_start:span_stop]
                 # The ids stand first in what every known sender writes; anything else is parsed.
@@ -128,11 +124,6 @@ def _walk(body: bytes) -> SplitRequest:
                 else:
                     known.append((span_id, payload, envelope))
     return SplitRequest(traces, accepted, rejected)
-
-
-def envelope_bytes() -> int:
-    """Bytes that the resources and scopes around all spans of this process take, wherever these are held."""
-    return _envelope_bytes
 
 
 def join_spans(spans: Iterable[RawSpan]) -> bytes:
@@ -168,24 +159,6 @@ def join_spans(spans: Iterable[RawSpan]) -> bytes:
         parts.append(b"\x0a" + encode_varint(inner_length))
         parts.extend(inner)
     return b"".join(parts)
-
-
-def _intern(resource: bytes, scope: bytes) -> Envelope:
-    key = (resource, scope)
-    envelope = _envelopes.get(key)
-    if envelope is None:
-        envelope = Envelope(resource, scope)
-        _envelopes[key] = envelope
-        size = len(resource) + len(scope) + ENVELOPE_OVERHEAD_BYTES
-        finalize(envelope, _count_envelope, -size).atexit = False
-        _count_envelope(size)
-    return envelope
-
-
-def _count_envelope(size: int) -> None:
-    """Called by whichever thread lets go last; nothing is called within, so no other thread comes between."""
-    global _envelope_bytes
-    _envelope_bytes += size
 
 
 def _separate(

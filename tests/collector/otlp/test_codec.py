@@ -9,7 +9,8 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from collector.errors import MalformedRequest
-from collector.otlp.codec import envelope_bytes, join_spans, split_request
+from collector.otlp.codec import join_spans, split_request
+from collector.otlp.envelope_registry import EnvelopeRegistry
 from processors.protobuf_wire import encode_field
 from tests.support.corpus import recorded_requests
 
@@ -249,14 +250,14 @@ def test_bytes_of_resources_and_scopes_count_while_spans_with_them_are_held() ->
     request = ExportTraceServiceRequest(
         resource_spans=[ResourceSpans(resource=resource, scope_spans=[scope_spans])] * 2
     )
-    before = envelope_bytes()
+    envelopes = EnvelopeRegistry()
 
-    split = split_request(request.SerializeToString())
-    held = envelope_bytes() - before
+    split = split_request(request.SerializeToString(), envelopes)
+    held = envelopes.bytes_held()
     split.traces.clear()
 
     assert 50_000 < held < 52_000
-    assert before == envelope_bytes()
+    assert 0 == envelopes.bytes_held()
 
 
 @given(st.binary(max_size=200))
