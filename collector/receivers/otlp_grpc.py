@@ -136,6 +136,11 @@ class OtlpGrpcReceiver:
         for service in READINESS_SERVICES:
             await self._health.set(service, statuses.SERVING if is_serving else statuses.NOT_SERVING)
 
+    @property
+    def running_calls(self) -> int:
+        """Export calls that have begun and are not answered yet."""
+        return self._calls.running
+
     async def shutdown(self, deadline: float) -> None:
         """Answer new calls `UNAVAILABLE`, let running ones finish until `deadline`, then close the port.
 
@@ -181,7 +186,7 @@ class _Calls:
         # its message is read, and is seen even if its message never comes.
         self._export_handler = grpc.stream_unary_rpc_method_handler(self._export)
         self._is_draining = False
-        self._running = 0
+        self.running = 0
         self._idle = asyncio.Event()
 
     def service(self, call: grpc.HandlerCallDetails) -> _MethodHandler:
@@ -201,7 +206,7 @@ class _Calls:
         """Refuse new calls and return when no call runs, or at `deadline`."""
         self._is_draining = True
         remaining = deadline - self._clock.monotonic()
-        if not self._running or remaining <= 0:
+        if not self.running or remaining <= 0:
             return
         idle = asyncio.ensure_future(self._idle.wait())
         timer = asyncio.ensure_future(self._clock.sleep(remaining))
@@ -210,7 +215,7 @@ class _Calls:
         timer.cancel()
 
     async def _export(self, _: object, context: grpc.aio.ServicerContext) -> bytes:
-        self._running += 1
+        self.running += 1
         try:
             body = await context.read()
             if body is grpc.aio.EOF:
@@ -226,8 +231,8 @@ class _Calls:
                 return response
             await _abort(context, status)
         finally:
-            self._running -= 1
-            if self._is_draining and not self._running:
+            self.running -= 1
+            if self._is_draining and not self.running:
                 self._idle.set()
 
     def _content(self, body: bytes) -> bytes:

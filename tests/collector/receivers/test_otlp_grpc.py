@@ -64,10 +64,10 @@ class HeldCall:
 
 
 async def _held_call(served: Served) -> HeldCall:
-    """A held call that the server has seen: the calls of one connection are taken in order."""
+    """A held call that the server has seen."""
     held = HeldCall(served.sender)
-    await asyncio.sleep(0)
-    await served.health("liveness")
+    while not served.receiver.running_calls:
+        await served.health("liveness")
     return held
 
 
