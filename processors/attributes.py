@@ -85,9 +85,9 @@ def encoded_text(text: str) -> bytes:
 NO_ATTRIBUTES = Attributes({})
 
 
-def decode_key_values(data: bytes, tag: int, start: int = 0, end: int | None = None) -> Attributes:
-    """The attributes among the fields between `start` and `end` whose tag is `tag`."""
-    encoded = _encoded_values(data, tag, start, len(data) if end is None else end)
+def decode_key_values(data: bytes, tag: int) -> Attributes:
+    """The attributes among the fields of `data` whose tag is `tag`."""
+    encoded = _encoded_values(data, tag, 0, len(data))
     return Attributes(encoded) if encoded else NO_ATTRIBUTES
 
 

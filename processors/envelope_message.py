@@ -1,14 +1,11 @@
-"""The messages around spans as the protobuf runtime is to read them here: attributes as a map of bytes.
-
-As for spans, so that compiled code finds the keys and skips what nobody asks for, however much there is.
-"""
+"""The messages around spans as the protobuf runtime is to read them here (`processors.partial_message`)."""
 
 from collections.abc import Mapping
 from typing import Protocol, cast
 
-from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
-from google.protobuf.descriptor_pool import DescriptorPool
-from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.descriptor_pb2 import DescriptorProto
+
+from processors.partial_message import OPTIONAL, STRING, add_attributes, add_message, message_classes
 
 
 class ResourceMessage(Protocol):
@@ -41,46 +38,25 @@ class _ScopeSpansParser(Protocol):
 
 
 _PACKAGE = "tracegrade.envelope"
-_BYTES, _STRING = FieldDescriptorProto.TYPE_BYTES, FieldDescriptorProto.TYPE_STRING
-_MESSAGE = FieldDescriptorProto.TYPE_MESSAGE
-_OPTIONAL, _REPEATED = FieldDescriptorProto.LABEL_OPTIONAL, FieldDescriptorProto.LABEL_REPEATED
 
 
 def _parsers() -> tuple[_ResourceSpansParser, _ScopeSpansParser]:
     resource = DescriptorProto(name="Resource")
-    entry = resource.nested_type.add(name="AttributesEntry")
-    entry.options.map_entry = True
-    entry.field.add(name="key", number=1, type=_STRING, label=_OPTIONAL)
-    entry.field.add(name="value", number=2, type=_BYTES, label=_OPTIONAL)
-    _add_message(resource, "attributes", "Resource.AttributesEntry", _REPEATED)
+    add_attributes(resource, 1, _PACKAGE)
     scope = DescriptorProto(name="InstrumentationScope")
-    scope.field.add(name="name", number=1, type=_STRING, label=_OPTIONAL)
-    scope.field.add(name="version", number=2, type=_STRING, label=_OPTIONAL)
+    for number, name in enumerate(("name", "version"), start=1):
+        scope.field.add(name=name, number=number, type=STRING, label=OPTIONAL)
     resource_spans = DescriptorProto(name="ResourceSpans")
-    _add_message(resource_spans, "resource", "Resource", _OPTIONAL)
+    add_message(resource_spans, "resource", 1, f".{_PACKAGE}.Resource")
     scope_spans = DescriptorProto(name="ScopeSpans")
-    _add_message(scope_spans, "scope", "InstrumentationScope", _OPTIONAL)
-    messages = [resource, scope, resource_spans, scope_spans]
-    pool = DescriptorPool()
-    file = FileDescriptorProto(
-        name="tracegrade/envelope.proto", package=_PACKAGE, syntax="proto3", message_type=messages
-    )
-    pool.AddSerializedFile(file.SerializeToString())
-    resource_class, scope_class = (
-        GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-        for name in ("ResourceSpans", "ScopeSpans")
+    add_message(scope_spans, "scope", 1, f".{_PACKAGE}.InstrumentationScope")
+    *_, resource_class, scope_class = message_classes(
+        _PACKAGE, [resource, scope, resource_spans, scope_spans]
     )
     return (
         cast(_ResourceSpansParser, resource_class.FromString),
         cast(_ScopeSpansParser, scope_class.FromString),
     )
-
-
-def _add_message(
-    owner: DescriptorProto, name: str, type_name: str, label: FieldDescriptorProto.Label.ValueType
-) -> None:
-    """Give `owner` a field of number 1, which all of them have in these messages."""
-    owner.field.add(name=name, number=1, type=_MESSAGE, type_name=f".{_PACKAGE}.{type_name}", label=label)
 
 
 _parse_resource_spans, _parse_scope_spans = _parsers()

@@ -61,7 +61,6 @@ def validated(
     document: LocatedYaml,
     problems: list[Problem],
     path: Path = (),
-    context: object = None,
 ) -> ModelT | None:
     """`value` as `model`; None where it is none, and `problems` then has more.
 
@@ -70,7 +69,7 @@ def validated(
     found: list[Problem] = []
     content = None
     try:
-        content = model.model_validate(value, context=context)
+        content = model.model_validate(value)
     except ValidationError as error:
         found = model_problems(error, model, document, path)
     known = {problem.path for problem in found}

@@ -5,7 +5,7 @@ The result depends on the set of spans alone, not on the order they came in or h
 
 import re
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Literal
 
 from processors.agent_run import (
@@ -31,6 +31,7 @@ from processors.rebuilt_run import RebuiltRun
 from processors.run_calls import RunCalls
 from processors.run_scope import CarrierKind, RunScope, Scopes
 from processors.run_scopes import find_scopes
+from processors.small_bytes_cache import cached_for_small
 from processors.span import RawSpan
 from processors.span_attributes import SpanAttributes
 from processors.span_reading import SpanReader, SpanReading, merged_agent
@@ -112,7 +113,7 @@ def reconstruct(
             start_unix_nano=run.start(),
             end_unix_nano=run.end(calls),
             tenant=tenant,
-            resource=_resource(envelope),
+            resource=_resource(envelope.resource),
             span_attributes=SpanAttributes(tree.views[scope.carrier].raw),
             carrier_span_id=tree.span_ids[scope.carrier],
             available_tools=AvailableTools(run.tools),
@@ -265,17 +266,7 @@ def _built_in_reader() -> SpanReader:
     return SpanReader(discover_dialects())
 
 
-def _resource(envelope: Envelope) -> dict[str, JsonValue]:
-    resource = envelope.resource
-    return _known_resource(resource) if len(resource) <= _LARGEST_CACHED else _read_resource(resource)
-
-
-def _read_resource(resource: bytes) -> dict[str, JsonValue]:
+@cached_for_small(256)
+def _resource(resource: bytes) -> dict[str, JsonValue]:
     attributes = Envelope(resource, b"").resource_attributes
     return {key: json_value(attributes.get(key)) for key in attributes}
-
-
-_LARGEST_CACHED = 16 * 1024
-"""Bytes of a resource that stays decoded for the next trace; larger ones could add up to gigabytes."""
-
-_known_resource = lru_cache(maxsize=256)(_read_resource)

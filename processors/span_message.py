@@ -1,15 +1,11 @@
-"""The Span message of OTLP as the protobuf runtime is to read it here: attributes as a map of encoded values.
-
-A map field and a list of key-value messages are the same bytes, and an AnyValue left as bytes is decoded by
-nobody who does not ask for it. So the runtime finds the keys of a span in one call, in compiled code.
-"""
+"""The Span message of OTLP as the protobuf runtime is to read it here (`processors.partial_message`)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
-from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
-from google.protobuf.descriptor_pool import DescriptorPool
-from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
+
+from processors.partial_message import BYTES, OPTIONAL, REPEATED, add_attributes, message_classes
 
 
 class SpanMessage(Protocol):
@@ -45,33 +41,17 @@ _FIELDS = (
     ("dropped_attributes_count", 10, FieldDescriptorProto.TYPE_UINT32),
     ("flags", 16, FieldDescriptorProto.TYPE_FIXED32),
 )
-_OPTIONAL, _REPEATED = FieldDescriptorProto.LABEL_OPTIONAL, FieldDescriptorProto.LABEL_REPEATED
 
 
 def _parser() -> _SpanParser:
     span = DescriptorProto(name="Span")
     for name, number, field_type in _FIELDS:
-        span.field.add(name=name, number=number, type=field_type, label=_OPTIONAL)
+        span.field.add(name=name, number=number, type=field_type, label=OPTIONAL)
     # A status that stands there twice is one status in two parts.
     for name, number in (("events", 11), ("status", 15)):
-        span.field.add(name=name, number=number, type=FieldDescriptorProto.TYPE_BYTES, label=_REPEATED)
-    entry = span.nested_type.add(name="AttributesEntry")
-    entry.options.map_entry = True
-    entry.field.add(name="key", number=1, type=FieldDescriptorProto.TYPE_STRING, label=_OPTIONAL)
-    entry.field.add(name="value", number=2, type=FieldDescriptorProto.TYPE_BYTES, label=_OPTIONAL)
-    span.field.add(
-        name="attributes",
-        number=9,
-        type=FieldDescriptorProto.TYPE_MESSAGE,
-        label=_REPEATED,
-        type_name=f".{_PACKAGE}.Span.AttributesEntry",
-    )
-    pool = DescriptorPool()
-    file = FileDescriptorProto(
-        name="tracegrade/span.proto", package=_PACKAGE, syntax="proto3", message_type=[span]
-    )
-    pool.AddSerializedFile(file.SerializeToString())
-    message = GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.Span"))
+        span.field.add(name=name, number=number, type=BYTES, label=REPEATED)
+    add_attributes(span, 9, _PACKAGE)
+    [message] = message_classes(_PACKAGE, [span])
     return cast(_SpanParser, message.FromString)
 
 

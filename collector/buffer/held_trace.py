@@ -5,11 +5,11 @@ looked at only once, after they fell quiet.
 """
 
 from collections.abc import Set
-from functools import lru_cache
 from itertools import islice
 from math import inf
 
 from processors.envelope import Envelope
+from processors.small_bytes_cache import cached_for_small
 from processors.span import KIND_CLIENT, KIND_CONSUMER, KIND_SERVER, RawSpan
 from processors.span_head import parent_is_remote, read_span_head
 
@@ -22,9 +22,6 @@ _MCP_METHOD = b"\x0a\x0fmcp.method.name"
 _KINDS_BETWEEN_SERVICES = frozenset({KIND_SERVER, KIND_CLIENT, KIND_CONSUMER})
 _NONE: frozenset[bytes] = frozenset()
 _NEVER = 1 << 64
-
-_LARGEST_CACHED = 16 * 1024
-"""Bytes of a resource whose service is remembered: what is remembered is not in the memory limit."""
 
 
 class HeldTrace:
@@ -157,15 +154,9 @@ class HeldTrace:
         self.latest_end = 0
 
 
+@cached_for_small(1024)
 def _services(resource: bytes) -> frozenset[str]:
-    return _known_services(resource) if len(resource) <= _LARGEST_CACHED else _read_services(resource)
-
-
-def _read_services(resource: bytes) -> frozenset[str]:
     return frozenset({Envelope(resource, b"").service_name})
-
-
-_known_services = lru_cache(maxsize=1024)(_read_services)
 
 
 def _rank(span: RawSpan) -> tuple[int, int, bytes, bytes, bytes]:
