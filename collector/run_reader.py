@@ -213,13 +213,16 @@ class _RunReader:
     ) -> DecodedValue:
         text = self._text(call, path, f"{key}_text")
         if key not in call:
-            value = ABSENT if text is None else decode(text)
+            value = ABSENT if text is None else decode(text)._replace(text=text)
         elif f"{key}_text" in call:
             value = DecodedValue(call[key], text, ValueState.PRESENT)
         elif call.get(f"{key}_state") == ValueState.ABSENT:
             return ABSENT
         else:
-            value = decode(call[key])
+            carried = call[key]
+            value = decode(carried)
+            if isinstance(carried, str):  # a text stays as it was carried, JSON of a text as well
+                value = value._replace(text=carried)
         return value._replace(state=self._word(call, path, f"{key}_state", ValueState, value.state))
 
     def _captured(self, run: JsonObject, key: str) -> tuple[JsonValue, ValueState]:

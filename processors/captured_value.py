@@ -48,11 +48,17 @@ def comparable_arguments(call: ToolCall) -> JsonObject | None:
 def comparable_result_text(call: ToolCall) -> str | None:
     """The result of `call` as text, or None where it is not known.
 
+    What was carried as JSON of a text is that text, but where `lenient_values` takes texts as they stand.
     A result that is no value is a text nevertheless. With `lenient_values` a missing one is empty.
     """
     state = call.result_state
     if state is _PRESENT:
-        return json_text(call.result) if call.result_text is None else call.result_text
+        text = call.result_text
+        if text is None:
+            return json_text(call.result)
+        if text.lstrip()[:1] != '"' or call.lenient_values:
+            return text
+        return call.result if isinstance(call.result, str) else json_text(call.result)
     if state in _WITHHELD:
         return None
     return call.result_text or "" if call.lenient_values else call.result_text

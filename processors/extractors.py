@@ -260,10 +260,10 @@ def _arguments(run: AgentRun, call: ToolCall) -> str | NotEvaluated:
 
 
 def _output(run: AgentRun, call: ToolCall) -> str | NotEvaluated:
-    """What the call returned; nothing where it failed, or was only asked for."""
+    """The text that the call returned, as it was carried; nothing where it failed, or was only asked for."""
     text = comparable_result_text(call)
     if text is not None:
-        return text
+        return text if call.result_text is None else call.result_text
     returned_nothing = call.error is not None or not call.executed or run.messages_state is ValueState.PRESENT
     if call.result_state is ValueState.ABSENT and returned_nothing:
         return ""

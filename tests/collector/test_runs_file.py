@@ -132,6 +132,13 @@ def test_texts_are_decoded_as_telemetry_is_and_kept() -> None:
     assert ([1, 2], "[1, 2]") == (call.result, call.result_text)
 
 
+@pytest.mark.parametrize("key", ["result", "result_text"])
+def test_a_text_that_was_carried_as_json_is_read_and_kept_as_it_was_carried(key: str) -> None:
+    call = _read(tool_calls=[{"name": "t", key: '"true"'}]).tool_calls[0]
+
+    assert ("true", '"true"') == (call.result, call.result_text)
+
+
 def test_a_value_with_its_text_beside_it_is_taken_as_it_stands() -> None:
     call = _read(tool_calls=[{"name": "t", "result": "12", "result_text": '"12"'}]).tool_calls[0]
 
