@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from processors.agent_run import ToolError
 from processors.attribute_reading import merged_error
 from processors.dialect import ToolReading
-from processors.placeholder_names import MCP_NAME_SEPARATORS
+from processors.placeholder_names import INTERRUPTION_ERRORS, MCP_NAME_SEPARATORS
 from processors.requested_calls import is_call_id
 from processors.span import STATUS_ERROR, Span
 from processors.span_reading import SpanReading, merged_tool
@@ -155,7 +155,8 @@ def _error_of(span: Span, fields: ToolReading) -> ToolError | None:
     """Why the call failed, as this span tells it.
 
     An error type, the status, what the dialect read, or an exception event beside a status that is not OK
-    make an error; the texts come from wherever there are any.
+    make an error; the texts come from wherever there are any. A tool that stops to wait for an answer has
+    not failed.
     """
     attributes = span.attributes
     error_type = (attributes.text("error.type") or "") if "error.type" in attributes else ""
@@ -173,6 +174,7 @@ def _error_of(span: Span, fields: ToolReading) -> ToolError | None:
     if not (error_type or status == STATUS_ERROR or told is not None or has_exception):
         return None
     message = exception_message or (told.message if told is not None else "") or span.status_message
-    return ToolError(
-        type=error_type or exception_type or (told.type if told is not None else ""), message=message
-    )
+    kind = error_type or exception_type or (told.type if told is not None else "")
+    if kind.endswith(INTERRUPTION_ERRORS) or message.startswith(INTERRUPTION_ERRORS):
+        return None
+    return ToolError(type=kind, message=message)

@@ -5,7 +5,7 @@ start; never by arrival or by end alone.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from processors.minimum_tree import MinimumTree
@@ -20,7 +20,10 @@ CallTimes: TypeAlias = tuple[int, int, bytes]
 
 
 def order_calls(
-    calls: Sequence[CallTimes], turns: Sequence[tuple[int, int]], place_of: Callable[[int], int | None]
+    calls: Sequence[CallTimes],
+    turns: Sequence[tuple[int, int]],
+    place_of: Callable[[int], int | None],
+    turns_around: Mapping[int, int] | None = None,
 ) -> tuple[list[int], dict[int, int]]:
     """The order of the calls as positions in `calls`, and the numbers of the groups that ran side by side.
 
@@ -29,12 +32,19 @@ def order_calls(
         turns: When the run's model turns began and ended, in ascending order of their ends.
         place_of: Tells the place of a call in its model's answer, None where that is not known and
             `NOT_ASKED_FOR` where the answer lacks the call; asked only where calls share a turn.
+        turns_around: For calls whose span lies under a turn's span, that turn.
     """
     turn_ends = [end for _, end in turns]
     turn_starts: MinimumTree | None = None
     placed: list[tuple[int, CallTimes, int]] = []
+    lasting: set[int] = set()
     for position, times in enumerate(calls):
         start = times[0]
+        around = turns_around.get(position) if turns_around else None
+        if around is not None:
+            lasting.add(around)
+            placed.append((around, times, position))
+            continue
         turn = bisect_right(turn_ends, start + _TURN_TOLERANCE_NANOS) - 1
         # Some senders end a turn's span only when its calls are done.
         following = turn + 1
@@ -45,6 +55,7 @@ def order_calls(
             and (turn < 0 or turn_ends[turn] <= turns[following][0])
         ):
             turn = following
+            lasting.add(turn)
         if turn >= 0 and turns[turn][0] > start:  # a model that began later did not ask for it
             turn_starts = turn_starts or MinimumTree([began for began, _ in turns])
             turn = turn_starts.last(turn, start)
@@ -61,8 +72,13 @@ def order_calls(
     for turn, members in by_turn.items():
         if len(members) > 1:
             places = {position: place_of(position) for position in members}
-            # Calls that the turn's model is known not to have asked for are a program's own.
-            if turn >= 0 and any(place != NOT_ASKED_FOR for place in places.values()):
+            # Calls that the turn's model is known not to have asked for are a program's own, and so are those
+            # that all stand for one request, which was tried again.
+            asked = set(places.values())
+            # An only turn that lasts until its calls are done, where nothing tells what it asked for, may
+            # as well be one span around all turns.
+            is_whole_loop = len(turns) == 1 and turn in lasting and None in asked
+            if turn >= 0 and not is_whole_loop and (len(asked) > 1 or None in asked):
                 groups.update(dict.fromkeys(members, next_group))
                 next_group += 1
             else:

@@ -6,7 +6,7 @@ from processors.agent_run import ValueState
 from processors.attributes import AttributeValue
 from processors.json_value import JsonObject, JsonValue
 from processors.messages import is_role_pair, last_text, read_messages, text_of
-from processors.values import DecodedValue, decode_result
+from processors.values import ABSENT, DecodedValue, decode_result
 
 _TASK_OPTIONS = frozenset(
     {
@@ -16,7 +16,10 @@ _TASK_OPTIONS = frozenset(
 )  # fmt: skip
 _QUESTION_OPTIONS = frozenset({"chat_history", "config", "history", "intermediate_steps", "messages"})
 _WORKFLOW_OPTIONS = frozenset({"chat_history", "early_stopping_method", "max_iterations", "memory"})
+_KICKOFF_OPTIONS = frozenset({"input_files", "response_format"})
 _INPUT_KEYS = ("input", "query", "task")
+_DATA = "structured_response"
+"""Where a state holds the answer that an agent gave as data."""
 _OUTPUT_KEYS = ("output", "raw", "final_output")
 
 
@@ -26,8 +29,20 @@ def decode_input(raw: "AttributeValue | JsonValue") -> DecodedValue:
 
 
 def decode_output(raw: "AttributeValue | JsonValue") -> DecodedValue:
-    """What the agent answered, from the value that telemetry calls its output."""
-    return _decode(raw, _output_text)
+    """What the agent answered, from the value that telemetry calls its output.
+
+    Of a state that ends with neither an answer nor data in the answer's place nothing was answered yet.
+    """
+    decoded = _decode(raw, _output_text)
+    value = decoded.value
+    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
+        return decoded
+    if _has_parts(value.get("content")):
+        return ABSENT  # a message that has no text asks for calls
+    if not _is_message_list(value.get("messages")):
+        return decoded
+    data = value.get(_DATA)
+    return ABSENT if data is None else decode_result(data)
 
 
 def _decode(
@@ -63,6 +78,13 @@ def _input_text(value: JsonValue) -> str | None:
             _TASK_OPTIONS if key == "task" else _QUESTION_OPTIONS
         ):
             return asked
+    asked = value.get("messages")
+    if isinstance(asked, str) and value.keys() - {"messages"} <= _KICKOFF_OPTIONS:
+        return asked
+    fields = value.get("input_args")
+    if isinstance(fields, dict) and len(value) == len(fields) == 1:
+        (asked,) = fields.values()
+        return asked if isinstance(asked, str) else None
     asked = value.get("user_msg")
     return asked if isinstance(asked, str) and value.keys() - {"user_msg"} <= _WORKFLOW_OPTIONS else None
 
@@ -73,7 +95,7 @@ def _output_text(value: JsonValue) -> str | None:
     if not isinstance(value, dict):
         return None
     if _is_message_list(value.get("messages")):
-        return _answer(value["messages"])
+        return _answer(value["messages"], has_data=value.get(_DATA) is not None)
     if value.get("role") in ("assistant", "model") or _has_parts(value.get("content")):
         content = value.get("content")
         return text_of(content.get("parts") if isinstance(content, dict) else content) or None
@@ -93,8 +115,15 @@ def _answer_in_blocks(message: JsonValue) -> str | None:
     return text_of([block.get("text") for block in blocks if isinstance(block, dict)]) or None
 
 
-def _answer(messages: JsonValue) -> str | None:
-    return last_text(read_messages(messages, "assistant"), "assistant")
+def _answer(messages: JsonValue, *, has_data: bool = False) -> str | None:
+    """The last text of the assistant, or the result of a call that ended the run, if no data stand for it."""
+    told = read_messages(messages, "assistant")
+    last = told[-1] if told else None
+    if has_data and (last is None or last.role != "assistant" or not last.text):
+        return None
+    if last is not None and last.role == "tool":
+        return last.text or None
+    return last_text(told, "assistant")
 
 
 def _is_message_list(value: JsonValue) -> bool:

@@ -51,6 +51,8 @@ class ToolReading(NamedTuple):
     """True for a span that reports no call of its own: it is left out."""
     is_part: bool = False
     """True for a span that only tells how the call above it went; without such a call it is left out."""
+    runs_agent: bool = False
+    """True for a call of an agent that has no span of its own: what lies below the call is its run."""
 
 
 class AgentReading(NamedTuple):

@@ -9,18 +9,27 @@ _CAPTURE = "nothing; `OPENINFERENCE_HIDE_INPUTS` and `OPENINFERENCE_HIDE_OUTPUTS
 OPENINFERENCE_FRAMEWORKS: Sequence[Framework] = (
     Framework(
         name="LangChain and LangGraph, OpenInference",
-        versions="instrumentor 0.1",
-        reads="TOOL spans; the agent is the graph named by `lc_agent_name`; an argument that was recorded "
-        "without its name gets it from the model's message; nodes with `agent` in their name are no agents",
+        versions="instrumentor 0.1 (Python), 4 (JavaScript)",
+        reads="TOOL spans; the agent is the graph named by `lc_agent_name`, and a graph that is a node of "
+        "another "
+        "or runs within a call; one without a name is called by its node; an argument that was recorded "
+        "without its name gets it from the model's message; nodes, functions and parts of chains with "
+        "`agent` "
+        "in their name are no agents",
         capture=_CAPTURE,
-        unknown="the agent's name where the graph has none: the service's name stands in",
+        unknown="the agent's name where the graph has none: the service's name stands in; without outputs, "
+        "graphs "
+        "in graphs that are themselves in one; in JavaScript "
+        "without outputs, the agents that are nodes of a graph or run within a call",
     ),
     Framework(
         name="OpenAI Agents SDK, OpenInference",
-        versions="instrumentor 2",
-        reads="TOOL and AGENT spans; a TOOL span without `tool.name` is a handoff",
+        versions="instrumentor 2 (Python), 0.2 (JavaScript)",
+        reads="TOOL and AGENT spans; a TOOL span without `tool.name` is a handoff; a model span without "
+        "messages answers what its response says",
         capture=_CAPTURE,
-        unknown="call ids, except from messages",
+        unknown="call ids, except from messages; an answer that is a tool's result (`stop_on_first_tool`); "
+        "that a tool of an MCP server failed",
     ),
     Framework(
         name="Google ADK, OpenInference",
@@ -33,24 +42,46 @@ OPENINFERENCE_FRAMEWORKS: Sequence[Framework] = (
         name="smolagents",
         versions="instrumentor 0.1",
         reads="TOOL spans; positional arguments get their names from the tool's schema; `final_answer` is "
-        "no call unless criteria name it; managed agents are among the tools",
+        "no call unless criteria name it; managed agents are among the tools, and their runs lie under "
+        "the agent's; the answer of a streamed run or a full result is taken out of its printed form",
         capture=_CAPTURE,
-        unknown="call ids; the name of an agent that has none",
+        unknown="call ids; the name of an agent that has none: its class stands in; the calls by which a "
+        "managed agent was set to work; a failure that a tool server told in its text only",
     ),
     Framework(
         name="CrewAI",
         versions="instrumentor 1",
-        reads="TOOL spans; agents from `graph.node.id`, the role",
+        reads="TOOL spans; agents from `graph.node.id`, the role; the tools that give work to a coworker "
+        "are calls of agents",
         capture=_CAPTURE,
-        unknown="the agent's tools; calls in text (ReAct) mode, of which no span tells: no call may "
-        "then mean not instrumented",
+        unknown="the agent's tools; without `use_event_listener=True` the runs of coworkers (what they "
+        "called stands under the agent that asked them), runs started with `akickoff` or an agent's "
+        "`kickoff_async`, and calls in text (ReAct) mode, of which no span tells: no call may then "
+        "mean not instrumented",
     ),
     Framework(
         name="Agno",
         versions="instrumentor 1",
-        reads="TOOL spans; results may be Python's text of a value",
+        reads="TOOL spans; agents and teams, members under their team; results may be Python's text of "
+        "a value",
         capture=_CAPTURE,
-        unknown="call ids, except from messages",
+        unknown="call ids, except from messages; the name of an agent that has none: the service's name "
+        "stands in; whether the text `None` was a text",
+    ),
+    Framework(
+        name="DSPy",
+        versions="instrumentor 0.1",
+        reads="TOOL spans, called as the function; each `ReAct.forward` is a run; `finish` is no call "
+        "unless criteria name it; the answer is the output's fields without the trajectory",
+        capture=_CAPTURE,
+        unknown="the agent's name: the service's name stands in; call ids",
+    ),
+    Framework(
+        name="BeeAI",
+        versions="instrumentor 0.1",
+        reads="TOOL and AGENT spans, with arguments out of `input`; spans that report an event are no agents",
+        capture=_CAPTURE,
+        unknown="call ids",
     ),
     Framework(
         name="AutoGen AgentChat, OpenInference",

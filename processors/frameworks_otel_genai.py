@@ -25,34 +25,30 @@ OTEL_GENAI_FRAMEWORKS: Sequence[Framework] = (
     Framework(
         name="Microsoft Agent Framework",
         versions="1",
-        reads="`execute_tool` and `invoke_agent`",
+        reads="`execute_tool` and `invoke_agent`, in workflows too; a handoff, which has no span, from what "
+        "the agent's last model turn asked for; an agent without a name is called by the service's",
         capture="`enable_instrumentation(enable_sensitive_data=True)`",
-        unknown="why a call failed, while sensitive data is off",
-    ),
-    Framework(
-        name="Semantic Kernel",
-        versions="1 (Python)",
-        reads="`execute_tool` and `invoke_agent`; the tool's name is `Plugin-function`; results may be "
-        "Python's text of a value",
-        capture="`SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true`",
-        unknown="whether a model asked for a function: prompts and functions run by the program look the "
-        "same",
+        unknown="why a call failed, while sensitive data is off, and handoffs then; whether a tool returned "
+        "nothing or an empty text; a workflow used as an agent",
     ),
     Framework(
         name="AutoGen",
         versions="0.7, its own spans",
         reads="`execute_tool` and `invoke_agent`: names, ids, order and errors",
         capture="nothing can be: use its OpenInference instrumentation for arguments and results",
-        unknown="arguments and results; a team's run as a whole, which is split over several traces",
+        unknown="arguments and results; a team's run as a whole, which is split over several traces, and "
+        "what its manager answered",
     ),
     Framework(
         name="OpenAI Agents SDK, OpenTelemetry packages",
         versions="`opentelemetry-instrumentation-openai-agents-v2` 0.1, "
         "`opentelemetry-instrumentation-genai-openai-agents` 1.3",
-        reads="`execute_tool`, `invoke_agent` and handoffs; the placeholder name `OpenAI Agent` is no name",
+        reads="`execute_tool`, `invoke_agent` and handoffs; the placeholder name `OpenAI Agent` is no name; "
+        "what a model answered, also where the SDK's objects were printed in place of their text",
         capture="v2: on by default, `OTEL_INSTRUMENTATION_OPENAI_AGENTS_CAPTURE_CONTENT` controls it; genai: "
         "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`",
-        unknown="call ids; with the genai package handoffs, input and answer, which its OpenAI client "
+        unknown="call ids; an answer that is a tool's result (`stop_on_first_tool`); that a tool of an MCP "
+        "server failed; with the genai package handoffs, input and answer, which its OpenAI client "
         "instrumentation adds",
     ),
     Framework(
@@ -60,28 +56,51 @@ OTEL_GENAI_FRAMEWORKS: Sequence[Framework] = (
         versions="1",
         reads="`execute_tool` and `invoke_agent`, with `mcp.tool.*` and the older `gen_ai.tool.args`, "
         "`.input`, `.output` and `.result`; printed tool messages are opened; the nodes of a LangGraph "
-        "graph, which it reports as agents, are no runs; an agent with `gen_ai.agent.source` is a handoff",
+        "graph and the guardrails of the OpenAI Agents SDK, which it reports as agents, are no runs; "
+        "an agent with `gen_ai.agent.source` is a handoff; an Agno team is the agent above its members; the "
+        "steps of a CrewAI flow, which it reports as agents without a name, are no runs",
         capture="`capture_message_content=True` of `openlit.init`, the default",
-        unknown="input and answer of streamed runs of the OpenAI Agents SDK",
+        unknown="LangChain agents that are nodes of a graph or run within a call, but for those with "
+        "`agent` in "
+        "their name; input and answer of streamed runs of the OpenAI Agents SDK; what a streamed run of Agno "
+        "called, as its spans are traces of their own; with CrewAI the calls that a model asks for natively, "
+        "for which only its instrumentation of the model's client tells, and the runs of coworkers",
     ),
     Framework(
         name="OpenAI and Anthropic clients without a framework",
-        versions="`opentelemetry-instrumentation-genai-openai` and `-genai-anthropic` 1.3, Traceloop's for "
-        "Anthropic 0.62",
+        versions="`opentelemetry-instrumentation-genai-openai` and `-genai-anthropic` 1.3; in the same way "
+        "`opentelemetry-instrumentation-google-genai` 1.3, Traceloop's 0.62 for OpenAI, Anthropic, Bedrock, "
+        "Gemini, Cohere and Ollama, and OpenInference's for OpenAI, Anthropic, Bedrock, Gemini, LiteLLM and "
+        "Mistral",
         reads="calls and results from the messages of the model's spans; the local root around them is the "
-        "run",
+        "run; a result without an id is that of the call that it follows",
         capture="`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` with "
         "`OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental`; Traceloop's: nothing",
         unknown="without content that there were calls at all; whether a call failed, which only the text of "
-        "its result tells",
+        "its result tells; the results of the last calls of a run that was cut short; the calls that the "
+        "Gemini client makes by itself, with Traceloop's; anything but the last turn where LiteLLM's own "
+        "callback writes on the span around it",
     ),
     Framework(
         name="LangChain, Azure AI tracer",
         versions="`langchain-azure-ai` 1",
-        reads="`execute_tool` and one `invoke_agent` for each agent node; values also from the older "
-        "`gen_ai.tool.input` and `.output`",
+        reads="`execute_tool` and `invoke_agent`; steps of a graph that it reports as agents are no runs; "
+        "results "
+        "out of its shortened tool messages; values also from the older `gen_ai.tool.input` and `.output`",
         capture="`enable_content_recording=True` of the tracer",
-        unknown="nothing in particular",
+        unknown="agents that are nodes of a graph, for which it makes no span; whether an argument was a "
+        "text "
+        "that writes an object",
+    ),
+    Framework(
+        name="LangChain, OpenTelemetry's own instrumentation",
+        versions="`opentelemetry-instrumentation-genai-langchain` 1.3",
+        reads="`execute_tool`, `invoke_agent` and `invoke_workflow`; steps that it takes for agents "
+        "because of "
+        "their names are no runs",
+        capture="`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` with "
+        "`OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental`",
+        unknown="that a tool of an MCP server failed; the name of a function that is a graph's entry point",
     ),
     Framework(
         name="Amazon Bedrock AgentCore",

@@ -4,13 +4,13 @@ Telemetry repeats whatever shape a provider's API has. A message here is a role,
 it requests and the results it carries; everything else in a message is left out.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from processors.attributes import Attributes, AttributeValue
+from processors.attributes import AttributeValue
 from processors.json_value import JsonValue
-from processors.values import MAX_DEPTH, json_text, json_value, parse_json
+from processors.values import json_text, json_value, parse_json
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -46,6 +46,9 @@ _WRAPPED = (
     "functionResponse",
     "tool_call",
 )
+
+_JSON_BLOCK = '[{"json":'
+"""How a list of one block of data begins as a text."""
 
 PROVIDER_CALL_MARKERS = (b"server_tool", b"mcp_call")
 """What stands in the bytes of a span whose messages hold calls that ran at the model's provider."""
@@ -145,7 +148,7 @@ def read_message(item: dict[str, JsonValue], default_role: Role = "user") -> Cha
     for key in ("message", "data", "kwargs"):
         inner = item.get(key)
         if isinstance(inner, dict) and ("parts" not in item and "content" not in item):
-            item = {"role": item.get("role") or item.get("type") or _class_role(item), **inner}
+            item = {"role": item.get("role") or _type_role(item) or _class_role(item), **inner}
     kind = item.get("type")
     role_name = item.get("role")
     if not isinstance(role_name, str) and isinstance(kind, str) and kind in _ROLES:
@@ -154,6 +157,8 @@ def read_message(item: dict[str, JsonValue], default_role: Role = "user") -> Cha
         message = ChatMessage("assistant" if kind in _REQUEST_TYPES else "tool")
         message.text = _read_part(message, item, skip_requests=False)
         return message
+    if isinstance(role_name, str) and role_name.lower() not in _ROLES and "additional_kwargs" in item:
+        role_name = "tool"  # a tool's message that bears the tool's name as its role
     role = _ROLES.get(role_name.lower(), default_role) if isinstance(role_name, str) else default_role
     message = ChatMessage(role)
     for call in _members(item.get("tool_calls")):
@@ -193,32 +198,6 @@ def text_of(content: JsonValue) -> str:
     return message.text
 
 
-def flattened_messages(attributes: Attributes, prefix: str) -> list[JsonValue]:
-    """The list that flattened attributes such as `<prefix>0.message.role` spell out, in order of index.
-
-    Positions that are left out in the telemetry are left out here too, and so is what lies deeper than
-    values are taken.
-    """
-    root: dict[str, JsonValue] = {}
-    length = len(prefix)
-    for key in attributes:
-        if not key.startswith(prefix):
-            continue
-        node = root
-        *path, last = key[length:].split(".", MAX_DEPTH)
-        if len(path) == MAX_DEPTH:
-            continue
-        for step in path:
-            child = node.get(step)
-            if not isinstance(child, dict):
-                child = {}
-                node[step] = child
-            node = child
-        node[last] = json_value(attributes.get(key))
-    listed = _as_lists(root)
-    return listed if isinstance(listed, list) else []
-
-
 def last_text(messages: Iterable[ChatMessage], role: Role) -> str | None:
     """The text of the last message of `role` that has any, or None."""
     found = None
@@ -226,6 +205,14 @@ def last_text(messages: Iterable[ChatMessage], role: Role) -> str | None:
         if message.role == role and message.text:
             found = message.text
     return found
+
+
+def after_results(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """The messages after the last one that carries a result; all where none does."""
+    for place in range(len(messages), 0, -1):
+        if messages[place - 1].responses:
+            return messages[place:]
+    return messages
 
 
 def add_request(message: ChatMessage, call: dict[str, JsonValue]) -> None:
@@ -257,13 +244,10 @@ def add_request(message: ChatMessage, call: dict[str, JsonValue]) -> None:
     message.requests.append(CallRequest(name, call_id, arguments, has_arguments, at_provider))
 
 
-def _as_lists(node: JsonValue) -> JsonValue:
-    if not isinstance(node, dict):
-        return node
-    children = {key: _as_lists(child) for key, child in node.items()}
-    if children and all(key.isdecimal() and key.isascii() for key in children):
-        return [children[key] for key in sorted(children, key=lambda key: (len(key), key))]
-    return children
+def _type_role(item: dict[str, JsonValue]) -> JsonValue:
+    """The type of a serialised message, where it is a role and not how the message was serialised."""
+    kind = item.get("type")
+    return kind if isinstance(kind, str) and kind in _ROLES else None
 
 
 def _class_role(item: dict[str, JsonValue]) -> JsonValue:
@@ -370,10 +354,15 @@ def _has_response(content: JsonValue) -> bool:
 
 def _response_content(content: JsonValue) -> JsonValue:
     """Blocks of nothing but text as that text, anything else as it is."""
+    if isinstance(content, str) and content.startswith(_JSON_BLOCK):
+        try:
+            content = parse_json(content)
+        except ValueError:
+            return content
     if isinstance(content, list) and content:
         texts: list[str] = []
         for block in content:
-            if isinstance(block, dict) and not block.keys() - {"type", "text", "content"}:
+            if isinstance(block, dict) and not block.keys() - {"type", "text", "content", "id"}:
                 text = block.get("text", block.get("content"))
                 if isinstance(text, str):
                     texts.append(text)

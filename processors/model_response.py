@@ -5,6 +5,9 @@ from processors.json_value import JsonObject, JsonValue
 from processors.messages import ChatMessage, add_request, read_messages
 from processors.values import json_value, parse_text
 
+_ANSWERS = ("choices", "candidates", "generations", "output")
+"""Where a response holds what the model answered."""
+
 
 def read_model_response(value: "AttributeValue | JsonValue") -> list[ChatMessage]:
     """The messages in a response: its choices, candidates, generations or output items, or it is a message.
@@ -19,18 +22,24 @@ def read_model_response(value: "AttributeValue | JsonValue") -> list[ChatMessage
             content = value
     else:
         content = json_value(value)
+    if isinstance(content, list) and len(content) == 1 and _is_response(content[0]):
+        content = content[0]
     if not isinstance(content, dict):
         return read_messages(content, "assistant")
     calls = content.get("toolCalls")
     if isinstance(calls, list):
         return _text_and_calls(content, calls)
-    for key in ("choices", "candidates", "generations", "output"):
+    for key in _ANSWERS:
         items = content.get(key)
         if isinstance(items, dict):
             return read_model_response(items)
         if isinstance(items, list):
             return read_messages([_message_of(item) for item in _flat(items)], "assistant")
     return read_messages(content, "assistant")
+
+
+def _is_response(item: JsonValue) -> bool:
+    return isinstance(item, dict) and any(isinstance(item.get(key), list) for key in _ANSWERS)
 
 
 def _flat(items: list[JsonValue]) -> list[JsonValue]:

@@ -25,7 +25,7 @@ from processors.finish_reason import CUT_SHORT, FinishReason
 from processors.json_value import JsonValue
 from processors.late_sequence import LateSequence
 from processors.late_value import CapturedValue
-from processors.messages import ChatMessage, last_text
+from processors.messages import ChatMessage, after_results, last_text
 from processors.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_placeholder_agent
 from processors.rebuilt_run import RebuiltRun
 from processors.run_calls import RunCalls
@@ -142,16 +142,29 @@ class _Run:
         self.reading = reading
 
     def agent_name(self) -> str:
-        """What the spans of the invocation say, then what its calls or steps say, then the resource."""
+        """What the spans of the invocation say, then what its calls or steps say, then the resource.
+
+        An agent that runs as a tool of its own service is called as that tool is, not as the whole service.
+        """
         name = self.reading.name or self._scope.agent_name or self.reading.inferred_name
         if name:
             return name
-        resource = self._tree.views[self._scope.carrier].envelope.resource_attributes
+        envelope = self._tree.views[self._scope.carrier].envelope
+        name = self._name_of_call(envelope.resource)
+        if name:
+            return name
         for key in AGENT_NAME_RESOURCE_ATTRIBUTES:
-            told = resource.text(key) or ""
+            told = envelope.resource_attributes.text(key) or ""
             if not is_placeholder_agent(told) and not told.startswith("unknown_service"):
                 return told
         return ""
+
+    def _name_of_call(self, resource: bytes) -> str:
+        asked_by = self._scope.asked_by
+        reading = self._readings[asked_by] if asked_by >= 0 else None
+        if reading is None or self._tree.views[asked_by].envelope.resource != resource:
+            return ""
+        return reading.tool.name or reading.tool.inferred_name
 
     def input(self) -> CapturedValue:
         """The run's own input, else the first model turn's last user message."""
@@ -173,8 +186,10 @@ class _Run:
             return _value_only(told)
         for position in self.calls.turns[-1:]:
             reading = self._readings[position]
-            if reading is not None and not any(message.requests for message in reading.conversation.output):
-                return _text(last_text(reading.conversation.output, "assistant"))
+            if reading is not None:
+                answered = after_results(reading.conversation.output)
+                if not any(message.requests for message in answered):
+                    return _text(last_text(answered, "assistant"))
         return told
 
     def messages(self) -> Sequence[Message]:

@@ -8,8 +8,13 @@ from processors.agent_run import ValueState
 from processors.attributes import Attributes
 from processors.chat_envelope import decode_input, decode_output
 from processors.json_value import JsonObject, JsonValue
-from processors.printed_messages import answer_in_printed_result, is_printed_result, last_printed_message
-from processors.values import ABSENT, DecodedValue, decode_result, text_value
+from processors.printed_messages import (
+    answer_in_printed_result,
+    answer_in_printed_steps,
+    is_printed_result,
+    last_printed_message,
+)
+from processors.values import ABSENT, DecodedValue, decode_result, json_text, text_value
 
 _INPUT = "input.value"
 _OUTPUT = "output.value"
@@ -17,6 +22,7 @@ _TASK = "task_description"
 _STEERING_KEYS = {"agent", "context", "tools"}
 _WORKFLOW_KEYS = {"init_state", "start_event"}
 _WORKFLOW_BEGINS = '{"init_state": {'
+_TRAJECTORY, _REASONING = "trajectory", "reasoning"
 _REPORT_KEYS = {"description", "expected_output", "raw"}
 
 
@@ -53,8 +59,23 @@ def recorded_output(attributes: Attributes) -> DecodedValue:
     raw = attributes.get(_OUTPUT)
     if isinstance(raw, str) and is_printed_result(raw):
         return text_value(answer_in_printed_result(raw))
+    answer = answer_in_printed_steps(raw) if isinstance(raw, str) else None
+    if answer is not None:
+        return decode_output(answer if isinstance(answer, (str, dict, list)) else json_text(answer))
     report = _report(attributes)
-    return decode_output(raw) if report is None else _if_text(report["raw"])
+    if report is not None:
+        return _if_text(report["raw"])
+    decoded = decode_output(raw)
+    return _answer_beside_trajectory(decoded) if isinstance(decoded.value, dict) else decoded
+
+
+def _answer_beside_trajectory(decoded: DecodedValue) -> DecodedValue:
+    """The fields that a program of prompts was to answer, without the way to them; one alone as it is."""
+    value = decoded.value
+    if not isinstance(value, dict) or not isinstance(value.get(_TRAJECTORY), dict):
+        return decoded
+    answer = {key: field for key, field in value.items() if key not in (_TRAJECTORY, _REASONING)}
+    return decode_output(next(iter(answer.values())) if len(answer) == 1 else answer)
 
 
 def _report(attributes: Attributes) -> JsonObject | None:

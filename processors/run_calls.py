@@ -4,19 +4,31 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
+from processors.attribute_reading import better
 from processors.call_merging import MergedCall, merge_calls, names_behind_servers
 from processors.call_order import NOT_ASKED_FOR, order_calls
 from processors.call_retries import mark_retries
 from processors.dialect import Conversation, SpanRole
-from processors.messages import PROVIDER_CALL_MARKERS
-from processors.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
+from processors.messages import PROVIDER_CALL_MARKERS, CallResponse
+from processors.placeholder_names import (
+    FINAL_ANSWER_TOOL_NAMES,
+    FINAL_ANSWER_TOOL_PREFIX,
+    HANDOFF_TOOL_PREFIXES,
+)
 from processors.requested_calls import OfferedCalls, RequestedCall, RequestedCalls, is_call_id
-from processors.result_envelope import open_result
+from processors.result_envelope import OpenedResult, open_result
 from processors.run_scope import RunScope, Scopes
 from processors.span_reading import SpanReading
 from processors.span_tree import SpanTree
 from processors.tool_name import canonical_tool_name
 from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result
+
+_TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState.UNPARSED})
+"""States of arguments for which what the model asked for is looked up."""
+_UNSEEN = frozenset({ValueState.ABSENT, ValueState.REDACTED})
+"""States of a result for which what the model was told is looked up."""
+_PRESENT, _FUNCTION = ValueState.PRESENT, CallCategory.FUNCTION
+_HANDOFF_MARKERS = tuple(prefix.encode() for prefix in HANDOFF_TOOL_PREFIXES)
 
 
 class RunCalls:
@@ -84,6 +96,7 @@ class RunCalls:
         calls = [self._span_call(call) for call in merged]
         if any(map(self._may_hold_provider_calls, self._turns)):
             calls.extend(self._provider_calls())
+        calls.extend(self._handoffs_without_span())
         if len(calls) == 1:
             return calls
         starts, ends = self._tree.starts, self._tree.ends
@@ -94,6 +107,7 @@ class RunCalls:
             ],
             [(starts[position], ends[position]) for position in self._turns],
             lambda position: self._place(calls[position], position),
+            self._turns_around(),
         )
         if not self._turns:
             self._group_by_history(calls, groups)
@@ -105,6 +119,16 @@ class RunCalls:
             else calls[position]
             for position in order
         ]
+
+    def _turns_around(self) -> dict[int, int]:
+        """The number of the turn for each call whose span stands right under that turn's."""
+        turns = {position: number for number, position in enumerate(self._turns)}
+        parents = self._tree.parents
+        return {
+            position: turns[parent]
+            for position, merged in enumerate(self._merged)
+            if (parent := parents[merged.spans[0]]) in turns
+        }
 
     def _group_by_history(self, calls: Sequence[ToolCall], groups: dict[int, int]) -> None:
         """Group what one message of the run's own history asked for, where no model span tells the turns."""
@@ -136,36 +160,33 @@ class RunCalls:
         fields = merged.reading
         first = merged.spans[0]
         call_id = fields.call_id if fields.lenient_values or is_call_id(fields.call_id) else ""
-        arguments, result = fields.arguments, fields.result
+        arguments, result, error = fields.arguments, fields.result, merged.error
         if not fields.lenient_values:
             doubtful = fields.arguments_are_doubtful
-            if doubtful or arguments.state in (ValueState.ABSENT, ValueState.UNPARSED):
+            if doubtful or arguments.state in _TO_BE_LOOKED_UP:
                 asked, asked_id = self._asked(merged, call_id)
                 call_id = call_id or asked_id
-                if asked.state is ValueState.PRESENT:
+                if asked.state is _PRESENT:
                     arguments = asked
-            if result.state is ValueState.ABSENT and merged.error is None and is_call_id(call_id):
-                result = self._answered(call_id)
+            if result.state in _UNSEEN and error is None and is_call_id(call_id):
+                answered = _opened(self._all_requests().result(call_id))
+                result, error = better(result, answered.result), answered.error
         lenient = fields.lenient_values
         category = fields.category
-        if (
-            category is CallCategory.FUNCTION
-            and self._agent_calls
-            and not self._agent_calls.isdisjoint(merged.spans)
-        ):
+        if category is _FUNCTION and self._agent_calls and not self._agent_calls.isdisjoint(merged.spans):
             category = CallCategory.AGENT
         return ToolCall(
             name=merged.name,
             call_id=call_id or None,
             span_id=self._tree.span_ids[first],
             category=category,
-            arguments=arguments.value if lenient or arguments.state is ValueState.PRESENT else None,
+            arguments=arguments.value if lenient or arguments.state is _PRESENT else None,
             arguments_text=arguments.text,
             arguments_state=arguments.state,
-            result=result.value if lenient or result.state is ValueState.PRESENT else None,
+            result=result.value if lenient or result.state is _PRESENT else None,
             result_text=result.text,
             result_state=result.state,
-            error=merged.error,
+            error=error,
             lenient_values=lenient,
             start_unix_nano=self._tree.starts[first],
             end_unix_nano=self._tree.ends[first],
@@ -187,12 +208,6 @@ class RunCalls:
         if requested is None or not requested.request.has_arguments:
             return ABSENT, ""
         return decode_arguments(requested.request.arguments), requested.request.call_id
-
-    def _answered(self, call_id: str) -> DecodedValue:
-        response = self._all_requests().result(call_id)
-        if response is None or not response.has_content:
-            return ABSENT
-        return open_result(decode_result(response.content)).result
 
     def _place(self, call: ToolCall, position: int) -> int | None:
         """The place of a call in its model's answer; None where the messages do not tell."""
@@ -223,28 +238,43 @@ class RunCalls:
         ]
         return self._message_calls(at_provider)
 
-    def _message_calls(self, requested: Sequence[RequestedCall]) -> list[ToolCall]:
-        per_turn: dict[int, int] = {}
-        for call in requested:
-            per_turn[call.model] = per_turn.get(call.model, 0) + 1
-        groups = {model: number for number, model in enumerate(per_turn) if per_turn[model] > 1}
+    def _handoffs_without_span(self) -> list[ToolCall]:
+        """How the last turn passed the conversation on, where the framework does that without a call."""
         last = self._turns[-1] if self._turns else -1
-        return [self._message_call(call, groups.get(call.model), call.model == last) for call in requested]
+        reading = self._readings[last] if last >= 0 else None
+        if reading is None or not any(marker in reading.span.raw for marker in _HANDOFF_MARKERS):
+            return []
+        if any(call.reading.category is CallCategory.HANDOFF for call in self._merged):
+            return []
+        known = {call.reading.call_id for call in self._merged} | {call.name for call in self._merged}
+        return [
+            self._message_call(requested, None, is_last_turn=False)
+            for requested in self._all_requests().in_order
+            if requested.model == last
+            and requested.request.name.startswith(HANDOFF_TOOL_PREFIXES)
+            and known.isdisjoint((requested.request.call_id, requested.request.name))
+        ]
+
+    def _message_calls(self, requested: Sequence[RequestedCall]) -> list[ToolCall]:
+        per_turn: dict[tuple[int, int], int] = {}
+        for call in requested:
+            turn = call.model, call.after
+            per_turn[turn] = per_turn.get(turn, 0) + 1
+        groups = {turn: number for number, turn in enumerate(per_turn) if per_turn[turn] > 1}
+        last = self._turns[-1] if self._turns else -1
+        return [
+            self._message_call(call, groups.get((call.model, call.after)), call.model == last)
+            for call in requested
+        ]
 
     def _message_call(self, requested: RequestedCall, group: int | None, is_last_turn: bool) -> ToolCall:
         request = requested.request
         arguments = decode_arguments(request.arguments) if request.has_arguments else ABSENT
-        response = self._all_requests().result(request.call_id)
-        opened = None
-        if response is not None and response.has_content:
-            opened = open_result(decode_result(response.content))
-        result = ABSENT if opened is None else opened.result
-        error = None if opened is None else opened.error
-        if response is not None and response.failed and error is None:
-            error = ToolError(type="", message=result.text or "")
+        response = self._all_requests().answer(requested)
+        result, _, error = _opened(response)
         return ToolCall(
             name=request.name,
-            call_id=request.call_id or None,
+            call_id=self._all_requests().call_id(requested) or None,
             category=_category_of(request.name, request.runs_at_provider),
             arguments=arguments.value if arguments.state is ValueState.PRESENT else None,
             arguments_text=arguments.text,
@@ -259,6 +289,16 @@ class RunCalls:
         )
 
 
+def _opened(response: CallResponse | None) -> OpenedResult:
+    """The result in a message out of its envelopes, and the failure that they or the message tell."""
+    opened = OpenedResult(ABSENT)
+    if response is not None and response.has_content:
+        opened = open_result(decode_result(response.content))
+    if response is not None and response.failed and opened.error is None:
+        return opened._replace(error=ToolError(type="", message=opened.result.text or ""))
+    return opened
+
+
 def _first_span(call: MergedCall) -> int:
     return call.spans[0]
 
@@ -268,4 +308,5 @@ def _category_of(name: str, runs_at_provider: bool) -> CallCategory:
         return CallCategory.SERVER
     if name.startswith(HANDOFF_TOOL_PREFIXES):
         return CallCategory.HANDOFF
-    return CallCategory.FINAL_ANSWER if name in FINAL_ANSWER_TOOL_NAMES else CallCategory.FUNCTION
+    is_answer = name in FINAL_ANSWER_TOOL_NAMES or name.startswith(FINAL_ANSWER_TOOL_PREFIX)
+    return CallCategory.FINAL_ANSWER if is_answer else CallCategory.FUNCTION

@@ -8,6 +8,7 @@ the run that encloses it in time.
 from collections.abc import Sequence
 
 from processors.agent_stays import divide_by_agent
+from processors.call_merging import names_behind_servers
 from processors.dialect import SpanRole
 from processors.placeholder_names import is_placeholder_agent
 from processors.run_scope import CarrierKind, RunScope, Scopes
@@ -58,6 +59,8 @@ class _Finder:
         self._enclosing: dict[int, RunScope | None] = {}
         self._lost_parents: dict[bytes, int] = {}
         self._first_container: dict[tuple[CarrierKind, int], RunScope] = {}
+        self._agent_call: dict[int, int] = {}
+        self._run_of_call: dict[int, RunScope] = {}
 
     def find(self, lost_means_filtered: bool) -> Scopes:
         self._descend()
@@ -68,7 +71,10 @@ class _Finder:
             if scope.parent is None:
                 scope.parent = self._enclosing.get(self._top[scope.carrier])
         containers: dict[tuple[CarrierKind, int, str], RunScope] = {}
+        servers_views = self._servers_views()
         for position in self._calls:
+            if position in servers_views:
+                continue
             home = self._scope[position] or self._container(position, containers)
             if home is not None:
                 home.tools.append(position)
@@ -115,13 +121,21 @@ class _Finder:
             reading = readings[position]
             if reading is not None:
                 role = reading.role
+                if parent in self._agent_call and role in (SpanRole.TOOL, SpanRole.MODEL):
+                    if role is SpanRole.TOOL and reading.tool.is_part:
+                        self._agent_call[position] = self._agent_call[parent]
+                    else:
+                        scope, tool, model = self._run_below(self._agent_call[parent]), -1, -1
                 if role is SpanRole.TOOL:
                     if not reading.tool.is_synthetic:
                         self._tool_above[position] = tool
                         self._calls.append(position)
                         tool, model = position, -1
+                        if reading.tool.runs_agent:
+                            self._agent_call[position] = position
                 elif role is SpanRole.AGENT:
-                    if scope is not None and tool < 0 and self._is_same_agent(scope, reading):
+                    # What a model or a node that executes calls contains is an agent of its own.
+                    if scope is not None and tool < 0 > model and self._is_same_agent(scope, reading):
                         scope.layers.append(position)
                     else:
                         if scope is None and workflow >= 0:
@@ -147,6 +161,49 @@ class _Finder:
             workflows[position] = workflow
             tools[position] = tool
             models[position] = model
+
+    def _servers_views(self) -> set[int]:
+        """Calls as a tool server saw them that a caller's span around them in time tells already.
+
+        A server in the agent's process knows the trace, but not the call it serves. One span, one view.
+        """
+        tree, readings = self._tree, self._readings
+        views = [
+            position
+            for position in self._calls
+            if tree.views[position].kind == KIND_SERVER and self._tool_above[position] < 0
+        ]
+        waiting: dict[str, list[int]] = {}
+        for position in sorted(set(self._calls).difference(views), reverse=True) if views else ():
+            reading = readings[position]
+            if reading is not None and not reading.tool.is_part:
+                name = reading.tool.name or reading.tool.inferred_name
+                for called in {name, *names_behind_servers(name)}:
+                    waiting.setdefault(called, []).append(position)
+        told: set[int] = set()
+        used: set[int] = set()
+        for view in sorted(views):
+            reading = readings[view]
+            name = "" if reading is None else reading.tool.name or reading.tool.inferred_name
+            callers = waiting.get(name, [])
+            for place in range(len(callers) - 1, max(len(callers) - 1 - _LOOK_BACK, -1), -1):
+                caller = callers[place]
+                is_around = tree.starts[caller] <= tree.starts[view] and tree.ends[view] <= tree.ends[caller]
+                if caller not in used and is_around:
+                    used.add(caller)
+                    told.add(view)
+                    del callers[place]
+                    break
+        return told
+
+    def _run_below(self, call: int) -> RunScope:
+        """The run of the agent that the call at `call` started, for which that call stands itself."""
+        run = self._run_of_call.get(call)
+        if run is None:
+            run = RunScope(CarrierKind.AGENT, call, [call], self._scope[call], call)
+            self._run_of_call[call] = run
+            self._agents.append(run)
+        return run
 
     def _only_wraps(self, outer: int, inner: int) -> bool:
         """Whether only the model call at `inner` bears the messages of the turn at `outer` above it."""
@@ -279,7 +336,7 @@ class _Finder:
         kind, carrier = CarrierKind.LOCAL_ROOT, top
         if self._workflow[position] >= 0:
             kind, carrier = CarrierKind.WORKFLOW, self._workflow[position]
-        elif top_reading is not None and top_reading.role in (SpanRole.TOOL, SpanRole.MODEL):
+        elif top_reading is not None and _is_part_of_run(top_reading):
             if is_call and tree.views[top].kind == KIND_SERVER:
                 return None  # a tool server's own view of a call whose caller is not here
             # What names one lost parent surely is of one run; more than that nobody can tell.
@@ -333,3 +390,10 @@ class _Finder:
             and self._scope[position] is None
             and position not in self._workflows_with_agents
         )
+
+
+def _is_part_of_run(reading: SpanReading) -> bool:
+    """Whether a span is a call or a turn, so that what called for it is missing if it has no parent."""
+    if reading.role is SpanRole.TOOL:
+        return not reading.tool.is_synthetic
+    return reading.role is SpanRole.MODEL

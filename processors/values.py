@@ -26,12 +26,15 @@ REDACTION_MARKERS: frozenset[str] = frozenset(
     {"__REDACTED__", "<REDACTED>", "[REDACTED]", "REDACTED", "<redacted>", "[redacted]"}
 )
 """What redacting instrumentations leave in place of a value."""
+_SCRUBBED = "[Scrubbed due to "
+"""How the text begins that a scrubber leaves in place of a value, or of a part of one."""
 
 _MORE_ROUNDS = 2
 _DIGITS_TO_ZEROS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
 _LONG_NUMBER = b"0" * 19
 _LONGEST_MARKER = max(map(len, REDACTION_MARKERS))
 _LOOKS_STRUCTURED = re.compile(r"""\{\s*(?:["'}]|$)|\[\s*(?:[\[{"'\]]|$)""")
+_PRINTED_OBJECTS = re.compile(r"\[?<[\w.]+ object at 0x[0-9a-f]+>(?:, <[\w.]+ object at 0x[0-9a-f]+>)*\]?")
 _CUT_MARKS = ("…", "...", "[truncated]", "(truncated)", "<truncated>")
 
 
@@ -73,6 +76,8 @@ def decode_arguments(raw: "AttributeValue | JsonValue") -> DecodedValue:
             return DecodedValue(None, raw, ValueState.REDACTED)
     elif len(text) > MAX_TEXT_LENGTH:
         return DecodedValue(None, raw, ValueState.UNPARSED)
+    elif _SCRUBBED in text:
+        return DecodedValue(None, raw, ValueState.REDACTED)
     try:
         value = parse_text(text)
     except ValueError:
@@ -84,8 +89,8 @@ def decode_arguments(raw: "AttributeValue | JsonValue") -> DecodedValue:
 def decode_result(raw: "AttributeValue | JsonValue") -> DecodedValue:
     """Decode the result of a call, given as text or as a value, without looking for envelopes.
 
-    Text that is neither JSON nor a Python literal is a result as it stands. A JSON string counts as the
-    string in it, in `text` too. Never raises.
+    Text that is neither JSON nor a Python literal is a result as it stands, but for printed objects that tell
+    nothing but their address. A JSON string counts as the string in it, in `text` too. Never raises.
     """
     if not isinstance(raw, str):
         value = json_value(raw)
@@ -96,6 +101,8 @@ def decode_result(raw: "AttributeValue | JsonValue") -> DecodedValue:
             return DecodedValue(None, raw, ValueState.REDACTED)
     elif len(text) > MAX_TEXT_LENGTH:
         return DecodedValue(None, raw, ValueState.UNPARSED)
+    elif _SCRUBBED in text:
+        return DecodedValue(None, raw, ValueState.REDACTED)
     if not text:
         return DecodedValue(raw, raw, ValueState.PRESENT)
     try:
@@ -103,6 +110,8 @@ def decode_result(raw: "AttributeValue | JsonValue") -> DecodedValue:
     except ValueError:
         if _is_cut(text):
             return DecodedValue(None, raw, ValueState.TRUNCATED)
+        if " object at 0x" in text and _PRINTED_OBJECTS.fullmatch(text) is not None:
+            return ABSENT
         return DecodedValue(raw, raw, ValueState.PRESENT)
     if isinstance(value, str):
         return DecodedValue(value, value, ValueState.PRESENT)
@@ -146,16 +155,17 @@ def parse_json(text: str) -> JsonValue:
         raise ValueError("text too long")
     value: JsonValue
     # Integers of up to 18 digits are exact to the fast parser; finding longer ones this way costs a tenth
-    # of what a regular expression takes.
+    # of what a regular expression takes, and counts what opens a level beside it.
     encoded = text.encode(errors="surrogatepass")
-    if _LONG_NUMBER not in encoded.translate(_DIGITS_TO_ZEROS):
+    scanned = encoded.translate(_DIGITS_TO_ZEROS, b"[{")
+    if _LONG_NUMBER not in scanned:
         try:
             value = orjson.loads(encoded)
         except ValueError:
             if "\\u" not in text:
                 raise
         else:
-            if len(encoded) > 2 * MAX_DEPTH and encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH:
+            if len(encoded) - len(scanned) > MAX_DEPTH:
                 json_value(value, strict=True)
             return value
     try:

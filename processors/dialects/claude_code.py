@@ -21,6 +21,8 @@ _ROLES = {
     _EXECUTION: SpanRole.TOOL,
 }
 _DETAILS = ("full_command", "file_path", "skill_name", "subagent_type")
+_SUB_AGENT = "subagent_type"
+_AGENT_TOOLS = ("Agent", "Task")
 _OUTPUT_EVENT = "tool.output"
 _OUTPUT_KEYS = ("output", "content", "diff")
 
@@ -34,14 +36,15 @@ class _ClaudeCode:
             name="Claude Code, Claude Agent SDK",
             versions="enhanced telemetry, beta",
             reads="`claude_code.tool` spans are calls, `claude_code.interaction` (one for each prompt) is a "
-            "run; arguments from `tool_input`, else an object of the details `full_command`, `file_path`, "
-            "`skill_name` and `subagent_type`; results from the event `tool.output`; failures from the "
-            "child `claude_code.tool.execution`",
+            "run, and so is what lies below the call of a sub-agent, named by `subagent_type`; arguments "
+            "from `tool_input`, else an object of the details `full_command`, `file_path`, `skill_name` and "
+            "`subagent_type`; results from the event `tool.output`; failures from the child "
+            "`claude_code.tool.execution`",
             capture="`CLAUDE_CODE_ENABLE_TELEMETRY=1`, `CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1`, "
             "`OTEL_TRACES_EXPORTER=otlp`, and for content `OTEL_LOG_USER_PROMPTS=1`, "
             "`OTEL_LOG_TOOL_DETAILS=1`, `OTEL_LOG_TOOL_CONTENT=1`",
-            unknown="the agent's name (the service's name stands in), the answer's text; calls of a "
-            "sub-agent count as calls of the interaction",
+            unknown="the agent's name (the service's name stands in), the answer's text; where a sub-agent's "
+            "calls are not below the call of `Agent` or `Task` they count as calls of the interaction",
         ),
     )
 
@@ -62,6 +65,7 @@ class _ClaudeCode:
             arguments=better(first_arguments(attributes, ("tool_input",)), _details(attributes)),
             result=result.result,
             error=result.error,
+            runs_agent=_SUB_AGENT in attributes or attributes.get("tool_name") in _AGENT_TOOLS,
         )
 
     def agent(self, span: Span) -> AgentReading:
@@ -69,10 +73,18 @@ class _ClaudeCode:
         asked = decode_result(attributes.get("user_prompt")) if "user_prompt" in attributes else ABSENT
         if asked.state is ValueState.PRESENT:
             asked = DecodedValue(asked.text, asked.text, ValueState.PRESENT)
-        return AgentReading(session=first_text(attributes, ("session.id",)), input=asked)
+        return AgentReading(
+            name=_name_of_sub_agent(attributes), session=first_text(attributes, ("session.id",)), input=asked
+        )
 
     def conversation(self, span: Span) -> Conversation:
         return Conversation()
+
+
+def _name_of_sub_agent(attributes: Attributes) -> str:
+    """The kind of agent that a call started, which is its name; empty for the interaction itself."""
+    name = first_text(attributes, (_SUB_AGENT,))
+    return "" if name in REDACTION_MARKERS else name
 
 
 def _details(attributes: Attributes) -> DecodedValue:

@@ -12,7 +12,7 @@ from processors.messages import ChatMessage, read_messages
 from processors.placeholder_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
 from processors.result_envelope import RESPONSE, OpenedResult
 from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_result
+from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result
 
 _ARGUMENTS = "gcp.vertex.agent.tool_call_args"
 _RESULT = "gcp.vertex.agent.tool_response"
@@ -21,6 +21,8 @@ _RESPONSE = "gcp.vertex.agent.llm_response"
 _EVENT_ID = "gcp.vertex.agent.event_id"
 _TOOL_NAME = "gen_ai.tool.name"
 _RESULTS = ("gen_ai.tool.call.result", _RESULT, "output.value")
+_ARGUMENT_KEYS = frozenset({"gen_ai.tool.call.arguments", _ARGUMENTS, "input.value", "tool.parameters"})
+_NO_RESPONSE = {"result": "<not specified>"}
 _RETURNED_ERROR = "TOOL_ERROR"
 _AGENT_SPAN = "agent_run ["
 _TOOL_SPAN = "execute_tool "
@@ -42,8 +44,9 @@ class _GoogleADK:
             capture="`ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true`; in version 2 also "
             "`OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental` and "
             "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY`",
-            unknown="the call id of a tool that raised; in versions with `agent_run` spans also its "
-            "arguments, and that a returned `error` is one",
+            unknown="the call id of a tool that raised, in versions with `agent_run` spans also its "
+            "arguments; in version 1 that a returned `error` is one; whether a tool returned an object "
+            "with nothing but a `result` that is no object, or that value itself",
         ),
     )
 
@@ -64,6 +67,8 @@ class _GoogleADK:
         if not _is_withheld(attributes):
             arguments = first_arguments(attributes, (_ARGUMENTS,))
             opened = _opened(first_result(attributes, _RESULTS, RESPONSE))
+        if arguments is ABSENT and _takes_none(span):
+            arguments = decode_arguments("{}")
         is_agent = attributes.text("gen_ai.tool.type") in AGENT_TOOL_TYPES
         return ToolReading(
             name=name,
@@ -71,7 +76,7 @@ class _GoogleADK:
             call_id=opened.call_id,
             arguments=arguments,
             result=opened.result,
-            error=_returned_error(attributes, opened.result),
+            error=_returned_error(attributes, opened.result) or opened.error,
             category=CallCategory.AGENT if is_agent else CallCategory.FUNCTION,
             is_synthetic=name in SYNTHETIC_TOOL_NAMES,
         )
@@ -96,11 +101,25 @@ def _is_withheld(attributes: Attributes) -> bool:
     return attributes.get(_ARGUMENTS) == "{}" == attributes.get(_RESULT)
 
 
+def _takes_none(span: Span) -> bool:
+    """Whether OpenInference's instrumentor, which leaves out arguments only where there are none, did so."""
+    attributes = span.attributes
+    return (
+        attributes.get("openinference.span.kind") == "TOOL"
+        and "output.value" in attributes
+        and _EVENT_ID in attributes
+        and attributes.among(_ARGUMENT_KEYS) == frozenset()
+        and not span.dropped_attributes_count
+    )
+
+
 def _opened(found: OpenedResult) -> OpenedResult:
     """What a tool returned, out of the event that reports it and the envelope of what is no object."""
     value = found.result.value
     if found.result.state is not ValueState.PRESENT or not isinstance(value, dict):
         return found
+    if value == _NO_RESPONSE:
+        return OpenedResult(ABSENT)
     call_id = found.call_id
     reported = _function_response(value)
     if reported is not None:

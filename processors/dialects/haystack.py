@@ -23,7 +23,13 @@ _AGENT = "haystack.agent.max_steps"
 _AGENT_INPUT = "haystack.agent.input"
 _AGENT_OUTPUT = "haystack.agent.output"
 _TOOLS = "haystack.agent.tools"
+_STEPS_TAKEN = "haystack.agent.steps_taken"
+_EXIT_CONDITIONS = "haystack.agent.exit_conditions"
 _COMPONENT = "haystack.component.type"
+_COMPONENT_INPUT = "haystack.component.input"
+_COMPONENT_OUTPUT = "haystack.component.output"
+_INVOKER = "ToolInvoker"
+_REPLIES = '"replies": [{'
 _FAILURE = "Failed to invoke Tool `"
 _REASON = "}. Error: "
 
@@ -35,12 +41,14 @@ class _Haystack:
     frameworks: Final = (
         Framework(
             name="Haystack, own tracing",
-            versions="3 (built from haystack-ai 3.3 with opentelemetry-haystack 2.0)",
+            versions="2 and 3 (built from haystack-ai 2.31, and 3.4 with opentelemetry-haystack 2.0)",
             reads="`haystack.agent.step.tool` spans are calls, `haystack.agent.run` spans are runs, named by "
-            "the pipeline's component",
+            "the pipeline's component; before version 3 calls and results come from what generators and "
+            "`ToolInvoker` put out",
             capture="`HAYSTACK_CONTENT_TRACING_ENABLED=true`",
-            unknown="call ids; the name of an agent outside a pipeline: the service's name stands in; "
-            "without content, which calls failed",
+            unknown="call ids, in version 3; the name of an agent outside a pipeline: the service's name "
+            "stands in, or that of the tool as which it runs; without content, which calls failed, and "
+            "before version 3 what was called; a result of None from a text",
         ),
     )
 
@@ -50,8 +58,11 @@ class _Haystack:
             return SpanRole.TOOL
         if _MODEL_INPUT in attributes or _MODEL_OUTPUT in attributes:
             return SpanRole.MODEL
-        if _AGENT in attributes or attributes.get(_COMPONENT) == "Agent":
+        component = attributes.get(_COMPONENT)
+        if _AGENT in attributes or component == "Agent":
             return SpanRole.AGENT
+        if component == _INVOKER or _REPLIES in (attributes.text(_COMPONENT_OUTPUT) or ""):
+            return SpanRole.MODEL
         return SpanRole.OTHER if _STEP in attributes else None
 
     def tool(self, span: Span) -> ToolReading:
@@ -71,10 +82,18 @@ class _Haystack:
             name=first_text(attributes, ("haystack.component.name",)),
             input=text_value(last_text(conversation.input, "user")),
             output=text_value(last_text(conversation.output, "assistant")),
+            hides_calls=_may_hide_calls(attributes),
         )
 
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
+        if attributes.get(_COMPONENT) == _INVOKER:
+            return Conversation(lambda: _messages(attributes, _COMPONENT_OUTPUT, "tool_messages"))
+        if self.role(span) is SpanRole.MODEL and _COMPONENT in attributes:
+            return Conversation(
+                lambda: _messages(attributes, _COMPONENT_INPUT, "messages"),
+                lambda: _messages(attributes, _COMPONENT_OUTPUT, "replies"),
+            )
         if self.role(span) is SpanRole.MODEL:
             return Conversation(
                 lambda: _messages(attributes, _MODEL_INPUT, "messages"),
@@ -89,6 +108,18 @@ class _Haystack:
             # The outcome repeats what went in.
             lambda: _messages(attributes, _AGENT_OUTPUT, "messages")[len(asked()) :],
         ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
+
+
+def _may_hide_calls(attributes: Attributes) -> bool:
+    """Whether a run without any call may have made some: they have no spans of their own in version 2.
+
+    A run that ended with its first answer, as a text, made none; and where content is captured, the
+    answers tell.
+    """
+    if _AGENT not in attributes or _AGENT_INPUT in attributes:
+        return False
+    ended_with_text = attributes.get(_EXIT_CONDITIONS) == '["text"]'
+    return not (ended_with_text and attributes.get(_STEPS_TAKEN) == 1)
 
 
 def _listed_tools(attributes: Attributes) -> list[JsonValue]:

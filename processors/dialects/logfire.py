@@ -8,6 +8,7 @@ from processors.attributes import Attributes
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.messages import read_messages
+from processors.model_response import read_model_response
 from processors.recorded_events import read_recorded_events
 from processors.span import Span
 from processors.values import decode_result
@@ -35,7 +36,8 @@ class _Logfire:
             reads="`Function: {name}` spans are calls, `Agent run: {name!r}` spans are runs; records of "
             "spans that have only begun are left out",
             capture="nothing",
-            unknown="call ids",
+            unknown="call ids; an answer that is a tool's result (`stop_on_first_tool`); that a tool of an "
+            "MCP server failed",
         ),
     )
 
@@ -74,7 +76,7 @@ class _Logfire:
             return read_recorded_events(attributes.get("events"))
         return Conversation(
             lambda: read_messages(attributes.get("input"), "user"),
-            lambda: read_messages(attributes.get("output"), "assistant"),
+            lambda: read_model_response(attributes.get("output")),
         )
 
 

@@ -26,6 +26,7 @@ _ROLES = {
 _CATEGORIES = {"mcp_tool_call": CallCategory.MCP, "provider_tool_call": CallCategory.SERVER}
 _INPUTS = ("mastra.agent_run.input", "mastra.workflow_run.input", "input")
 _OUTPUTS = ("mastra.agent_run.output", "mastra.workflow_run.output", "output")
+_REFUSAL_KEYS = {"error", "message", "validationErrors"}
 _RUN_SPAN_PREFIXES = ("agent.", "workflow.", "invoke_agent ", "invoke_workflow ")
 _TOOL_SPAN_PREFIXES = ("tool.execute ", "execute_tool ")
 
@@ -41,9 +42,11 @@ class _Mastra:
             reads="spans of type `tool_call`, `mcp_tool_call` and `provider_tool_call` are calls, "
             "`agent_run` and `workflow_run` are runs; in version 1 under the GenAI conventions, in 0.3 from "
             "`gen_ai.tool.input`, `.output` and `.success`",
-            capture="nothing; `hideInput` and `hideOutput` of the observability options leave values out",
-            unknown="which model turn asked for a call, since one span covers all turns of a generation: "
-            "calls count as parallel where they overlap in time",
+            capture="nothing; `hideInput` and `hideOutput` of the tracing options leave values out",
+            unknown="which model turn asked for a call where one span covers all turns of a generation "
+            "(0.3): calls count as parallel where they overlap in time; values that a tool's schema adds as "
+            "defaults; the agent that routes a network, of which version 1 makes no span; the agent's name "
+            "in 0.3: its id stands in",
         ),
     )
 
@@ -57,10 +60,10 @@ class _Mastra:
         failed = attributes.get("gen_ai.tool.success") in (False, "false")
         message = first_text(attributes, ("error.message",))
         error = opened.error
-        if failed or message:
-            error = ToolError(type="", message=message or opened.result.text or "")
+        if failed or message or _is_refusal(opened.result):
+            error = ToolError(type="", message=message or _told(opened.result))
         return ToolReading(
-            name=first_text(attributes, ("gen_ai.tool.name",)),
+            name=first_text(attributes, ("gen_ai.tool.name", "mastra.mcp_server_request.target_name")),
             inferred_name=_name_in(span.name, _TOOL_SPAN_PREFIXES),
             call_id=first_text(attributes, ("gen_ai.tool.call.id", "toolCallId")),
             arguments=first_arguments(
@@ -91,6 +94,18 @@ class _Mastra:
             lambda: read_messages(attributes.get("gen_ai.prompt"), "user"),
             lambda: read_model_response(attributes.get("gen_ai.completion")),
         )
+
+
+def _is_refusal(result: DecodedValue) -> bool:
+    """Whether the call was refused for its arguments: the tool did not run, and the model was told why."""
+    value = result.value
+    return isinstance(value, dict) and value.get("error") is True and value.keys() == _REFUSAL_KEYS
+
+
+def _told(result: DecodedValue) -> str:
+    """What a result says of the failure that it stands for."""
+    message = result.value.get("message") if isinstance(result.value, dict) else None
+    return message if isinstance(message, str) else result.text or ""
 
 
 def _first(attributes: Attributes, keys: tuple[str, ...], *, is_output: bool) -> DecodedValue:

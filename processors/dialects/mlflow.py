@@ -11,10 +11,19 @@ from processors.attributes import Attributes, AttributeValue
 from processors.chat_envelope import decode_input, decode_output
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
+from processors.graph_runs import agent_of_graph
 from processors.json_value import JsonObject, JsonValue
 from processors.messages import read_messages
 from processors.model_response import read_model_response
-from processors.placeholder_names import AGENT_WORKFLOW_SPANS, GENERIC_CHAIN_NAMES, HANDOFF_TOOL_NAMES
+from processors.placeholder_names import (
+    AGENT_RUNNER_SPANS,
+    AGENT_WORKFLOW_SPANS,
+    GENERIC_CHAIN_NAMES,
+    GRAPH_AGENT,
+    GRAPH_NODE,
+    HANDOFF_TOOL_NAMES,
+    HANDOFF_TOOL_PREFIXES,
+)
 from processors.recorded_call import given_keywords
 from processors.span import Span
 from processors.values import ABSENT, DecodedValue, decode_arguments, json_text
@@ -28,6 +37,13 @@ _TOOL_DESCRIPTION = "description"
 _TOOL_PARAMETERS = "parameters"
 _STEP_AGENT = '"current_agent_name": "'
 _AGENT_STEP = ".setup_agent"
+_HANDOFF = "Handoff"
+_HANDOFF_RECEIVER = {"to_agent"}
+_TYPE_OF_OUTPUT = {"output_type"}
+_EMPTY = '""'
+_OPERATION = "gen_ai.operation.name"
+_INTEGRATION = "ls_integration"
+_GRAPH_INTEGRATION = "langgraph"
 _SESSIONS = ("session_id", "thread_id")
 _STREAMS = ('"<async_generator object ', '"<generator object ')
 _CHAINS = ("CHAIN", '"CHAIN"')
@@ -50,12 +66,17 @@ class _MLflow:
             versions="3, native spans",
             reads="`mlflow.spanType` TOOL, AGENT, WORKFLOW and CHAT_MODEL; the span's name is the tool's or "
             "the agent's; values from `mlflow.spanInputs` and `mlflow.spanOutputs`; a LangChain graph is "
-            "the run of the agent that its metadata name; LlamaIndex's tools and agents by the names that "
-            "their spans and its `.setup_agent` steps tell, each agent's stay in a workflow a run of its own",
+            "the run of the agent that its metadata name, also within another graph or a call; "
+            "LlamaIndex's tools and agents by the names that "
+            "their spans and its `.setup_agent` steps tell, each agent's stay in a workflow a run of its "
+            "own; the OpenAI Agents SDK's agents within `AgentRunner.run`, and its handoffs",
             capture="nothing; with `MLFLOW_ENABLE_OTEL_GENAI_SEMCONV=true` the GenAI conventions are read "
             "instead",
-            unknown="call ids (but for LangChain); the names of LlamaIndex's agents and tools in "
-            "the GenAI conventions, where all tools are called after its class",
+            unknown="call ids (but for LangChain); in the GenAI conventions the agents of LangChain graphs "
+            "that tell no "
+            "`lc_agent_name`; the names of LlamaIndex's agents and tools in "
+            "the GenAI conventions, where all tools are called after its class; there also handoffs of the "
+            "OpenAI Agents SDK, except from messages",
         ),
     )
 
@@ -63,18 +84,29 @@ class _MLflow:
         attributes = span.attributes
         kind = attributes.text(_TYPE)
         if kind is None:
-            return SpanRole.AGENT if _is_graph(attributes) and _agent_of_graph(attributes) else None
+            if _is_graph(attributes) and _agent_of_graph(attributes):
+                return SpanRole.AGENT
+            is_outermost = attributes.get(_OPERATION) == "CHAIN" and _is_outermost_graph(attributes)
+            return SpanRole.WORKFLOW if is_outermost else None
         role = _ROLES.get(kind.strip('"'))
         if role is None:
             if span.name.endswith(_AGENT_STEP):
                 return SpanRole.STEP
+            if span.name == _HANDOFF and _receiver(attributes):
+                return SpanRole.TOOL
             if _is_agent_workflow(span):
                 return SpanRole.AGENT
-            return SpanRole.AGENT if _agent_of_graph(attributes) == span.name else SpanRole.OTHER
-        return role
+            if _run_in_graph(span) is not None:
+                return SpanRole.AGENT
+            return SpanRole.WORKFLOW if _is_outermost_graph(attributes) else SpanRole.OTHER
+        return SpanRole.WORKFLOW if role is SpanRole.AGENT and _only_holds_runs(span) else role
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
+        if span.name == _HANDOFF:
+            receiver = _receiver(attributes)
+            if receiver:
+                return ToolReading(name=f"handoff to {receiver}", category=CallCategory.HANDOFF)
         opened = first_result(attributes, (_OUTPUTS,))
         name = _name_of_shown_tool(attributes)
         return ToolReading(
@@ -84,7 +116,7 @@ class _MLflow:
             arguments=_arguments(attributes),
             result=opened.result,
             error=opened.error,
-            category=CallCategory.HANDOFF if name in HANDOFF_TOOL_NAMES else CallCategory.FUNCTION,
+            category=CallCategory.HANDOFF if _is_handoff(name, span.name) else CallCategory.FUNCTION,
         )
 
     def agent(self, span: Span) -> AgentReading:
@@ -94,13 +126,15 @@ class _MLflow:
         role = self.role(span)
         if role is SpanRole.STEP:
             return AgentReading(name=_agent_of_step(attributes))
-        is_nameless = span.name in GENERIC_CHAIN_NAMES or _is_agent_workflow(span)
+        in_graph = _run_in_graph(span)
+        is_nameless = in_graph is not None or span.name in GENERIC_CHAIN_NAMES or _is_agent_workflow(span)
+        name = span.name if role is SpanRole.AGENT and not _is_agent_workflow(span) else ""
         return AgentReading(
-            name=span.name if role is SpanRole.AGENT and not _is_agent_workflow(span) else "",
+            name=name if in_graph is None else in_graph,
             inferred_name="" if is_nameless else span.name,
             session=_session(attributes),
             input=decode_input(attributes.get(_INPUTS)) if _INPUTS in attributes else ABSENT,
-            output=decode_output(attributes.get(_OUTPUTS)) if _OUTPUTS in attributes else ABSENT,
+            output=_made(attributes),
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -113,6 +147,31 @@ class _MLflow:
         )
 
 
+def _only_holds_runs(span: Span) -> bool:
+    """Whether an agent's span only runs agents, or holds several runs together: what is given nothing."""
+    attributes = span.attributes
+    if span.name in AGENT_RUNNER_SPANS:
+        return True
+    return attributes.get(_INPUTS) == _EMPTY and attributes.get(_OUTPUTS) in (None, _EMPTY)
+
+
+def _made(attributes: Attributes) -> DecodedValue:
+    """What the run answered; of some runs there is only of which type the answer is."""
+    if _OUTPUTS not in attributes:
+        return ABSENT
+    made = decode_output(attributes.get(_OUTPUTS))
+    return ABSENT if isinstance(made.value, dict) and made.value.keys() == _TYPE_OF_OUTPUT else made
+
+
+def _receiver(attributes: Attributes) -> str:
+    """The agent that a handoff passes the conversation on to, or the empty text."""
+    made: JsonValue = decode_arguments(attributes.get(_OUTPUTS)).value if _OUTPUTS in attributes else None
+    if not isinstance(made, dict) or made.keys() != _HANDOFF_RECEIVER:
+        return ""
+    receiver = made["to_agent"]
+    return receiver if isinstance(receiver, str) else ""
+
+
 def _answered(attributes: Attributes) -> AttributeValue:
     """What a model answered; of a stream there is only the object."""
     made = attributes.get(_OUTPUTS)
@@ -121,7 +180,9 @@ def _answered(attributes: Attributes) -> AttributeValue:
 
 def _is_graph(attributes: Attributes) -> bool:
     """Whether a span of the GenAI conventions is a graph's run: its nodes have no messages of their own."""
-    return attributes.get("gen_ai.operation.name") == "CHAIN" and "gen_ai.input.messages" in attributes
+    if attributes.get(_OPERATION) != "CHAIN":
+        return False
+    return "gen_ai.input.messages" in attributes or not _metadata(attributes, GRAPH_NODE)
 
 
 def _is_agent_workflow(span: Span) -> bool:
@@ -144,6 +205,10 @@ def _name_of_shown_tool(attributes: Attributes) -> str:
     if _TOOL_NAME not in attributes or _TOOL_DESCRIPTION not in attributes:
         return ""
     return first_text(attributes, (_TOOL_NAME,)).strip('"')
+
+
+def _is_handoff(name: str, span_name: str) -> bool:
+    return name in HANDOFF_TOOL_NAMES or (name or span_name).startswith(HANDOFF_TOOL_PREFIXES)
 
 
 def _arguments(attributes: Attributes) -> DecodedValue:
@@ -172,8 +237,27 @@ def _metadata(attributes: Attributes, word: str) -> JsonObject:
     return decoded if isinstance(decoded, dict) else {}
 
 
+def _run_in_graph(span: Span) -> str | None:
+    """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
+    attributes = span.attributes
+    metadata = _metadata(attributes, GRAPH_NODE) or _metadata(attributes, GRAPH_AGENT)
+    if not metadata:
+        return None
+
+    def told(key: str) -> str:
+        value = metadata.get(key, "")
+        return value if isinstance(value, str) else json_text(value)
+
+    return agent_of_graph(span.name, told, attributes.text(_OUTPUTS))
+
+
+def _is_outermost_graph(attributes: Attributes) -> bool:
+    metadata = _metadata(attributes, _GRAPH_INTEGRATION)
+    return metadata.get(_INTEGRATION) == _GRAPH_INTEGRATION and GRAPH_NODE not in metadata
+
+
 def _agent_of_graph(attributes: Attributes) -> str:
-    name = _metadata(attributes, "lc_agent_name").get("lc_agent_name")
+    name = _metadata(attributes, GRAPH_AGENT).get(GRAPH_AGENT)
     return name if isinstance(name, str) else ""
 
 

@@ -3,6 +3,8 @@
 What its instrumentors have in common; where they differ, the shape of the values tells.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from processors.agent_run import CallCategory, ValueState
@@ -10,26 +12,40 @@ from processors.attribute_reading import better, first_result, first_text
 from processors.attributes import Attributes
 from processors.available_tools import read_tool_definitions
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.flattened_list import flattened_list
 from processors.frameworks_openinference import OPENINFERENCE_FRAMEWORKS
+from processors.graph_runs import agent_of_graph, is_chain_part, is_conversation
 from processors.json_value import JsonObject, JsonValue
-from processors.messages import ChatMessage, add_request, flattened_messages, last_text, read_messages
+from processors.messages import (
+    CallResponse,
+    ChatMessage,
+    add_request,
+    last_text,
+    read_messages,
+)
+from processors.model_response import read_model_response
 from processors.placeholder_names import (
     AGENT_WORKFLOW_SPANS,
+    DELEGATION_TOOL_NAMES,
     FINAL_ANSWER_TOOL_NAMES,
     GENERIC_CHAIN_NAMES,
+    GRAPH_AGENT,
+    GRAPH_NODE,
     HANDOFF_TOOL_NAMES,
     HANDOFF_TOOL_PREFIXES,
     SYNTHETIC_TOOL_NAMES,
+    UNNAMED_GRAPHS,
 )
 from processors.printed_messages import agent_in_printed_step, is_printed_result
-from processors.recorded_call import given_keywords
+from processors.recorded_call import given_keywords, input_of_emitted_call, parameters_in_schema
 from processors.recorded_run import recorded_input, recorded_output
 from processors.result_envelope import CONTENT, RESPONSE
-from processors.span import Span
+from processors.span import STATUS_ERROR, Span
 from processors.values import (
     ABSENT,
     DecodedValue,
     decode_arguments,
+    decode_result,
     json_text,
     json_value,
     parse_json,
@@ -37,6 +53,8 @@ from processors.values import (
 )
 
 _KIND = "openinference.span.kind"
+_CALLS_OF_CLIENT = "message.tool_calls."
+_HISTORY_OF_CLIENT = "automatic_function_calling_history"
 _TOOL_NAMES = "smolagents.tools_names"
 _MANAGED_AGENTS = "smolagents.managed_agents."
 _RESULT_ENVELOPES = CONTENT | RESPONSE
@@ -45,7 +63,14 @@ _AGENT_SPAN_SUFFIXES = (".run", "._execute_core", ".kickoff", ".on_messages_stre
 _RUN = ".run"
 _AGENT_STEP = ".setup_agent"
 _AGENT_STEPS = '"setup_agent": {'
-_GRAPH_METADATA = ("langgraph_node", "ls_integration", "lc_agent_name")
+_INTEGRATION = "ls_integration"
+_GRAPH_INTEGRATION = "langgraph"
+_GRAPH_SCOPE = "openinference.instrumentation.langchain"
+_JAVASCRIPT_GRAPH_SCOPE = "@arizeai/openinference-instrumentation-langchain"
+_EMITTER_SCOPE = "openinference.instrumentation.beeai"
+_PASSED_ON = "ParentCommand"
+_TOOL_CALLS = '"tool_calls"'
+_GRAPH_METADATA = (GRAPH_NODE, _INTEGRATION, GRAPH_AGENT)
 _POSITIONAL_KEYS = ({"args", "kwargs"}, {"args", "kwargs", "sanitize_inputs_outputs"})
 
 
@@ -62,13 +87,18 @@ class _OpenInference:
             return SpanRole.TOOL
         if kind == "LLM":
             return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else SpanRole.MODEL
-        if kind == "AGENT":
-            return SpanRole.OTHER if _is_graph_node(span) else SpanRole.AGENT
-        if kind == "CHAIN":
-            if _graph_agent(span) == span.name or _is_agent_workflow(span):
+        if kind in ("AGENT", "CHAIN"):
+            if _run_in_graph(span) is not None:
+                return SpanRole.AGENT
+            if kind == "AGENT":
+                is_step = is_chain_part(span.name) or _metadata_mentions(span, (GRAPH_NODE,))
+                return SpanRole.OTHER if is_step or "metadata.path" in attributes else SpanRole.AGENT
+            if _is_agent_workflow(span):
                 return SpanRole.AGENT
             if span.name.endswith(_AGENT_STEP):
                 return SpanRole.STEP
+            if _is_outermost_graph(span):
+                return SpanRole.WORKFLOW
         return SpanRole.OTHER
 
     def tool(self, span: Span) -> ToolReading:
@@ -78,7 +108,7 @@ class _OpenInference:
         arguments = _arguments(span)
         return ToolReading(
             name=name,
-            inferred_name="" if name else span.name,
+            inferred_name="" if name else span.name.removesuffix(".__call__"),
             call_id=first_text(attributes, _call_id_keys(attributes)) or opened.call_id,
             arguments=arguments,
             arguments_are_doubtful=_names_may_be_lost(span),
@@ -91,9 +121,10 @@ class _OpenInference:
 
     def agent(self, span: Span) -> AgentReading:
         attributes = span.attributes
-        name = first_text(attributes, ("agent.name", "graph.node.name", "graph.node.id")) or _graph_agent(
-            span
-        )
+        name = first_text(attributes, ("agent.name", "graph.node.name", "graph.node.id"))
+        if not name:
+            in_graph = _run_in_graph(span)
+            name = _graph_agent(span) if in_graph is None else in_graph
         if not name and span.name.endswith(_AGENT_STEP):
             given, made = attributes.text("input.value") or "", attributes.text("output.value") or ""
             name = agent_in_printed_step(given) or agent_in_printed_step(made)  # long ones are cut off
@@ -109,7 +140,7 @@ class _OpenInference:
             id=first_text(attributes, ("agno.agent.id", "agentId")),
             session=session,
             input=self._asked(span),
-            output=recorded_output(attributes),
+            output=ABSENT if _answers_with_error(span) else recorded_output(attributes),
         )
 
     def _asked(self, span: Span) -> DecodedValue:
@@ -124,14 +155,64 @@ class _OpenInference:
                 lambda: read_tool_definitions(_named_tools(attributes))
             )
         return Conversation(
-            lambda: read_messages(flattened_messages(attributes, "llm.input_messages."), "user"),
-            lambda: read_messages(flattened_messages(attributes, "llm.output_messages."), "assistant"),
+            lambda: read_messages(flattened_list(attributes, "llm.input_messages."), "user"),
+            lambda: () if _answers_with_error(span) else _answered(attributes),
         ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
+
+
+def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
+    """What a model answered: its messages, else the provider's response that stands for them.
+
+    Messages may leave out the calls that are in the response.
+    """
+    messages = read_messages(flattened_list(attributes, "llm.output_messages."), "assistant")
+    if _CALLS_OF_CLIENT + "0.tool_call.function.name" in attributes:
+        return [*_calls_of_client(attributes), *messages]
+    if "output.value" not in attributes or any(message.requests for message in messages):
+        return messages
+    if messages and _TOOL_CALLS not in (attributes.text("output.value") or ""):
+        return messages
+    made = decode_result(attributes.get("output.value"))
+    if made.state is not ValueState.PRESENT:
+        return messages
+    told = [message for message in read_model_response(made.value) if message.text or message.requests]
+    return told or messages
+
+
+def _calls_of_client(attributes: Attributes) -> list[ChatMessage]:
+    """The calls that the model's client made by itself before the answer, with results if they are told."""
+    made = decode_result(attributes.get("output.value")).value if "output.value" in attributes else None
+    history = made.get(_HISTORY_OF_CLIENT) if isinstance(made, dict) else None
+    asked = decode_result(attributes.get("input.value")).value if "input.value" in attributes else None
+    contents = asked.get("contents") if isinstance(asked, dict) else None
+    if isinstance(history, list) and isinstance(contents, list):
+        messages = read_messages(history[len(contents) :], "assistant")
+        for called in messages:
+            called.responses = [_out_of_client(response) for response in called.responses]
+        return messages
+    message = ChatMessage("assistant")
+    for call in flattened_list(attributes, _CALLS_OF_CLIENT):
+        if isinstance(call, dict):
+            add_request(message, call)
+    return [message]
+
+
+def _out_of_client(response: CallResponse) -> CallResponse:
+    """What a function returned or why it failed, without what the client put around it."""
+    content = response.content
+    if isinstance(content, dict) and content.keys() in ({"result"}, {"error"}):
+        ((outcome, value),) = content.items()
+        return replace(response, content=value, failed=outcome == "error")
+    return response
+
+
+def _answers_with_error(span: Span) -> bool:
+    return span.envelope.scope_name == _EMITTER_SCOPE and span.status_code == STATUS_ERROR
 
 
 def _listed_tools(attributes: Attributes) -> list[JsonValue]:
     """The tools in `llm.tools.0.tool.json_schema` and so on: each a definition with its schema."""
-    listed = flattened_messages(attributes, "llm.tools.")
+    listed = flattened_list(attributes, "llm.tools.")
     tools = [entry.get("tool") for entry in listed if isinstance(entry, dict)]
     return [tool.get("json_schema") for tool in tools if isinstance(tool, dict)]
 
@@ -140,7 +221,7 @@ def _named_tools(attributes: Attributes) -> list[JsonValue]:
     """The names of an agent's tools and of the agents that it may call, where its own span lists them."""
     if _TOOL_NAMES not in attributes:
         return []
-    managed = flattened_messages(attributes, _MANAGED_AGENTS)
+    managed = flattened_list(attributes, _MANAGED_AGENTS)
     agents = [entry.get("name") for entry in managed if isinstance(entry, dict)]
     return [json_value(attributes.get(_TOOL_NAMES)), agents]
 
@@ -153,13 +234,15 @@ def _call_id_keys(attributes: Attributes) -> tuple[str, ...]:
 def _arguments(span: Span) -> DecodedValue:
     attributes = span.attributes
     decoded = decode_arguments(attributes.get("input.value")) if "input.value" in attributes else ABSENT
+    if span.envelope.scope_name == _EMITTER_SCOPE:
+        return input_of_emitted_call(decoded)
     parameters = (
         decode_arguments(attributes.get("tool.parameters")) if "tool.parameters" in attributes else ABSENT
     )
     schema: JsonObject = {}
     if isinstance(parameters.value, dict):
-        schema = _properties(parameters.value)
-        if schema:
+        schema = parameters_in_schema(parameters.value)
+        if schema or (parameters.value.get("properties") == {} and parameters.value.get("type") == "object"):
             parameters = ABSENT
     if decoded.state is ValueState.PRESENT and isinstance(decoded.value, dict):
         return _out_of_call_envelope(decoded, decoded.value, list(schema))
@@ -167,17 +250,6 @@ def _arguments(span: Span) -> DecodedValue:
         named: JsonObject = {next(iter(schema)): decoded.value}
         return DecodedValue(named, json_text(named), ValueState.PRESENT)
     return better(decoded, parameters)
-
-
-def _properties(parameters: JsonObject) -> JsonObject:
-    """The parameters by name where `tool.parameters` holds the schema, nothing where it holds arguments."""
-    properties = parameters.get("properties")
-    if isinstance(properties, dict):
-        return properties
-    described = [
-        isinstance(member, dict) and ("type" in member or "title" in member) for member in parameters.values()
-    ]
-    return parameters if described and all(described) else {}
 
 
 def _out_of_call_envelope(decoded: DecodedValue, value: JsonObject, parameters: list[str]) -> DecodedValue:
@@ -202,14 +274,9 @@ def _out_of_call_envelope(decoded: DecodedValue, value: JsonObject, parameters: 
 def _names_may_be_lost(span: Span) -> bool:
     """Whether `input.value` may be the one argument itself, without its name.
 
-    LangChain hands a tool with a single text argument the bare text, and says no media type then.
+    LangChain hands a tool with a single text argument the bare text, which may itself write an object.
     """
-    attributes = span.attributes
-    return (
-        "input.mime_type" not in attributes
-        and "metadata" in attributes
-        and _metadata_mentions(span, _GRAPH_METADATA)
-    )
+    return _metadata_mentions(span, _GRAPH_METADATA)
 
 
 def _requests_of_node(span: Span) -> list[ChatMessage]:
@@ -238,15 +305,39 @@ def _category(span: Span, name: str) -> CallCategory:
         return CallCategory.HANDOFF
     if called in FINAL_ANSWER_TOOL_NAMES:
         return CallCategory.FINAL_ANSWER
+    if called in DELEGATION_TOOL_NAMES:
+        return CallCategory.AGENT
     return CallCategory.RETRIEVAL if kind == "RETRIEVER" else CallCategory.FUNCTION
 
 
-def _is_graph_node(span: Span) -> bool:
-    """Whether an AGENT span is one step of a graph that merely has "agent" in its name."""
-    if not _metadata_mentions(span, ("langgraph_node",)):
-        return False
+def _run_in_graph(span: Span) -> str | None:
+    """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
+    if not _metadata_mentions(span, (GRAPH_NODE, GRAPH_AGENT)):
+        return None
     metadata = _metadata(span)
-    return metadata.get("langgraph_node") == span.name and metadata.get("lc_agent_name") != span.name
+
+    def told(key: str) -> str:
+        value = metadata.get(key, "")
+        return value if isinstance(value, str) else json_text(value)
+
+    return agent_of_graph(
+        span.name,
+        told,
+        span.attributes.text("output.value"),
+        has_places=span.envelope.scope_name != _JAVASCRIPT_GRAPH_SCOPE,
+        passed_on=_PASSED_ON in span.status_message,
+    )
+
+
+def _is_outermost_graph(span: Span) -> bool:
+    """Whether the span is the run of a graph that is in no other."""
+    if span.name in UNNAMED_GRAPHS:
+        return True
+    if _metadata_mentions(span, (GRAPH_NODE,)):
+        return False
+    if _metadata_mentions(span, (_GRAPH_INTEGRATION,)):
+        return _metadata(span).get(_INTEGRATION) == _GRAPH_INTEGRATION
+    return span.envelope.scope_name == _GRAPH_SCOPE and is_conversation(span.attributes.text("output.value"))
 
 
 def _is_agent_workflow(span: Span) -> bool:
@@ -260,9 +351,9 @@ def _is_agent_workflow(span: Span) -> bool:
 
 
 def _graph_agent(span: Span) -> str:
-    if not _metadata_mentions(span, ("lc_agent_name",)):
+    if not _metadata_mentions(span, (GRAPH_AGENT,)):
         return ""
-    name = _metadata(span).get("lc_agent_name")
+    name = _metadata(span).get(GRAPH_AGENT)
     return name if isinstance(name, str) else ""
 
 

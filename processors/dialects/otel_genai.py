@@ -14,16 +14,22 @@ from processors.attributes import Attributes
 from processors.available_tools import read_tool_definitions
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks_otel_genai import OTEL_GENAI_FRAMEWORKS
+from processors.graph_runs import is_chain_part
 from processors.json_value import JsonValue
 from processors.late_value import LateValue
 from processors.messages import ChatMessage, last_text, read_message, read_messages
 from processors.placeholder_names import (
     AGENT_TOOL_TYPES,
+    DELEGATION_TOOL_NAMES,
     FINAL_ANSWER_TOOL_NAMES,
+    GRAPH_AGENT_CALLER,
+    GRAPH_SCOPES,
+    GRAPH_STEP_NAMES,
     HANDOFF_TOOL_PREFIXES,
     RETRIEVAL_TOOL_TYPES,
     SYNTHETIC_TOOL_NAMES,
 )
+from processors.printed_messages import opened_answer
 from processors.result_envelope import BLOCKS, OUTPUT, open_result
 from processors.span import Span
 from processors.values import (
@@ -36,7 +42,12 @@ from processors.values import (
 )
 
 _OPERATION = "gen_ai.operation.name"
-_MODEL_OPERATIONS = frozenset({"chat", "generate_content", "text_completion"})
+_MODEL_OPERATIONS = frozenset(
+    {
+        "chat", "chat.completions", "chat.streaming_completions", "generate_content", "text.completions",
+        "text.streaming_completions", "text_completion", "text_completions",
+    }
+)  # fmt: skip
 _HANDOFF_OPERATIONS = frozenset({"agent_handoff", "handoff"})
 _ROLES = {
     "execute_tool": SpanRole.TOOL,
@@ -62,6 +73,10 @@ _RESULTS = (
 _CALL_ID = ("gen_ai.tool.call.id",)
 _AGENT_NAME = ("gen_ai.agent.name",)
 _HANDOFF_SOURCE = "gen_ai.agent.source"
+_GRAPH_NODE = "metadata.langgraph_node"
+_TEAM = "gen_ai.agno.team.agents"
+_FLOW_PROVIDER = "crewai"
+_GUARDRAIL = "gen_ai.guardrail.triggered"
 _HANDOFF_TARGETS = ("gen_ai.handoff.to_agent",)
 _TOOL_KEYS = frozenset(
     {
@@ -132,7 +147,9 @@ class _OtelGenAI:
         operation = attributes.get(_OPERATION)
         if isinstance(operation, str) and operation in _ROLES:
             if operation == "invoke_agent":
-                return _role_of_agent(attributes)
+                return _role_of_agent(span)
+            if operation == "invoke_workflow" and _TEAM in attributes:
+                return SpanRole.AGENT
             return _ROLES[operation]
         if "mcp.method.name" in attributes:
             return SpanRole.TOOL if attributes.get("mcp.method.name") == "tools/call" else SpanRole.OTHER
@@ -184,7 +201,7 @@ class _OtelGenAI:
 
     def agent(self, span: Span) -> AgentReading:
         attributes = span.attributes
-        name = first_text(attributes, ("gen_ai.agent.name",))
+        name = _agent_that_is_called(attributes) or first_text(attributes, ("gen_ai.agent.name",))
         inferred = "" if name else _name_of(span, _AGENT_SPAN_PREFIXES)
         if inferred and inferred == attributes.get("gen_ai.request.model"):
             inferred = ""
@@ -197,6 +214,7 @@ class _OtelGenAI:
             session=first_text(attributes, ("gen_ai.conversation.id",)),
             input=LateValue(lambda: text_value(last_text(conversation.input, "user"))),
             output=LateValue(lambda: text_value(last_text(conversation.output, "assistant"))),
+            hides_calls=attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER,
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -213,15 +231,32 @@ class _OtelGenAI:
         return _of_events(span) if span.has_events else Conversation()
 
 
-def _role_of_agent(attributes: Attributes) -> SpanRole:
+def _role_of_agent(span: Span) -> SpanRole:
     """What an `invoke_agent` span stands for: not always the run of an agent."""
+    attributes = span.attributes
+    if span.envelope.scope_name in GRAPH_SCOPES or _GRAPH_NODE in attributes:
+        name = attributes.text("gen_ai.agent.name") or ""
+        if (name in GRAPH_STEP_NAMES or is_chain_part(name)) and not _agent_that_is_called(attributes):
+            return SpanRole.OTHER
     if _HANDOFF_SOURCE in attributes:
         return SpanRole.TOOL
+    if _GUARDRAIL in attributes:
+        return SpanRole.OTHER
+    # Each step of a flow is reported as an agent without a name, and an agent itself runs as a flow.
+    if attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER and "gen_ai.agent.name" not in attributes:
+        return SpanRole.OTHER
     # A node of a graph is reported as an agent whose id is its name; the run is the graph's.
     is_node = attributes.get("gen_ai.provider.name") == "langgraph" and "gen_ai.agent.id" in attributes
     if is_node and attributes.get("gen_ai.agent.id") == attributes.get("gen_ai.agent.name"):
         return SpanRole.OTHER
     return SpanRole.AGENT
+
+
+def _agent_that_is_called(attributes: Attributes) -> str:
+    """The agent that a step of a graph runs without a span of its own: the node is named after it."""
+    if _GRAPH_NODE not in attributes or attributes.get("gen_ai.agent.name") != GRAPH_AGENT_CALLER:
+        return ""
+    return attributes.text(_GRAPH_NODE) or ""
 
 
 def _handoff(attributes: Attributes) -> str:
@@ -247,7 +282,11 @@ def _of_attributes(attributes: Attributes) -> Conversation:
         messages = read_messages(instructions, "system") if instructions else []
         return [*messages, *read_messages(attributes.get("gen_ai.input.messages"), "user")]
 
-    return Conversation(asked, lambda: read_messages(attributes.get("gen_ai.output.messages"), "assistant"))
+    def answered() -> list[ChatMessage]:
+        messages = read_messages(attributes.get("gen_ai.output.messages"), "assistant")
+        return [opened_answer(message) for message in messages]
+
+    return Conversation(asked, answered)
 
 
 def _of_events(span: Span) -> Conversation:
@@ -327,6 +366,8 @@ def _category(
         return CallCategory.FINAL_ANSWER
     if "mcp.method.name" in present or "mcp.tool.name" in present:
         return CallCategory.MCP
+    if name in DELEGATION_TOOL_NAMES:
+        return CallCategory.AGENT
     if "gen_ai.tool.type" not in present:
         return CallCategory.FUNCTION
     tool_type = attributes.text("gen_ai.tool.type")

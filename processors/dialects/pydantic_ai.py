@@ -4,17 +4,21 @@ Up to format 2 arguments and results have keys of their own; in all formats the 
 whole history, with the place where this run begins.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from processors.agent_run import CallCategory
+from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.attribute_reading import first_arguments, first_result, first_text
+from processors.attributes import Attributes
 from processors.chat_envelope import decode_output
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
+from processors.late_value import CapturedValue
 from processors.messages import ChatMessage, last_text, read_messages
 from processors.recorded_events import read_recorded_events
 from processors.span import Span
-from processors.values import text_value
+from processors.values import DecodedValue, text_value
 
 _ALL_MESSAGES = "pydantic_ai.all_messages"
 _ALL_EVENTS = "all_messages_events"
@@ -22,7 +26,11 @@ _NEW_MESSAGE_INDEX = "pydantic_ai.new_message_index"
 _ARGUMENTS = "tool_arguments"
 _RESULT = "tool_response"
 _TOOL_NAME = "gen_ai.tool.name"
+_ANSWER = "final_result"
+_SHOWN_AS = "logfire.msg"
 _OUTPUT_FUNCTION = "running output function"
+_TRY_AGAIN = "\n\nFix the errors and try again."
+"""How the text of a request to try again ends; older releases mark it in no other way."""
 
 
 class _PydanticAI:
@@ -33,24 +41,27 @@ class _PydanticAI:
         _RESULT,
         _ALL_MESSAGES,
         _ALL_EVENTS,
-        "final_result",
+        _ANSWER,
+        _SHOWN_AS,
         "model_request_parameters",
     )
     frameworks: Final = (
         Framework(
             name="Pydantic AI",
-            versions="formats 1 to 6 (built from pydantic-ai-slim 2.68)",
+            versions="formats 1 to 6 (built from pydantic-ai-slim 0.2, 1.0 and 2.68)",
             reads="`execute_tool` and `running tool` spans are calls, `invoke_agent` and `agent run` spans "
-            "are runs; a request to try again is a failed call",
+            "are runs; a request to try again, also because of wrong arguments, is a failed call; output "
+            "functions give the answer; what Logfire scrubbed is looked up in the messages",
             capture="nothing; `include_content=False` leaves values out, names and ids stay",
-            unknown="nothing",
+            unknown="arguments that the model left out and the function's defaults filled in",
         ),
     )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
         if _TOOL_NAME in attributes:
-            return SpanRole.TOOL if _ARGUMENTS in attributes or _RESULT in attributes else None
+            is_own = _ARGUMENTS in attributes or _RESULT in attributes or _gives_the_answer(span)
+            return SpanRole.TOOL if is_own else None
         if _ALL_MESSAGES in attributes or _ALL_EVENTS in attributes:
             return SpanRole.AGENT
         if "model_request_parameters" in attributes:
@@ -65,37 +76,64 @@ class _PydanticAI:
             call_id=first_text(attributes, ("gen_ai.tool.call.id",)),
             arguments=first_arguments(attributes, (_ARGUMENTS,)),
             result=opened.result,
-            error=opened.error,
-            category=CallCategory.FINAL_ANSWER
-            if span.name.startswith(_OUTPUT_FUNCTION)
-            else CallCategory.FUNCTION,
+            error=opened.error or _request_to_try_again(opened.result),
+            category=CallCategory.FINAL_ANSWER if _gives_the_answer(span) else CallCategory.FUNCTION,
         )
 
     def agent(self, span: Span) -> AgentReading:
         attributes = span.attributes
         conversation = self.conversation(span)
-        answered = last_text(conversation.output, "assistant")
-        output = text_value(answered)
-        if answered is None and "final_result" in attributes:
-            output = decode_output(attributes.get("final_result"))
         return AgentReading(
             name=first_text(attributes, ("gen_ai.agent.name", "agent_name")),
             session=first_text(attributes, ("gen_ai.conversation.id",)),
             input=text_value(last_text(conversation.input, "user")),
-            output=output,
+            output=_answer(attributes, conversation),
         )
 
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
         if _ALL_MESSAGES not in attributes and _ALL_EVENTS not in attributes:
-            return (
-                read_recorded_events(attributes.get("events")) if "events" in attributes else Conversation()
-            )
+            if "events" not in attributes:
+                return Conversation()
+            told = read_recorded_events(attributes.get("events"))
+            return Conversation(lambda: _with_failures(told.input), lambda: told.output)
         messages = read_messages(
             attributes.get(_ALL_MESSAGES if _ALL_MESSAGES in attributes else _ALL_EVENTS)
         )
         start = attributes.get(_NEW_MESSAGE_INDEX)
         return _split_history(messages, start if isinstance(start, int) and start >= 0 else 0)
+
+
+def _answer(attributes: Attributes, conversation: Conversation) -> CapturedValue:
+    """The run's result as it is told, else what the model said last, if that asks for no more calls."""
+    told = attributes.get(_ANSWER)
+    last = conversation.output[-1] if conversation.output else None
+    said = last.text if last is not None and last.role == "assistant" and not last.requests else ""
+    if isinstance(told, str) and told != said:
+        answer = decode_output(told)
+        if answer.state is ValueState.PRESENT or not said:
+            return answer
+    return text_value(said or None)
+
+
+def _gives_the_answer(span: Span) -> bool:
+    """Whether a call only makes the run's result out of what the model answered."""
+    shown_as = span.attributes.text(_SHOWN_AS) or span.name
+    return shown_as.startswith(_OUTPUT_FUNCTION)
+
+
+def _request_to_try_again(result: DecodedValue) -> ToolError | None:
+    text = result.text or ""
+    return ToolError(type="", message=text.removesuffix(_TRY_AGAIN)) if text.endswith(_TRY_AGAIN) else None
+
+
+def _with_failures(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """The same messages, where a result that is a request to try again is that of a failed call."""
+    for message in messages:
+        for position, response in enumerate(message.responses):
+            if isinstance(response.content, str) and response.content.endswith(_TRY_AGAIN):
+                message.responses[position] = replace(response, failed=True)
+    return messages
 
 
 def _split_history(messages: list[ChatMessage], start: int) -> Conversation:

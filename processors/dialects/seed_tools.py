@@ -47,8 +47,12 @@ class _SeedTools:
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
-        if "openinference.span.kind" in attributes or "gen_ai.operation.name" in attributes:
-            return None
+        if (
+            "openinference.span.kind" in attributes
+            or "gen_ai.operation.name" in attributes
+            or "agentops.span.kind" in attributes
+        ):
+            return None  # conventions that name tools in the same way
         return SpanRole.TOOL if attributes.get("tool.name") else SpanRole.OTHER
 
     def tool(self, span: Span) -> ToolReading:

@@ -9,6 +9,8 @@ from processors.span import Span
 
 _TOOL_NAME = "spring.ai.tool.definition.name"
 _KIND = "spring.ai.kind"
+_CLIENT = "chat_client"
+_SESSION = "spring.ai.chat.client.conversation.id"
 
 
 class _SpringAi:
@@ -19,15 +21,20 @@ class _SpringAi:
         Framework(
             name="Spring AI",
             versions="1.0 and newer",
-            reads="spans with `spring.ai.tool.definition.name` are calls; values from "
+            reads="spans with `spring.ai.tool.definition.name` are calls, each `chat_client` span is a run, "
+            "without one the local root; values from "
             "`spring.ai.tool.call.arguments` and `.result`",
             capture="`spring.ai.tools.observations.include-content=true`",
-            unknown="the agent: the local root stands for it, the service's name for its name",
+            unknown="the agent's name: the service's stands for it; input and answer, which are logged only; "
+            "that a tool failed whose error became its result",
         ),
     )
 
     def role(self, span: Span) -> SpanRole | None:
-        return SpanRole.TOOL if _TOOL_NAME in span.attributes else SpanRole.OTHER
+        attributes = span.attributes
+        if _TOOL_NAME in attributes:
+            return SpanRole.TOOL
+        return SpanRole.AGENT if attributes.get(_KIND) == _CLIENT else SpanRole.OTHER
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
@@ -41,7 +48,7 @@ class _SpringAi:
         )
 
     def agent(self, span: Span) -> AgentReading:
-        return AgentReading()
+        return AgentReading(session=first_text(span.attributes, (_SESSION,)))
 
     def conversation(self, span: Span) -> Conversation:
         return Conversation()

@@ -2,17 +2,19 @@
 
 from typing import Final
 
-from processors.agent_run import ToolError
+from processors.agent_run import CallCategory, ToolError
 from processors.attribute_reading import first_result, first_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.messages import last_text, read_messages
+from processors.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
 from processors.result_envelope import BLOCKS, open_result
 from processors.span import Span
 from processors.values import decode_result, text_value
 
 _STATUS = "gen_ai.tool.status"
 _OLDER_STATUS = "tool.status"
+_DESCRIPTION = "gen_ai.tool.description"
 _STARTED = "gen_ai.event.start_time"
 _DETAILS_EVENT = "gen_ai.client.inference.operation.details"
 _OUTPUT = "gen_ai.output.messages"
@@ -27,7 +29,8 @@ class _Strands:
             name="Strands Agents",
             versions="0.2 and 1 (built from 0.2.1 and 1.62), default and `gen_ai_latest_experimental`",
             reads="`execute_tool` spans are calls, `invoke_agent` spans are runs; values from the events "
-            "`gen_ai.tool.message` and `gen_ai.choice`, or from attributes with the experimental conventions",
+            "`gen_ai.tool.message` and `gen_ai.choice`, or from attributes with the experimental conventions "
+            "or OpenInference's processor; the tool for structured output is no call unless criteria name it",
             capture="nothing",
             unknown="the session, unless the application passes `session.id` as a trace attribute",
         ),
@@ -46,7 +49,10 @@ class _Strands:
             error = ToolError(type="", message="")
         elif attributes.get(_OLDER_STATUS) == "error":
             error = ToolError(type="", message=_told_in_event(span))
+        description = attributes.text(_DESCRIPTION) or ""
+        gives_answer = description.startswith(FINAL_ANSWER_DESCRIPTIONS)
         return ToolReading(
+            category=CallCategory.FINAL_ANSWER if gives_answer else CallCategory.FUNCTION,
             result=first_result(attributes, ("gen_ai.tool.call.result",), BLOCKS).result,
             error=error,
         )
@@ -69,9 +75,15 @@ def _told_in_event(span: Span) -> str:
     return ""
 
 
+def _converted(span: Span) -> str | None:
+    """The answer where OpenInference's processor moved it out of the event, if it still has the line end."""
+    answer = span.attributes.text("output.value") or ""
+    return answer if answer.endswith("\n") else None
+
+
 def _answer(span: Span) -> str | None:
     """The agent's answer, without the line end that printing the result puts behind it."""
-    answer = None
+    answer = _converted(span)
     for event in span.events:
         if event.name == "gen_ai.choice":
             answer = event.attributes.text("message") or answer

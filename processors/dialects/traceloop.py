@@ -13,15 +13,21 @@ from processors.attributes import Attributes
 from processors.available_tools import read_tool_definitions
 from processors.chat_envelope import decode_input, decode_output
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.flattened_list import flattened_list
 from processors.framework import Framework
+from processors.graph_runs import agent_of_graph, is_chain_part
 from processors.json_value import JsonObject, JsonValue
-from processors.messages import flattened_messages, read_messages
+from processors.messages import read_messages
 from processors.placeholder_names import (
     AGENT_WORKFLOW_SPANS,
+    DELEGATION_TOOL_NAMES,
     FINAL_ANSWER_TOOL_NAMES,
     GENERIC_CHAIN_NAMES,
+    GRAPH_AGENT,
+    GRAPH_NODE,
     HANDOFF_TOOL_NAMES,
     HANDOFF_TOOL_PREFIXES,
+    TOOL_CLASSES,
 )
 from processors.python_literal import parse_python_literal
 from processors.recorded_call import arguments_of_recorded_call
@@ -34,15 +40,19 @@ _NAME = "traceloop.entity.name"
 _INPUT = "traceloop.entity.input"
 _OUTPUT = "traceloop.entity.output"
 _PROPERTY = "traceloop.association.properties."
-_GRAPH_AGENT = _PROPERTY + "lc_agent_name"
+_GRAPH_AGENT = _PROPERTY + GRAPH_AGENT
+_GRAPH_NODE = _PROPERTY + GRAPH_NODE
 _SESSIONS = tuple(_PROPERTY + key for key in ("session_id", "thread_id", "conversation_id"))
 _STEP_TOOL = "tool.name"
 _STEP_AGENT = '"current_agent_name": "'
 _TASK = "crewai.task.description"
 _TASK_AGENT = "crewai.task.agent"
+_LEAVES_OUT_NO_ARGUMENTS = "agno"
+_TEAM = "agno.team.name"
 _AGENT_TOOLS = "crewai.agent.tools"
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "tool.arguments", _INPUT)
 _RESULTS = ("gen_ai.tool.call.result", _OUTPUT)
+_BLOCKS = '[{"type": "'
 _PROMPTS = "gen_ai.prompt."
 _COMPLETIONS = "gen_ai.completion."
 _FUNCTIONS = "llm.request.functions."
@@ -54,6 +64,7 @@ _ROLES = {
     "chat": SpanRole.MODEL,
 }
 _STEP_RESULT_KEYS = {"tool_name", "tool_id", "tool_output"}
+_JAVASCRIPT_GRAPH_SCOPE = "@traceloop/instrumentation-langchain"
 _NAMED_CALL_KEYS = {"tool_name", "arguments"}
 _GRAPH_CALL_KEYS = {"input_str", "tags", "metadata", "inputs", "kwargs"}
 # The printed outcome of a call: `status='success' result={...} error=None updated_session_state=None ...`
@@ -81,12 +92,17 @@ class _Traceloop:
             versions="0.62, and the flattened messages of versions before it",
             reads="`traceloop.span.kind` tool, agent and workflow of its instrumentations for LangChain, "
             "OpenAI Agents, Agno, CrewAI, LlamaIndex and MCP and of its decorators; values from "
-            "`traceloop.entity.input` and `.output` or the GenAI attributes, out of their envelopes",
+            "`traceloop.entity.input` and `.output` or the GenAI attributes, out of their envelopes; a "
+            "LangChain graph within a graph or a call is the run of its agent",
             capture="nothing; `TRACELOOP_TRACE_CONTENT=false` leaves values out",
             unknown="call ids (but for LangChain); the names of a decorated function's positional arguments, "
-            "which stand under `$args`; with OpenAI Agents, that an agent ran as another's tool; with "
+            "which stand under `$args`; with OpenAI Agents, that an agent ran as another's tool, who "
+            "receives a handoff and, over Chat Completions, the answer; with "
             "LlamaIndex, which calls are those of an agent within a tool; with CrewAI the "
-            "calls, for which its instrumentation makes no span",
+            "calls, for which its instrumentation makes no span; with LangChain.js the agents, the nesting "
+            "and the names of tools that failed: its spans are no children of one another; with Agno what a "
+            "streamed run called, as its spans are traces of their own, what a team's delegation gave back, "
+            "and the input of an agent that got it as a keyword",
         ),
     )
 
@@ -97,10 +113,14 @@ class _Traceloop:
             return SpanRole.MODEL
         if _STEP_TOOL in attributes:
             return SpanRole.TOOL
-        if kind != "tool" and (_is_graph_agent(attributes) or _TASK_AGENT in attributes):
+        if kind != "tool" and (_run_in_graph(attributes) is not None or _TASK_AGENT in attributes):
+            return SpanRole.AGENT
+        if kind == "workflow" and _TEAM in attributes:
             return SpanRole.AGENT
         if kind == "workflow" and _is_agent_workflow(span):
             return SpanRole.AGENT
+        if span.envelope.scope_name == _JAVASCRIPT_GRAPH_SCOPE and is_chain_part(_workflow(attributes)):
+            return SpanRole.OTHER
         if kind == "task" and _STEP_AGENT in (attributes.text(_OUTPUT) or ""):
             return SpanRole.STEP
         return _ROLES.get(kind, SpanRole.OTHER)
@@ -108,6 +128,9 @@ class _Traceloop:
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
         name = first_text(attributes, ("gen_ai.tool.name", _STEP_TOOL, _NAME))
+        is_named_by_class = name in TOOL_CLASSES
+        if is_named_by_class:
+            name = _name_in_result(attributes) or name
         call = _arguments(attributes)
         opened = _result(attributes, call.category)
         category = call.category
@@ -116,11 +139,13 @@ class _Traceloop:
             category = CallCategory.HANDOFF
         elif name in FINAL_ANSWER_TOOL_NAMES:
             category = CallCategory.FINAL_ANSWER
+        elif name in DELEGATION_TOOL_NAMES:
+            category = CallCategory.AGENT
         return ToolReading(
             name=name,
             inferred_name=_bare_name(span.name),
             call_id=call.call_id or opened.call_id,
-            arguments=call.arguments,
+            arguments=_only_argument(call.arguments) if is_named_by_class else call.arguments,
             result=opened.result,
             error=opened.error or _error_in_status(span),
             category=category,
@@ -130,13 +155,16 @@ class _Traceloop:
     def agent(self, span: Span) -> AgentReading:
         attributes = span.attributes
         kind = attributes.text(_KIND)
-        name = first_text(attributes, ("gen_ai.agent.name", _TASK_AGENT))
-        if not name and (kind == "agent" or _is_graph_agent(attributes)):
+        name = first_text(attributes, ("gen_ai.agent.name", _TASK_AGENT, _TEAM))
+        in_graph = None if name else _run_in_graph(attributes)
+        if in_graph is not None:
+            name = in_graph
+        elif not name and kind == "agent":
             name = first_text(attributes, (_NAME,)) or _bare_name(span.name)
-        if not name and kind == "task":
+        if not name and kind == "task" and in_graph is None:
             name = _agent_of_step(attributes)
         inferred = ""
-        if not name and kind == "workflow" and not _is_agent_workflow(span):
+        if not name and kind == "workflow" and in_graph is None and not _is_agent_workflow(span):
             inferred = first_text(attributes, ("traceloop.workflow.name", _NAME)) or _bare_name(span.name)
             inferred = _bare_name(inferred)
         return AgentReading(
@@ -153,9 +181,26 @@ class _Traceloop:
         if attributes.text(_KIND) is not None:
             return Conversation().offering(lambda: read_tool_definitions(attributes.get(_AGENT_TOOLS)))
         return Conversation(
-            lambda: read_messages(flattened_messages(attributes, _PROMPTS), "user"),
-            lambda: read_messages(flattened_messages(attributes, _COMPLETIONS), "assistant"),
-        ).offering(lambda: read_tool_definitions(flattened_messages(attributes, _FUNCTIONS)))
+            lambda: read_messages(_messages(attributes, _PROMPTS), "user"),
+            lambda: read_messages(_messages(attributes, _COMPLETIONS), "assistant"),
+        ).offering(lambda: read_tool_definitions(flattened_list(attributes, _FUNCTIONS)))
+
+
+def _workflow(attributes: Attributes) -> str:
+    return attributes.text("traceloop.workflow.name") or ""
+
+
+def _messages(attributes: Attributes, prefix: str) -> list[JsonValue]:
+    """The flattened messages, with the content blocks that were written as one text."""
+    messages = flattened_list(attributes, prefix)
+    for message in messages:
+        content = message.get("content") if isinstance(message, dict) else None
+        if not isinstance(message, dict) or not isinstance(content, str) or not content.startswith(_BLOCKS):
+            continue
+        blocks = decode_result(content).value
+        if isinstance(blocks, list) and all(isinstance(block, dict) and "type" in block for block in blocks):
+            message["content"] = blocks
+    return messages
 
 
 def _is_agent_workflow(span: Span) -> bool:
@@ -172,16 +217,24 @@ def _agent_of_step(attributes: Attributes) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _is_graph_agent(attributes: Attributes) -> bool:
-    """Whether the span is a graph's run as a whole: it bears the name of the agent that its nodes tell."""
-    graph_agent = attributes.text(_GRAPH_AGENT)
-    return graph_agent is not None and graph_agent == attributes.text(_NAME)
+def _run_in_graph(attributes: Attributes) -> str | None:
+    """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
+    if _GRAPH_AGENT not in attributes and _GRAPH_NODE not in attributes:
+        return None
+
+    def told(key: str) -> str:
+        value = attributes.get(_PROPERTY + key)
+        return value if isinstance(value, str) else "" if value is None else json_text(value)
+
+    return agent_of_graph(attributes.text(_NAME) or "", told, attributes.text(_OUTPUT))
 
 
 def _arguments(attributes: Attributes) -> _OpenedCall:
     for key in _ARGUMENTS:
         if key in attributes:
             return _out_of_envelope(decode_arguments(attributes.get(key)))
+    if attributes.get("gen_ai.system") == _LEAVES_OUT_NO_ARGUMENTS and _OUTPUT in attributes:
+        return _OpenedCall(_of({}))
     return _OpenedCall(ABSENT)
 
 
@@ -202,6 +255,21 @@ def _out_of_envelope(decoded: DecodedValue) -> _OpenedCall:
 
 def _of(arguments: JsonObject) -> DecodedValue:
     return DecodedValue(arguments, json_text(arguments), ValueState.PRESENT)
+
+
+def _only_argument(arguments: DecodedValue) -> DecodedValue:
+    """The arguments as the text that a callback was handed."""
+    value = arguments.value
+    given = value.get("args") if isinstance(value, dict) and len(value) == 1 else None
+    return decode_arguments(given[0]) if isinstance(given, list) and len(given) == 1 else arguments
+
+
+def _name_in_result(attributes: Attributes) -> str:
+    """The tool's name in the message that it answered with, where its span is named after its class."""
+    told = decode_result(attributes.get(_OUTPUT)).value if _OUTPUT in attributes else None
+    fields = told.get("kwargs") if isinstance(told, dict) and "lc" in told else None
+    name = fields.get("name") if isinstance(fields, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _result(attributes: Attributes, category: CallCategory) -> OpenedResult:
@@ -257,7 +325,9 @@ def _printed_result(printed: re.Match[str]) -> OpenedResult:
         error = ToolError(type="", message=_literal_text(printed["error"]))
     if error is not None and printed["result"] == "None":
         return OpenedResult(ABSENT, "", error)
-    return OpenedResult(decode_result(_literal_text(printed["result"])), "", error)
+    if printed["result"] == "None":
+        return OpenedResult(DecodedValue(None, "None", ValueState.PRESENT), "", error)
+    return open_result(decode_result(_literal_text(printed["result"])))._replace(error=error)
 
 
 def _literal_text(text: str) -> str:
@@ -315,7 +385,7 @@ def _answered(attributes: Attributes) -> DecodedValue:
 def _bare_name(name: str) -> str:
     for prefix in ("execute_tool ", "invoke_agent ", "execute_task "):
         name = name.removeprefix(prefix)
-    for suffix in (".tool", ".agent", ".workflow", ".task", ".handoff"):
+    for suffix in (".tool", ".agent", ".workflow", ".team", ".task", ".handoff"):
         name = name.removesuffix(suffix)
     return name
 

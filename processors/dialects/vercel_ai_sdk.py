@@ -9,7 +9,7 @@ from processors.agent_run import ValueState
 from processors.attribute_reading import first_arguments, first_result, first_text
 from processors.attributes import Attributes
 from processors.available_tools import read_tool_definitions
-from processors.chat_envelope import decode_input
+from processors.chat_envelope import decode_input, decode_output
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.messages import ChatMessage, add_request, last_text, read_messages
@@ -17,10 +17,13 @@ from processors.span import Span
 from processors.values import ABSENT, DecodedValue, decode_result
 
 _OPERATION = "ai.operationId"
+_OBJECT = "ai.response.object"
 _ROLES = {
     "ai.toolCall": SpanRole.TOOL,
     "ai.generateText": SpanRole.AGENT,
     "ai.streamText": SpanRole.AGENT,
+    "ai.generateObject": SpanRole.AGENT,
+    "ai.streamObject": SpanRole.AGENT,
 }
 _MODEL_SUFFIXES = (".doGenerate", ".doStream")
 _SESSIONS = ("ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.session_id")
@@ -34,8 +37,9 @@ class _VercelAiSdk:
         Framework(
             name="Vercel AI SDK",
             versions="3 to 6; 7 with its legacy telemetry",
-            reads="`ai.toolCall` spans are calls; `ai.generateText` and `ai.streamText` are runs of the "
-            "agent named by `functionId`; model turns from `ai.prompt.messages` and `ai.response.toolCalls`",
+            reads="`ai.toolCall` spans are calls; `ai.generateText`, `ai.streamText`, `ai.generateObject` "
+            "and `ai.streamObject` are runs of the agent named by `functionId`; model turns from "
+            "`ai.prompt.messages` and `ai.response.toolCalls`",
             capture="`experimental_telemetry: {isEnabled: true, functionId: ...}`; content is on unless "
             "`recordInputs` or `recordOutputs` is false",
             unknown="the agent's name without a `functionId`: the service's name stands in",
@@ -63,12 +67,11 @@ class _VercelAiSdk:
 
     def agent(self, span: Span) -> AgentReading:
         attributes = span.attributes
-        answer = attributes.text("ai.response.text")
         return AgentReading(
             name=first_text(attributes, ("ai.telemetry.functionId", "resource.name")),
             session=first_text(attributes, _SESSIONS),
             input=_asked(attributes),
-            output=ABSENT if answer is None else DecodedValue(answer, answer, ValueState.PRESENT),
+            output=_answer(attributes),
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -91,6 +94,14 @@ def _asked(attributes: Attributes) -> DecodedValue:
             if text:
                 return DecodedValue(text, text, ValueState.PRESENT)
     return decode_input(attributes.get("ai.prompt"))
+
+
+def _answer(attributes: Attributes) -> DecodedValue:
+    """The text of the answer, or the object that was asked for."""
+    text = attributes.text("ai.response.text")
+    if text is not None:
+        return DecodedValue(text, text, ValueState.PRESENT)
+    return decode_output(attributes.get(_OBJECT)) if _OBJECT in attributes else ABSENT
 
 
 def _answered(attributes: Attributes) -> list[ChatMessage]:

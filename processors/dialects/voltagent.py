@@ -27,11 +27,12 @@ class _VoltAgent:
     frameworks: Final = (
         Framework(
             name="VoltAgent",
-            versions="0.1 to 1",
+            versions="0.1 to 2",
             reads="`span.type` tool and llm; `entity.type` agent without a `span.type` is a run, named by "
-            "`entity.name`; values from `input` and `output`",
+            "`subagent.name`, else by `entity.name`; values from `input` and `output`",
             capture="nothing",
-            unknown="nothing in particular",
+            unknown="which model turn asked for a call, since one span covers all turns: calls count as "
+            "parallel where they overlap in time; the order of calls that began in one millisecond",
         ),
     )
 
@@ -67,9 +68,10 @@ class _VoltAgent:
         attributes = span.attributes
         key = "input" if "input" in attributes else "agent.messages"
         return AgentReading(
-            name=first_text(attributes, ("entity.name", "voltagent.agent.name")),
+            # A sub-agent's spans bear the name of its caller as that of their entity.
+            name=first_text(attributes, ("subagent.name", "entity.name", "voltagent.agent.name")),
             inferred_name=span.name if self.role(span) is SpanRole.AGENT else "",
-            id=first_text(attributes, ("entity.id", "voltagent.agent.id")),
+            id=first_text(attributes, ("subagent.id", "entity.id", "voltagent.agent.id")),
             session=first_text(attributes, ("voltagent.conversation_id", "conversation.id")),
             input=decode_input(attributes.get(key)) if key in attributes else ABSENT,
             output=decode_output(attributes.get("output")) if "output" in attributes else ABSENT,

@@ -106,7 +106,10 @@ def test_arguments_are_the_text_of_the_first_call(call: ToolCall, wanted: str | 
     ("call", "wanted"),
     [
         (ToolCall(name="f", call_id="1", result="x", result_text="x", result_state=ValueState.PRESENT), "x"),
-        (ToolCall(name="f", call_id="1", result="x", result_text='"x"', result_state=ValueState.PRESENT), '"x"'),
+        (
+            ToolCall(name="f", call_id="1", result="x", result_text='"x"', result_state=ValueState.PRESENT),
+            '"x"',
+        ),
         (ToolCall(name="f", call_id="1", result=[1], result_state=ValueState.PRESENT), "[1]"),
         (ToolCall(name="f", call_id="1"), NotEvaluatedReason.CONTENT_NOT_CAPTURED),
         (ToolCall(name="f", call_id="1", error=ToolError(type="TimeoutError", message="")), ""),

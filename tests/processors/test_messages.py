@@ -130,3 +130,22 @@ def test_texts_are_read_with_their_role(value: JsonValue, role: str, text: str) 
 )
 def test_what_is_no_message_does_no_harm(value: JsonValue) -> None:
     assert not any(message.requests or message.responses for message in read_messages(value))
+
+
+def test_a_message_with_the_name_of_its_tool_as_role_is_a_tools() -> None:
+    listed: list[JsonValue] = [
+        {"role": "user", "content": "Weather?"},
+        {"role": "get", "content": "18", "additional_kwargs": {}},
+    ]
+
+    assert ["user", "tool"] == [message.role for message in read_messages(listed)]
+
+
+def test_a_result_of_one_block_of_data_written_as_a_text_is_that_data() -> None:
+    part: JsonValue = {"type": "tool_call_response", "id": "c1", "response": '[{"json": {"t": 1}}]'}
+
+    told: JsonValue = [{"role": "user", "parts": [part]}]
+
+    (message,) = read_messages(told)
+
+    assert [{"t": 1}] == [response.content for response in message.responses]

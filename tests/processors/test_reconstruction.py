@@ -453,6 +453,24 @@ def test_errors_are_read_in_order_of_precedence(
     assert [error] == [call.error for call in runs_of(spans)[0].tool_calls]
 
 
+@pytest.mark.parametrize(
+    ("told", "result"),
+    [
+        ('{"type": "text", "text": "{\\"t\\": 25}"}', {"t": 25}),
+        ('{"type": "text", "text": "rain", "annotations": null, "meta": null}', "rain"),
+        (
+            '{"type": "text", "text": "rain", "city": "Oslo"}',
+            {"type": "text", "text": "rain", "city": "Oslo"},
+        ),
+        ('{"type": "rain", "text": "light"}', {"type": "rain", "text": "light"}),
+    ],
+)
+def test_the_only_content_block_of_a_tool_servers_answer_is_its_text(told: str, result: JsonValue) -> None:
+    (run,) = runs_of([agent(1, None, "a"), tool(2, 1, "x", result=told)])
+
+    assert [result] == [call.result for call in run.tool_calls]
+
+
 def test_synthetic_spans_are_left_out_and_final_answers_kept_apart() -> None:
     spans = [
         agent(1, None, "a"),

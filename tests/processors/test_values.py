@@ -8,7 +8,7 @@ from processors.agent_run import ValueState
 from processors.attributes import AttributeValue
 from processors.json_value import JsonValue
 from processors.python_literal import parse_python_literal
-from processors.values import decode_arguments, decode_result, json_text
+from processors.values import ABSENT, decode_arguments, decode_result, json_text
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,8 @@ def test_arguments_that_are_an_object_are_present(raw: JsonValue, value: JsonVal
         ("__REDACTED__", ValueState.REDACTED),
         ("<REDACTED>", ValueState.REDACTED),
         (" [REDACTED] ", ValueState.REDACTED),
+        ("[Scrubbed due to 'session']", ValueState.REDACTED),
+        ("""{"city": "Oslo", "token": "[Scrubbed due to 'auth']"}""", ValueState.REDACTED),
     ],
 )
 def test_other_arguments_keep_their_text_and_say_why(raw: str, state: ValueState) -> None:
@@ -127,3 +129,20 @@ def test_hostile_texts_cost_little(piece: str) -> None:
     decode_result(hostile)
 
     assert time.process_time() - started < 2.0
+
+
+@pytest.mark.parametrize("raw", ["[Scrubbed due to 'session']", """{"token": "[Scrubbed due to 'auth']"}"""])
+def test_a_result_of_which_a_scrubber_took_a_part_is_not_known(raw: str) -> None:
+    assert (None, raw, ValueState.REDACTED) == decode_result(raw)
+
+
+@pytest.mark.parametrize(
+    "raw", ["<app.Report object at 0x7f09e02811d0>", "[<a.B object at 0x1>, <a.B object at 0x2>]"]
+)
+def test_printed_objects_that_tell_nothing_but_their_address_are_no_result(raw: str) -> None:
+    assert ABSENT == decode_result(raw)
+
+
+@pytest.mark.parametrize("raw", ["saw <a.B object at 0x1>", "<b>bold</b>", "[<a.B object at 0x1>] and more"])
+def test_what_says_more_than_printed_objects_is_a_result(raw: str) -> None:
+    assert (raw, raw, ValueState.PRESENT) == decode_result(raw)

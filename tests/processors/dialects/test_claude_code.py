@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from processors.agent_run import ToolCall, ToolError, ValueState
+from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
 from processors.json_value import JsonObject, JsonValue
 from processors.span import RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
@@ -115,3 +115,38 @@ def test_a_run_under_another_instrumentations_agent_is_that_agents() -> None:
     (run,) = runs_of([span(9, None, "ClaudeAgent", wrapper), inner, tool()])
 
     assert ("reviewer", ["Bash"]) == (run.agent.name, [call.name for call in run.tool_calls])
+
+
+def test_what_lies_below_the_call_of_a_sub_agent_is_a_run_of_its_own() -> None:
+    started: JsonObject = {"span.type": "tool", "tool_name": "Agent", "subagent_type": "explorer"}
+    bash: JsonObject = {"span.type": "tool", "tool_name": "Bash", "agent_id": "a1"}
+    failed: JsonObject = {"span.type": "tool.execution", "success": False, "error": "gave up"}
+    model: JsonObject = {"span.type": "llm_request", "gen_ai.request.model": "m"}
+    spans = [
+        span(1, None, "claude_code.interaction", {"span.type": "interaction"}, at=(0, 100)),
+        span(2, 1, "claude_code.tool", started, at=(10, 60)),
+        span(3, 2, "claude_code.tool.execution", failed, at=(11, 59)),
+        span(4, 3, "claude_code.llm_request", model, at=(12, 20)),
+        span(5, 3, "claude_code.tool", bash, at=(21, 30)),
+        span(6, 1, "claude_code.tool", {"span.type": "tool", "tool_name": "Bash"}, at=(70, 80)),
+    ]
+
+    outer, inner = runs_of(spans)
+
+    assert [("Agent", CallCategory.AGENT, "gave up"), ("Bash", CallCategory.FUNCTION, None)] == [
+        (call.name, call.category, call.error and call.error.message) for call in outer.tool_calls
+    ]
+    assert ("explorer", "demo", ["Bash"]) == (
+        inner.agent.name,
+        inner.parent_agent,
+        [call.name for call in inner.tool_calls],
+    )
+
+
+def test_a_sub_agent_without_spans_below_its_call_is_no_run() -> None:
+    spans = [
+        span(1, None, "claude_code.interaction", {"span.type": "interaction"}),
+        span(2, 1, "claude_code.tool", {"span.type": "tool", "tool_name": "Task", "subagent_type": "x"}),
+    ]
+
+    assert [["Task"]] == [[call.name for call in run.tool_calls] for run in runs_of(spans)]

@@ -276,3 +276,80 @@ def test_runs_and_failed_calls_without_attributes_are_known_by_their_scope() -> 
 
 def test_bare_spans_of_another_scope_are_nobodys() -> None:
     assert [] == runs_of([span(1, None, "agent_run [planner]"), span(2, 1, "execute_tool get")])
+
+
+def test_a_result_that_stands_for_none_is_absent() -> None:
+    fields = legacy({"city": "Oslo"}, {"result": "<not specified>"})
+
+    (run,) = runs_of([span(1, None, "invocation"), span(2, 1, "execute_tool get", fields)])
+
+    assert [(ValueState.ABSENT, {"city": "Oslo"})] == [
+        (call.result_state, call.arguments) for call in run.tool_calls
+    ]
+
+
+def test_what_a_tool_server_marks_as_an_error_is_one() -> None:
+    told: JsonObject = {"content": [{"type": "text", "text": "no such city"}], "isError": True}
+
+    (run,) = runs_of([span(1, None, "invocation"), span(2, 1, "execute_tool get", legacy({"c": 1}, told))])
+
+    assert [ToolError(type="", message="no such city")] == [call.error for call in run.tool_calls]
+
+
+def instrumented(name: str, **more: JsonValue) -> RawSpan:
+    """A call as OpenInference's instrumentor completes it, which never writes empty arguments."""
+    response = {"id": "c1", "name": name, "response": {"result": 42}}
+    fields: JsonObject = {
+        **EVENT,
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": name,
+        "tool.name": name,
+        "openinference.span.kind": "TOOL",
+        "output.value": json.dumps(response),
+        **more,
+    }
+    return span(4, 2, f"execute_tool {name}", fields, at=(5, 6))
+
+
+def test_arguments_that_the_instrumentor_left_out_are_none_at_all() -> None:
+    (run,) = runs_of([agent(2, None, "planner"), instrumented("get")])
+
+    assert [(ValueState.PRESENT, {}, 42)] == [
+        (call.arguments_state, call.arguments, call.result) for call in run.tool_calls
+    ]
+
+
+def test_arguments_that_the_instrumentor_hides_stay_hidden() -> None:
+    (run,) = runs_of([agent(2, None, "planner"), instrumented("get", **{"input.value": "__REDACTED__"})])
+
+    assert [ValueState.REDACTED] == [call.arguments_state for call in run.tool_calls]
+
+
+def test_a_tool_servers_result_comes_out_of_both_envelopes() -> None:
+    content: JsonObject = {"content": [{"type": "text", "text": '{"t": 25}'}], "isError": False}
+    reported: JsonObject = {"id": "c1", "name": "get", "response": content}
+
+    (run,) = runs_of(
+        [agent(2, None, "planner"), instrumented("get", **{"output.value": json.dumps(reported)})]
+    )
+
+    assert [("c1", {"t": 25}, None)] == [(call.call_id, call.result, call.error) for call in run.tool_calls]
+
+
+def test_a_last_event_that_asks_for_a_call_is_no_answer() -> None:
+    asked = {"content": {"role": "model", "parts": [{"function_call": {"name": "get", "args": {}}}]}}
+    fields: JsonObject = {
+        "openinference.span.kind": "AGENT",
+        "agent.name": "planner",
+        "output.value": json.dumps(asked),
+    }
+
+    (run,) = runs_of([span(1, None, "agent_run [planner]", fields)])
+
+    assert (ValueState.ABSENT, None) == (run.output_state, run.output)
+
+
+def test_the_tool_for_structured_output_gives_the_answer() -> None:
+    spans = [agent(2, None, "planner"), tool(3, "set_model_response", "c1", 5, captured({"t": 1}, {"t": 1}))]
+
+    assert [CallCategory.FINAL_ANSWER] == [call.category for call in runs_of(spans)[0].tool_calls]

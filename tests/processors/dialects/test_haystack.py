@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from processors.agent_run import ToolError, ValueState
 from processors.json_value import JsonObject, JsonValue
 from processors.span import RawSpan
@@ -104,6 +106,106 @@ def test_without_content_names_alone_are_told() -> None:
     assert (ValueState.ABSENT, ValueState.ABSENT) == (run.input_state, run.output_state)
     assert [("get", ValueState.ABSENT, ValueState.ABSENT)] == [
         (call.name, call.arguments_state, call.result_state) for call in run.tool_calls
+    ]
+
+
+def component(number: int, at: tuple[int, int], kind: str, output: JsonValue = None) -> RawSpan:
+    """A component that an agent of version 2 runs; it has no spans of its own for steps and calls."""
+    fields: JsonObject = {"haystack.component.name": kind.lower(), "haystack.component.type": kind}
+    if output is not None:
+        fields["haystack.component.input"] = "{'messages': [ChatMessage(_role=<ChatRole.USER: 'user'>)]}"
+        fields["haystack.component.output"] = json.dumps(output)
+    return span(number, 2, "haystack.component.run", fields, at=at)
+
+
+def answered(name: str, call_id: str, result: str, *, error: bool = False) -> JsonObject:
+    origin: JsonObject = {"tool_name": name, "arguments": {"city": "Oslo"}, "id": call_id, "extra": None}
+    return message("tool", {"tool_call_result": {"result": result, "origin": origin, "error": error}})
+
+
+def agent_of_version_2(**more: JsonValue) -> list[RawSpan]:
+    fields: JsonObject = {"haystack.component.name": "planner", "haystack.component.type": "Agent"}
+    return [
+        span(1, None, "haystack.component.run", fields, at=(0, 100)),
+        span(2, 1, "haystack.agent.run", {**AGENT, **more}, at=(1, 99)),
+    ]
+
+
+def test_before_version_3_calls_are_what_generators_asked_for_and_the_invoker_answered() -> None:
+    asked_for = message("assistant", asked("get", "c1"), asked("put", "c2"))
+    answers: list[JsonValue] = [
+        answered("get", "c1", "{'t': 25}"),
+        answered("put", "c2", FAILURE, error=True),
+    ]
+    spans = [
+        *agent_of_version_2(),
+        component(3, (2, 10), "OpenAIChatGenerator", {"replies": [asked_for]}),
+        component(4, (11, 20), "ToolInvoker", {"tool_messages": answers, "state": {}}),
+        component(5, (21, 30), "OpenAIChatGenerator", {"replies": [message("assistant", {"text": "Cold."})]}),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert ("planner", "Cold.") == (run.agent.name, run.output)
+    assert [("get", {"city": "Oslo"}, {"t": 25}, False), ("put", {"city": "Oslo"}, FAILURE, True)] == [
+        (call.name, call.arguments, call.result, call.error is not None) for call in run.tool_calls
+    ]
+    assert run.tool_calls[0].parallel_group == run.tool_calls[1].parallel_group is not None
+
+
+def test_an_agent_below_the_invoker_is_a_run_of_its_own() -> None:
+    spans = [
+        *agent_of_version_2(),
+        component(3, (2, 10), "OpenAIChatGenerator", {"replies": [message("assistant", asked("ask", "c1"))]}),
+        component(4, (11, 50), "ToolInvoker", {"tool_messages": [answered("ask", "c1", "80")]}),
+        span(5, 4, "haystack.agent.run", AGENT, at=(12, 40)),
+        span(
+            6,
+            5,
+            "haystack.component.run",
+            {
+                "haystack.component.type": "OpenAIChatGenerator",
+                "haystack.component.output": json.dumps(
+                    {"replies": [message("assistant", asked("get", "c2"))]}
+                ),
+            },
+            at=(13, 20),
+        ),
+    ]
+
+    outer, inner = runs_of(spans)
+
+    assert [("planner", ["ask"]), ("demo", ["get"])] == [
+        (run.agent.name, [call.name for call in run.tool_calls]) for run in (outer, inner)
+    ]
+    assert "planner" == inner.parent_agent
+
+
+@pytest.mark.parametrize(
+    ("told", "complete"),
+    [
+        ({"haystack.agent.steps_taken": 4}, False),
+        ({}, False),
+        ({"haystack.agent.steps_taken": 1}, True),
+        ({"haystack.agent.input": '{"messages": []}'}, True),
+    ],
+)
+def test_without_content_a_run_of_several_steps_may_have_made_calls(told: JsonObject, complete: bool) -> None:
+    (run,) = runs_of(agent_of_version_2(**told))
+
+    assert [] == list(run.tool_calls)
+    assert complete is run.complete
+
+
+def test_an_agent_that_runs_as_a_tool_has_the_tools_name() -> None:
+    spans = [
+        *agent_of_version_2(),
+        span(3, 2, "haystack.agent.step.tool", {"haystack.tool.name": "humid"}, at=(10, 50)),
+        span(4, 3, "haystack.agent.run", AGENT, at=(11, 40)),
+    ]
+
+    assert [("planner", None), ("humid", "planner")] == [
+        (run.agent.name, run.parent_agent) for run in runs_of(spans)
     ]
 
 

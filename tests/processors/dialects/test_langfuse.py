@@ -124,3 +124,38 @@ def test_a_chain_named_after_its_agent_is_a_run_also_within_a_tool() -> None:
         (run.agent.name, run.parent_agent, run.session, [made.name for made in run.tool_calls])
         for run in runs
     ]
+
+
+def test_the_nodes_of_a_graph_of_javascript_are_no_runs() -> None:
+    metadata = "langfuse.observation.metadata."
+    place = {f"{metadata}langgraph_checkpoint_ns": "tools:1", f"{metadata}checkpoint_ns": "tools:1"}
+    node: JsonObject = {
+        "langfuse.observation.type": "span",
+        f"{metadata}lc_agent_name": "planner",
+        f"{metadata}langgraph_node": "tools",
+        f"{metadata}langgraph_path": '["__pregel_push",0,false]',
+        "langfuse.observation.output": '{"messages":[{"content":"18","additional_kwargs":{},"role":"get"}]}',
+        **place,
+    }
+    graph: JsonObject = {
+        "langfuse.observation.type": "span",
+        f"{metadata}lc_agent_name": "planner",
+        "langfuse.observation.input": '{"messages":[{"role":"user","content":"Weather?"}]}',
+        "langfuse.observation.output": '{"messages":[{"role":"user","content":"Weather?"},'
+        '{"content":"18","additional_kwargs":{},"role":"get"},{"role":"assistant","content":"Cold."}]}',
+    }
+    tool: JsonObject = {**node, "langfuse.observation.type": "tool", "langfuse.observation.input": "{}"}
+    spans = [
+        span(1, None, "planner", graph),
+        span(2, 1, "tools", node, at=(5, 20)),
+        span(3, 2, "get", tool, at=(6, 19)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert ("planner", "Weather?", "Cold.", ["get"]) == (
+        run.agent.name,
+        run.input,
+        run.output,
+        [call.name for call in run.tool_calls],
+    )

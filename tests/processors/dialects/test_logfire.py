@@ -80,6 +80,19 @@ def test_turns_may_tell_their_messages_as_events() -> None:
     assert ("Weather?", "Cold.") == (told.input, told.output)
 
 
+def test_the_answer_of_a_streamed_turn_stands_in_the_whole_response() -> None:
+    template = "Chat completion with {gen_ai.request.model!r}"
+    text = {"type": "output_text", "text": "Cold."}
+    answer = {"type": "message", "role": "assistant", "content": [text]}
+    output = json.dumps([{"object": "response", "output": [answer], "usage": {}}])
+    turn = templated(template, **{"gen_ai.request.model": "m", "input": "[]", "output": output})
+    run = "Agent run: {name!r}"
+
+    (told,) = runs_of([span(1, None, run, templated(run, name="Planner")), span(2, 1, template, turn)])
+
+    assert "Cold." == told.output
+
+
 def test_a_record_of_a_span_that_has_only_begun_is_no_call() -> None:
     run, function = "Agent run: {name!r}", "Function: {name}"
     pending: JsonObject = {"logfire.span_type": "pending_span"}

@@ -146,3 +146,49 @@ def test_missing_values_stay_unknown() -> None:
 
     (call,) = run.tool_calls
     assert (ValueState.ABSENT, ValueState.ABSENT) == (call.arguments_state, call.result_state)
+
+
+def test_arguments_that_were_refused_are_an_error() -> None:
+    refused = '{"error":true,"message":"Tool input validation failed","validationErrors":{"errors":[]}}'
+
+    (run,) = runs_of([agent(), tool(**{"gen_ai.tool.call.result": refused})])
+
+    assert [ToolError(type="", message="Tool input validation failed")] == [
+        call.error for call in run.tool_calls
+    ]
+
+
+def test_an_object_with_an_error_that_a_tool_returned_is_its_result() -> None:
+    (run,) = runs_of([agent(), tool(**{"gen_ai.tool.call.result": '{"error":true,"message":"none"}'})])
+
+    assert [None] == [call.error for call in run.tool_calls]
+
+
+def test_calls_of_one_generation_are_parallel_only_where_they_overlap() -> None:
+    generation: JsonObject = {"gen_ai.operation.name": "chat", "mastra.span.type": "model_generation"}
+    spans = [
+        span(1, None, "agent.planner", OLD_AGENT),
+        span(2, 1, "chat m", generation, at=(1, 90)),
+        span(3, 2, "step: 0", {"mastra.span.type": "model_step"}, at=(2, 40)),
+        span(4, 3, "tool.execute get", OLD_TOOL, at=(10, 20)),
+        span(5, 2, "step: 1", {"mastra.span.type": "model_step"}, at=(41, 80)),
+        span(6, 5, "tool.execute get", OLD_TOOL, at=(50, 60)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert [None, None] == [call.parallel_group for call in run.tool_calls]
+
+
+def test_what_its_server_was_asked_to_run_is_part_of_the_call_that_asked() -> None:
+    asked: JsonObject = {
+        "gen_ai.operation.name": "mcp_server_request",
+        "mastra.span.type": "mcp_server_request",
+        "mcp.method.name": "tools/call",
+        "mastra.mcp_server_request.target_name": "get",
+    }
+    server = span(3, 2, "mcp_server_request weather", asked, at=(11, 19), kind=Span.SPAN_KIND_SERVER)
+
+    (run,) = runs_of([agent(), tool("mcp_tool_call"), server])
+
+    assert ["get"] == [call.name for call in run.tool_calls]

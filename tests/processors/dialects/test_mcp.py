@@ -1,9 +1,12 @@
 """Tool calls over the Model Context Protocol: one call, however many spans report it."""
 
+import json
+
+import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from processors.agent_run import CallCategory, ToolError
-from processors.json_value import JsonObject
+from processors.json_value import JsonObject, JsonValue
 from processors.span import RawSpan
 from tests.support.agent_spans import agent, runs_of, span, tool
 
@@ -67,3 +70,65 @@ def test_listing_and_discovery_are_no_calls() -> None:
 
 def test_a_server_alone_tells_of_no_agent() -> None:
     assert [] == runs_of([span(5, 99, "tools/call get", NAMED, kind=Span.SPAN_KIND_SERVER)])
+
+
+@pytest.mark.parametrize(
+    ("text", "structured", "result"),
+    [
+        ("11.5", {"result": 11.5}, 11.5),
+        ("cold", {"result": "cold"}, "cold"),
+        ('{"humidity": 81}', {"humidity": 81}, {"humidity": 81}),
+        ("1\n2", {"result": [1, 2]}, {"result": [1, 2]}),
+        ("see there", {"result": "other"}, {"result": "other"}),
+    ],
+)
+def test_a_result_that_only_had_to_become_an_object_is_what_its_text_tells(
+    text: str, structured: JsonObject, result: JsonValue
+) -> None:
+    answer: JsonObject = {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": structured,
+        "isError": False,
+    }
+
+    (run,) = runs_of([agent(1, None, "planner"), tool(2, 1, "get", result=json.dumps(answer))])
+
+    assert [result] == [call.result for call in run.tool_calls]
+
+
+def test_a_server_in_the_agents_process_repeats_the_calls_around_it_in_time() -> None:
+    served: JsonObject = {**METHOD, "gen_ai.tool.name": "get"}
+    spans = [
+        agent(1, None, "planner"),
+        tool(2, 1, "mcp__weather__get", (10, 20)),
+        tool(3, 1, "mcp__weather__get", (10, 21)),
+        span(4, 1, "tools/call get", served, at=(11, 12), kind=Span.SPAN_KIND_SERVER),
+        span(5, 1, "tools/call get", served, at=(13, 14), kind=Span.SPAN_KIND_SERVER),
+        span(6, 1, "tools/call get", served, at=(15, 16), kind=Span.SPAN_KIND_SERVER),
+        span(7, 1, "tools/call put", {**METHOD, "gen_ai.tool.name": "put"}, kind=Span.SPAN_KIND_SERVER),
+    ]
+
+    names = sorted(call.name for call in runs_of(spans)[0].tool_calls)
+
+    assert ["get", "mcp__weather__get", "mcp__weather__get", "put"] == names
+
+
+def test_a_servers_view_of_a_sub_agents_call_is_no_call_of_the_agent_around_it() -> None:
+    spans = [
+        agent(1, None, "planner"),
+        tool(2, 1, "ask", (10, 50)),
+        agent(3, 2, "helper", (11, 49)),
+        tool(4, 3, "mcp__weather__get", (20, 30)),
+        span(
+            5,
+            1,
+            "tools/call get",
+            {**METHOD, "gen_ai.tool.name": "get"},
+            at=(21, 29),
+            kind=Span.SPAN_KIND_SERVER,
+        ),
+    ]
+
+    assert [["ask"], ["mcp__weather__get"]] == [
+        [call.name for call in run.tool_calls] for run in runs_of(spans)
+    ]

@@ -245,3 +245,66 @@ def test_an_attribute_called_name_on_a_tool_that_is_not_described_is_not_its_nam
     (run,) = runs_of([span(1, None, "planner", AGENT, at=(0, 100)), named])
 
     assert ["get"] == [made.name for made in run.tool_calls]
+
+
+def handed_over(outermost: str) -> list[RawSpan]:
+    """Two agents of an SDK in one run, whose own spans tell only the type of the answer."""
+    turn = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Cold."}]}
+    own: JsonObject = {"mlflow.spanType": '"AGENT"', "mlflow.spanOutputs": '{"output_type": "str"}'}
+    chain: JsonObject = {"mlflow.spanType": '"CHAIN"'}
+    answered: JsonObject = {
+        "mlflow.spanType": '"CHAT_MODEL"',
+        "mlflow.spanInputs": '[{"role": "user", "content": "Weather?"}]',
+        "mlflow.spanOutputs": json.dumps([turn]),
+    }
+    receiver: JsonObject = {
+        "mlflow.spanInputs": '{"from_agent": "triage"}',
+        "mlflow.spanOutputs": '{"to_agent": "weather"}',
+    }
+    return [
+        span(1, None, outermost, AGENT, at=(0, 100)),
+        span(2, 1, "Agent workflow", chain, at=(1, 99)),
+        span(3, 2, "triage", own, at=(2, 40)),
+        span(4, 3, "Handoff", {**chain, **receiver}, at=(10, 11)),
+        span(5, 2, "weather", own, at=(41, 98)),
+        span(6, 5, "Response", answered, at=(42, 50)),
+    ]
+
+
+@pytest.mark.parametrize("outermost", ["AgentRunner.run", "AgentRunner.run_streamed"])
+def test_what_runs_the_agents_of_an_sdk_is_no_agent_and_a_handoff_is_a_call(outermost: str) -> None:
+    runs = runs_of(handed_over(outermost))
+
+    assert [("triage", None, None), ("weather", None, "Cold.")] == [
+        (run.agent.name, run.parent_agent, run.output) for run in runs
+    ]
+    assert [[("handoff to weather", CallCategory.HANDOFF)], []] == [
+        [(made.name, made.category) for made in run.tool_calls] for run in runs
+    ]
+
+
+def test_what_holds_several_runs_together_is_no_run() -> None:
+    held: JsonObject = {"mlflow.spanType": '"AGENT"', "mlflow.spanInputs": '""', "mlflow.spanOutputs": '""'}
+    spans = [span(1, None, "two runs", held), span(2, 1, "planner", AGENT), span(3, 1, "planner", AGENT)]
+
+    assert [("planner", None)] * 2 == [(run.agent.name, run.parent_agent) for run in runs_of(spans)]
+
+
+def test_what_runs_an_agent_within_another_agents_run_leaves_that_run_as_it_is() -> None:
+    spans = [
+        span(1, None, "planner", AGENT, at=(0, 100)),
+        span(2, 1, "AgentRunner.run", {**AGENT, "mlflow.spanOutputs": '"Fine."'}, at=(1, 20)),
+        span(3, 2, "judge", AGENT, at=(2, 19)),
+    ]
+
+    assert [("planner", None, "It is cold."), ("judge", "planner", "It is cold.")] == [
+        (run.agent.name, run.parent_agent, run.output) for run in runs_of(spans)
+    ]
+
+
+def test_an_agents_span_that_tells_only_the_type_of_its_answer_has_no_output() -> None:
+    own: JsonObject = {"mlflow.spanType": '"AGENT"', "mlflow.spanOutputs": '{"output_type": "str"}'}
+
+    (run,) = runs_of([span(1, None, "planner", own), tool(2)])
+
+    assert (None, ValueState.ABSENT) == (run.output, run.output_state)

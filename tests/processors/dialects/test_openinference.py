@@ -1,5 +1,7 @@
 """What instrumentors of this convention do differently, one quirk a test."""
 
+import json
+
 import pytest
 
 from processors.agent_run import CallCategory, ToolCall, ToolError
@@ -36,6 +38,8 @@ def call_of(**fields: JsonValue) -> ToolCall:
         ("Oslo", '{"city": "Oslo"}', {"city": "Oslo"}),
         (None, '{"city": "Oslo"}', {"city": "Oslo"}),
         (None, SCHEMA, None),
+        (None, '{"properties": {}, "type": "object"}', None),
+        ("__REDACTED__", '{"properties": {}, "type": "object"}', None),
     ],
 )
 def test_arguments_come_out_of_every_form_of_call(
@@ -138,3 +142,84 @@ def test_the_bare_argument_of_a_node_gets_its_name_from_the_nodes_input() -> Non
     (run,) = runs_of([span(1, None, "a", AGENT), span(2, 1, "tools", node), span(3, 2, "get", tool)])
 
     assert [("c1", {"payload": '{"k": 1}'})] == [(call.call_id, call.arguments) for call in run.tool_calls]
+
+
+RESPONSE = (
+    '{"object": "response", "output": [{"type": "reasoning", "id": "rs_1", "summary": []}, '
+    '{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Rain."}]}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("output", "answer"),
+    [
+        (f"[{RESPONSE}]", "Rain."),
+        (RESPONSE, "Rain."),
+        ('{"choices": [{"message": {"role": "assistant", "content": "Rain."}}]}', "Rain."),
+        ("Rain.", "Rain."),
+        ("__REDACTED__", None),
+    ],
+)
+def test_a_model_span_without_messages_answers_what_its_response_says(
+    output: str, answer: str | None
+) -> None:
+    model = {"openinference.span.kind": "LLM", "output.value": output}
+
+    (run,) = runs_of([span(1, None, "a", AGENT), span(2, 1, "response", model, at=(10, 20))])
+
+    assert answer == run.output
+
+
+def content(role: str, **part: JsonValue) -> JsonObject:
+    return {"role": role, "parts": [part]}
+
+
+def test_calls_that_a_models_client_made_by_itself_are_read_from_its_response() -> None:
+    asked: JsonObject = {"name": "get", "args": {"city": "Oslo"}}
+    question = content("user", text="Weather?")
+    history: list[JsonValue] = [
+        question,
+        content("model", function_call=asked),
+        content("user", function_response={"name": "get", "response": {"error": "offline"}}),
+        content("model", function_call=asked),
+        content("user", function_response={"name": "get", "response": {"result": {"t": 1}}}),
+    ]
+    model: JsonObject = {
+        "openinference.span.kind": "LLM",
+        "input.value": json.dumps({"contents": [question]}),
+        "output.value": json.dumps({"candidates": [], "automatic_function_calling_history": history}),
+        "llm.output_messages.0.message.role": "model",
+        "llm.output_messages.0.message.content": "Cold.",
+        "message.tool_calls.0.tool_call.function.name": "get",
+        "message.tool_calls.0.tool_call.function.arguments": '{"city": "Oslo"}',
+    }
+
+    (run,) = runs_of([span(1, None, "a", AGENT), span(2, 1, "GenerateContent", model, at=(10, 20))])
+
+    failed = ToolError(type="", message="offline")
+    assert "Cold." == run.output
+    assert [("get", {"city": "Oslo"}, "offline", failed), ("get", {"city": "Oslo"}, {"t": 1}, None)] == [
+        (made.name, made.arguments, made.result, made.error) for made in run.tool_calls
+    ]
+    assert [None, None] == [made.parallel_group for made in run.tool_calls]
+
+
+def test_calls_that_a_models_client_made_by_itself_are_known_without_its_response() -> None:
+    model: JsonObject = {
+        "openinference.span.kind": "LLM",
+        "message.tool_calls.0.tool_call.function.name": "get",
+        "message.tool_calls.1.tool_call.function.name": "find",
+    }
+
+    (run,) = runs_of([span(1, None, "a", AGENT), span(2, 1, "GenerateContent", model, at=(10, 20))])
+
+    assert ["get", "find"] == [made.name for made in run.tool_calls]
+
+
+def test_the_name_of_a_root_span_that_only_names_the_package_is_no_agents_name() -> None:
+    spans = [
+        span(1, None, "ClaudeAgentSDK.query", {"openinference.span.kind": "AGENT"}),
+        span(2, 1, "get", {"openinference.span.kind": "TOOL", "tool.name": "get"}),
+    ]
+
+    assert ["demo"] == [run.agent.name for run in runs_of(spans)]

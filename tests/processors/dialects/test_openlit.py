@@ -124,3 +124,72 @@ def test_a_tool_around_a_nameless_agent_around_a_named_one_is_an_agents_call() -
     assert [("planner", None, CallCategory.AGENT), ("weather", "planner", CallCategory.FUNCTION)] == [
         (run.agent.name, run.parent_agent, run.tool_calls[0].category) for run in runs
     ]
+
+
+def test_a_guardrail_is_no_agent_and_what_it_asks_is() -> None:
+    spans = [
+        agent(1, None, "planner"),
+        agent(2, 1, "no_snow", (1, 20), **{"gen_ai.guardrail.triggered": False}),
+        agent(3, 2, "judge", (2, 19)),
+        tool(4, 1, "get", (30, 40)),
+    ]
+
+    runs = runs_of(spans)
+
+    assert [("planner", None, ["get"]), ("judge", "planner", [])] == [
+        (run.agent.name, run.parent_agent, [made.name for made in run.tool_calls]) for run in runs
+    ]
+
+
+def test_what_a_framework_asks_a_tool_server_is_no_call() -> None:
+    spans = [
+        agent(1, None, ""),
+        tool(2, 1, "mcp_list_tools", (1, 5), arguments=None, result='["get"]'),
+        agent(3, 1, "planner", (6, 90)),
+        tool(4, 3, "mcp_list_tools", (7, 9), arguments=None, result='["get"]'),
+        tool(5, 3, "get", (30, 40)),
+    ]
+
+    runs = runs_of(spans)
+
+    assert [("planner", ["get"])] == [
+        (run.agent.name, [made.name for made in run.tool_calls]) for run in runs
+    ]
+
+
+def test_a_team_that_is_reported_as_a_workflow_is_the_agent_above_its_members() -> None:
+    team: dict[str, JsonValue] = {
+        "gen_ai.operation.name": "invoke_workflow",
+        "gen_ai.workflow.name": "boss",
+        "gen_ai.agno.team.agents": ["humid"],
+    }
+
+    boss, humid = runs_of(
+        [
+            span(1, None, "invoke_workflow boss", team, at=(0, 100)),
+            tool(2, 1, "get", at=(5, 6)),
+            agent(3, 1, "humid", at=(10, 90)),
+            tool(4, 3, "get_humidity", at=(20, 30)),
+        ]
+    )
+
+    assert ("boss", None) == (boss.agent.name, boss.parent_agent)
+    assert ("humid", "boss") == (humid.agent.name, humid.parent_agent)
+    assert ["get"] == [call.name for call in boss.tool_calls]
+
+
+def test_the_steps_of_a_flow_are_no_agents() -> None:
+    crew: dict[str, JsonValue] = {"gen_ai.provider.name": "crewai"}
+    step: dict[str, JsonValue] = {**crew, "gen_ai.operation.name": "invoke_agent"}
+
+    (run,) = runs_of(
+        [
+            agent(1, None, "weather", at=(0, 100), **crew),
+            span(2, 1, "invoke_workflow AgentExecutor", {**crew, "gen_ai.operation.name": "invoke_workflow"}),
+            span(3, 2, "invoke_agent generate_plan", step, at=(10, 20)),
+            span(4, 2, "invoke_agent call_llm_native_tools", step, at=(20, 30)),
+        ]
+    )
+
+    assert "weather" == run.agent.name
+    assert not run.complete  # its calls have no spans, so that none is no evidence

@@ -193,3 +193,124 @@ def test_neither_scope_names_nor_other_conventions_change_what_is_read(
     spans: Callable[[str], list[RawSpan]],
 ) -> None:
     assert_conditions_change_nothing(spans)
+
+
+PRINTED_CALL = (
+    "ResponseFunctionToolCall(arguments='{\"city\": \"Oslo\"}', call_id='c1', name='get', "
+    "type='function_call', id='fc_1', status='completed')"
+)
+PRINTED_REASONING = "ResponseReasoningItem(id='rs_1', summary=[], type='reasoning', status=None)"
+PRINTED_MESSAGE = (
+    "{'content': None, 'role': 'assistant', 'tool_calls': [{'id': 'c1', 'type': 'function', "
+    "'function': {'name': 'get', 'arguments': '{\"city\": \"Oslo\"}'}}]}"
+)
+PRINTED_RESPONSE = (
+    "{'object': 'response', 'output': [{'type': 'message', 'role': 'assistant', "
+    "'content': [{'type': 'output_text', 'text': 'Cold.'}]}]}"
+)
+
+
+@pytest.mark.parametrize(
+    ("printed", "requested", "output"),
+    [
+        ([PRINTED_CALL], ["get"], None),
+        ([PRINTED_REASONING, PRINTED_CALL, PRINTED_CALL.replace("c1", "c2")], ["get", "get"], None),
+        ([PRINTED_MESSAGE], ["get"], None),
+        ([PRINTED_RESPONSE], [], "Cold."),
+        (["Response times are fine.\nBye."], [], "Response times are fine.\nBye."),
+        (["{'city': 'Oslo'}"], [], "{'city': 'Oslo'}"),
+    ],
+)
+def test_what_a_model_answered_is_no_text_where_its_objects_were_printed(
+    printed: list[str], requested: list[str], output: str | None
+) -> None:
+    parts = [{"type": "text", "content": text} for text in printed]
+    told = json.dumps([{"role": "assistant", "parts": parts}])
+    fields: JsonObject = {**operation("chat"), "gen_ai.output.messages": told}
+    agents: JsonObject = {
+        **operation("invoke_agent"),
+        "gen_ai.agent.name": "a",
+        "gen_ai.output.messages": told,
+    }
+
+    (run,) = runs_of([span(1, None, "invoke_agent a", agents), span(2, 1, "chat", fields, at=(10, 20))])
+
+    assert output == run.output
+    assert requested == [call.name for call in run.tool_calls]
+    assert all(call.arguments == {"city": "Oslo"} for call in run.tool_calls)
+
+
+def handing_off(*calls: RawSpan) -> list[RawSpan]:
+    request = {"type": "tool_call", "id": "c9", "name": "handoff_to_weather_agent", "arguments": "{}"}
+    turn: JsonObject = {
+        **operation("chat"),
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [request]}]),
+    }
+    run: JsonObject = {**operation("invoke_agent"), "gen_ai.agent.name": "triage"}
+    return [
+        span(1, None, "invoke_agent triage", run, at=(0, 100)),
+        span(2, 1, "execute_tool get", tool("get", "c1", "{}", "cold"), at=(10, 20)),
+        span(3, 1, "chat m", turn, at=(30, 40)),
+        *calls,
+    ]
+
+
+def test_a_handoff_that_only_the_last_turn_asks_for_is_a_call_of_its_category() -> None:
+    (run,) = runs_of(handing_off())
+
+    assert [
+        ("get", CallCategory.FUNCTION, True),
+        ("handoff_to_weather_agent", CallCategory.HANDOFF, True),
+    ] == [(call.name, call.category, call.executed) for call in run.tool_calls]
+
+
+@pytest.mark.parametrize("name", ["handoff_to_weather_agent", "handoff to weather_agent"])
+def test_a_handoff_with_a_span_of_its_own_is_told_once(name: str) -> None:
+    own = span(4, 1, f"execute_tool {name}", tool(name, ""), at=(50, 60))
+
+    (run,) = runs_of(handing_off(own))
+
+    assert ["get", name] == [call.name for call in run.tool_calls]
+
+
+@pytest.mark.parametrize("name", ["22de137e-1f68-4e44-84ba-b105f68b4fe1", "agent_srAsTQJicMuoUOjL"])
+def test_a_name_drawn_for_an_agent_that_has_none_is_no_name(name: str) -> None:
+    run: JsonObject = {**operation("invoke_agent"), "gen_ai.agent.name": name, "gen_ai.agent.id": name}
+
+    assert ["demo"] == [told.agent.name for told in runs_of([span(1, None, f"invoke_agent {name}", run)])]
+
+
+def test_a_printed_object_tells_no_result_but_a_message_may() -> None:
+    response = {"type": "tool_call_response", "id": "c1", "response": ""}
+    turn: JsonObject = {
+        **operation("chat"),
+        "gen_ai.input.messages": json.dumps([{"role": "tool", "parts": [response]}]),
+    }
+    run: JsonObject = {**operation("invoke_agent"), "gen_ai.agent.name": "planner"}
+    printed = "[<agent_framework._types.Content object at 0x7f09e02811d0>]"
+    spans = [
+        span(1, None, "invoke_agent planner", run, at=(0, 100)),
+        span(2, 1, "execute_tool get", tool("get", "c1", "{}", printed), at=(10, 20)),
+        span(3, 1, "chat m", turn, at=(30, 40)),
+    ]
+
+    assert [("", ValueState.PRESENT)] == [
+        (call.result, call.result_state) for call in runs_of(spans)[0].tool_calls
+    ]
+    assert [(None, ValueState.ABSENT)] == [
+        (call.result, call.result_state) for call in runs_of(spans[:2])[0].tool_calls
+    ]
+
+
+@pytest.mark.parametrize("name", ["chat", "chat.completions", "chat.streaming_completions"])
+def test_calls_after_a_turn_are_of_that_turn_whatever_older_releases_called_it(name: str) -> None:
+    run: JsonObject = {**operation("invoke_agent"), "gen_ai.agent.name": "planner"}
+    spans = [
+        span(1, None, "invoke_agent planner", run, at=(0, 100)),
+        span(2, 1, f"{name} m", operation(name), at=(1, 5)),
+        span(3, 1, "execute_tool get", tool("get", "c1"), at=(10, 20)),
+        span(4, 1, "execute_tool get", tool("get", "c2"), at=(30, 40)),
+        span(5, 1, f"{name} m", operation(name), at=(50, 60)),
+    ]
+
+    assert [0, 0] == [call.parallel_group for call in runs_of(spans)[0].tool_calls]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from processors.agent_run import CallCategory, ToolError, ValueState
-from processors.json_value import JsonObject
+from processors.json_value import JsonObject, JsonValue
 from processors.span import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 from tests.support.mixed_traces import assert_conditions_change_nothing
@@ -175,3 +175,144 @@ def test_format_1_tells_messages_as_a_list_of_events() -> None:
 @pytest.mark.parametrize("number", FORMATS)
 def test_neither_scope_names_nor_other_conventions_change_what_is_read(number: int) -> None:
     assert_conditions_change_nothing(lambda scope: run_in(number, scope=scope))
+
+
+def answering(**fields: JsonValue) -> JsonObject:
+    return {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "planner", **fields}
+
+
+def test_what_makes_the_answer_out_of_a_text_is_no_function_call_and_its_result_is_the_answer() -> None:
+    history = [ASKED, ANSWERED]
+    fields: JsonObject = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "shout",
+        "gen_ai.tool.call.arguments": '"Cold."',
+        "gen_ai.tool.call.result": "COLD.",
+        "logfire.msg": "running output function: shout",
+    }
+    agent = answering(**{"pydantic_ai.all_messages": json.dumps(history), "final_result": "COLD."})
+
+    (run,) = runs_of([span(1, None, "invoke_agent planner", agent), span(2, 1, "execute_tool shout", fields)])
+
+    assert "COLD." == run.output
+    assert [("shout", CallCategory.FINAL_ANSWER)] == [(call.name, call.category) for call in run.tool_calls]
+
+
+def test_an_object_is_the_answer_though_the_model_said_something_before() -> None:
+    thinking = {"role": "assistant", "parts": [{"type": "text", "content": "Let me see."}, *CALLED["parts"]]}
+    history = [ASKED, thinking, responded("user")]
+    agent = answering(
+        **{"pydantic_ai.all_messages": json.dumps(history), "final_result": '{"city": "Oslo"}'},
+    )
+
+    (run,) = runs_of([span(1, None, "invoke_agent planner", agent)])
+
+    assert {"city": "Oslo"} == run.output
+
+
+def test_what_a_model_said_with_a_call_is_no_answer_of_a_run_that_ended_there() -> None:
+    thinking = {"role": "assistant", "parts": [{"type": "text", "content": "Let me see."}, *CALLED["parts"]]}
+    agent = answering(**{"pydantic_ai.all_messages": json.dumps([ASKED, thinking])})
+
+    (run,) = runs_of([span(1, None, "invoke_agent planner", agent)])
+
+    assert ("Weather?", None, ValueState.ABSENT) == (run.input, run.output, run.output_state)
+
+
+def test_of_a_result_with_more_for_the_model_the_value_is_the_result() -> None:
+    wrapped = {"return_value": {"t": 1}, "content": "more", "metadata": {"m": 2}, "kind": "tool-return"}
+    fields: JsonObject = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "get",
+        "gen_ai.tool.call.result": json.dumps(wrapped),
+    }
+
+    (run,) = runs_of(
+        [span(1, None, "invoke_agent planner", answering()), span(2, 1, "execute_tool get", fields)]
+    )
+
+    assert [{"t": 1}] == [call.result for call in run.tool_calls]
+
+
+@pytest.mark.parametrize("is_told_by_the_call", [True, False])
+def test_older_releases_mark_a_request_to_try_again_by_its_text_alone(is_told_by_the_call: bool) -> None:
+    again = "sensor offline\n\nFix the errors and try again."
+    call: JsonObject = {
+        "gen_ai.tool.name": "get",
+        "gen_ai.tool.call.id": "c1",
+        "tool_arguments": "{}",
+        **({"tool_response": again} if is_told_by_the_call else {}),
+    }
+    returned = {"event.name": "gen_ai.tool.message", "role": "tool", "id": "c1", "content": again}
+    turn: JsonObject = {
+        "gen_ai.request.model": "m",
+        "model_request_parameters": "{}",
+        "events": json.dumps([returned]),
+    }
+    spans = [
+        span(1, None, "agent run", {"agent_name": "planner", "model_name": "m", "final_result": "ok"}),
+        span(2, 1, "running tool", call, at=(10, 20)),
+        span(3, 1, "chat m", turn, at=(30, 40)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert [(again, ToolError(type="", message="sensor offline" if is_told_by_the_call else again))] == [
+        (made.result, made.error) for made in run.tool_calls
+    ]
+
+
+def test_what_a_scrubber_took_out_of_a_call_or_an_answer_is_read_where_it_was_left() -> None:
+    asked = {"type": "tool_call", "id": "c1", "name": "open", "arguments": {"session": "s1"}}
+    returned = {"type": "tool_call_response", "id": "c1", "result": {"cookie": "x"}}
+    said = {"role": "assistant", "parts": [{"type": "text", "content": "Your session is open."}]}
+    first: JsonObject = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [asked]}]),
+    }
+    second: JsonObject = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": json.dumps([{"role": "user", "parts": [returned]}]),
+        "gen_ai.output.messages": json.dumps([said]),
+    }
+    call: JsonObject = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "open",
+        "gen_ai.tool.call.id": "c1",
+        "gen_ai.tool.call.arguments": """{"session": "[Scrubbed due to 'session']"}""",
+        "gen_ai.tool.call.result": "[Scrubbed due to 'cookie']",
+    }
+    agent = answering(
+        **{
+            "pydantic_ai.all_messages": json.dumps([ASKED, said]),
+            "final_result": "[Scrubbed due to 'session']",
+        }
+    )
+    spans = [
+        span(1, None, "invoke_agent planner", agent, at=(0, 100)),
+        span(2, 1, "chat m", first, at=(1, 5)),
+        span(3, 1, "execute_tool open", call, at=(10, 20)),
+        span(4, 1, "chat m", second, at=(30, 40)),
+    ]
+
+    (run,) = runs_of(spans)
+    (alone,) = runs_of([spans[0], spans[2]])
+
+    assert "Your session is open." == run.output
+    assert [({"session": "s1"}, {"cookie": "x"})] == [
+        (made.arguments, made.result) for made in run.tool_calls
+    ]
+    assert [(ValueState.REDACTED, None, ValueState.REDACTED, None)] == [
+        (made.arguments_state, made.arguments, made.result_state, made.result) for made in alone.tool_calls
+    ]
+
+
+def test_where_there_is_a_tool_for_each_kind_of_answer_it_is_no_function_either() -> None:
+    chosen = {"type": "tool_call", "id": "c1", "name": "final_result_Report", "arguments": {"text": "Cold."}}
+    turn: JsonObject = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [chosen]}]),
+    }
+    spans = [span(1, None, "invoke_agent planner", answering()), span(2, 1, "chat m", turn, at=(1, 5))]
+
+    assert [CallCategory.FINAL_ANSWER] == [call.category for call in runs_of(spans)[0].tool_calls]

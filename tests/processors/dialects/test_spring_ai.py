@@ -2,7 +2,7 @@
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from processors.agent_run import ToolError, ValueState
+from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.json_value import JsonObject
 from processors.span import RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
@@ -49,3 +49,26 @@ def test_missing_values_stay_unknown_and_the_status_tells_a_failure() -> None:
     (call,) = run.tool_calls
     assert (ValueState.ABSENT, ValueState.ABSENT) == (call.arguments_state, call.result_state)
     assert ToolError(type="", message="boom") == call.error
+
+
+def test_every_use_of_the_client_is_a_run_of_its_own() -> None:
+    chat: JsonObject = {"spring.ai.kind": "chat_client", "gen_ai.operation.name": "framework"}
+    called: JsonObject = {"spring.ai.kind": "tool_call", "spring.ai.tool.definition.name": "ask"}
+    spans = [
+        *trace({}),
+        span(4, 1, "spring_ai chat_client", {**chat, "spring.ai.chat.client.conversation.id": "s1"},
+             at=(91, 99), of=SERVICE),
+        span(5, 4, "tool_call ask", called, at=(92, 98), of=SERVICE),
+        span(6, 5, "spring_ai chat_client", chat, at=(93, 97), of=SERVICE),
+    ]  # fmt: skip
+
+    told = [
+        (run.session, run.parent_agent, [(call.name, call.category) for call in run.tool_calls])
+        for run in runs_of(spans)
+    ]
+
+    assert [
+        (None, None, [("get", CallCategory.FUNCTION)]),
+        ("s1", None, [("ask", CallCategory.AGENT)]),
+        ("s1", "travel-assistant", []),
+    ] == told

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from processors.agent_run import ToolError, ValueState
+from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.json_value import JsonObject
 from processors.span import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
@@ -148,3 +148,28 @@ def test_a_failed_call_of_an_older_version_tells_its_error_in_its_result_alone()
     )
 
     assert [ToolError(type="", message="Error: kaput")] == [call.error for call in run.tool_calls]
+
+
+def test_an_answer_that_was_moved_to_an_attribute_loses_the_line_end_too() -> None:
+    agent = operation("invoke_agent", **{"gen_ai.agent.name": "planner", "output.value": "Cold.\n"})
+
+    (run,) = runs_of([span(1, None, "invoke_agent planner", {**agent, "openinference.span.kind": "AGENT"})])
+
+    assert "Cold." == run.output
+
+
+def test_the_tool_for_structured_output_gives_the_answer() -> None:
+    described = (
+        "IMPORTANT: This StructuredOutputTool should only be invoked as the last and final tool before "
+        "returning the completed result to the caller. <description>A report</description>"
+    )
+    fields: JsonObject = {**tool_fields("c1"), "gen_ai.tool.description": described}
+
+    (run,) = runs_of(
+        [
+            span(1, None, "invoke_agent planner", operation("invoke_agent")),
+            span(2, 1, "execute_tool get", fields, at=(1, 2)),
+        ]
+    )
+
+    assert [CallCategory.FINAL_ANSWER] == [call.category for call in run.tool_calls]

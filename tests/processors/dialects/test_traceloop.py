@@ -548,3 +548,116 @@ def test_a_workflow_with_a_name_of_its_own_keeps_it() -> None:
     (run,) = runs_of(agent_workflow(kind_of_agent="Planner"))
 
     assert "Planner" == run.agent.name
+
+
+def test_a_span_that_is_named_after_the_class_of_its_tool_gets_the_name_from_the_answer() -> None:
+    answer = json.dumps(
+        {
+            "lc": 1,
+            "type": "constructor",
+            "id": ["langchain_core", "messages", "ToolMessage"],
+            "kwargs": {"status": "success", "content": '{"t": 1}', "tool_call_id": "c1", "name": "get"},
+        }
+    )
+    fields: JsonObject = {
+        **kind("task", "DynamicStructuredTool"),
+        "gen_ai.operation.name": "execute_tool",
+        "traceloop.entity.input": '{"args": ["{\\"city\\": \\"Oslo\\"}"]}',
+        "traceloop.entity.output": answer,
+    }
+
+    (run,) = runs_of(
+        [span(1, None, "root", {}), span(2, 1, "execute_tool DynamicStructuredTool", fields, at=(5, 9))]
+    )
+
+    assert [("get", "c1", {"city": "Oslo"}, {"t": 1})] == [
+        (call.name, call.call_id, call.arguments, call.result) for call in run.tool_calls
+    ]
+
+
+def test_parts_of_chains_that_javascript_reports_as_workflows_are_no_runs() -> None:
+    javascript = envelope(scope="@traceloop/instrumentation-langchain")
+    chain = kind("workflow", **{"traceloop.workflow.name": "RunnableSequence"})
+    spans = [
+        span(1, None, "POST /chat", {}, of=javascript),
+        span(2, 1, "workflow RunnableSequence", chain, at=(1, 3), of=javascript),
+        span(3, 1, "execute_tool get", kind("tool", "get"), at=(5, 9), of=javascript),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert ["get"] == [call.name for call in run.tool_calls]
+
+
+def test_content_blocks_that_were_written_as_a_text_are_read_as_blocks() -> None:
+    told: JsonObject = {
+        "llm.request.type": "chat",
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": '[{"type": "text", "text": "Weather?"}]',
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.content": '[{"type": "text", "text": "Cold."}]',
+    }
+    spans = [
+        span(1, None, "planner.agent", kind("agent", "planner"), at=(0, 90)),
+        span(2, 1, "cohere.chat", told, at=(10, 20)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert ("Weather?", "Cold.") == (run.input, run.output)
+
+
+def test_a_team_is_the_agent_above_its_members() -> None:
+    team = kind("workflow", **{"agno.team.name": "boss", "traceloop.entity.input": "Weather?"})
+    member = kind("agent", **{"gen_ai.agent.name": "humid"})
+
+    boss, humid = runs_of(
+        [
+            span(1, None, "boss.team", team, at=(0, 100)),
+            span(2, 1, "delegate_task_to_member.tool", kind("tool", "delegate_task_to_member"), at=(5, 6)),
+            span(3, 1, "humid.agent", member, at=(10, 90)),
+            span(4, 3, "get.tool", kind("tool", "get"), at=(20, 30)),
+        ]
+    )
+
+    assert ("boss", "Weather?") == (boss.agent.name, boss.input)
+    assert [CallCategory.AGENT] == [call.category for call in boss.tool_calls]
+    assert ("humid", "boss") == (humid.agent.name, humid.parent_agent)
+
+
+def test_a_printed_outcome_without_a_value_is_null() -> None:
+    printed = "status='success' result=None error=None updated_session_state=None images=None"
+
+    call = call_of({"traceloop.entity.output": printed})
+
+    assert (None, ValueState.PRESENT) == (call.result, call.result_state)
+
+
+def test_a_call_without_arguments_is_told_by_the_result_alone_where_empty_ones_are_left_out() -> None:
+    printed = "status='success' result='cold' error=None updated_session_state=None images=None"
+
+    told = call_of({"gen_ai.system": "agno", "traceloop.entity.output": printed})
+    hidden = call_of({"gen_ai.system": "agno"})
+
+    assert ({}, ValueState.PRESENT) == (told.arguments, told.arguments_state)
+    assert ValueState.ABSENT is hidden.arguments_state
+
+
+def test_a_step_whose_tool_does_not_exist_fails_with_what_the_model_was_told() -> None:
+    output: JsonObject = {
+        "blocks": [{"block_type": "text", "text": "Tool get not found."}],
+        "tool_name": "get",
+        "raw_input": {},
+        "raw_output": None,
+        "is_error": True,
+    }
+    step: JsonObject = {
+        **kind("task", "call_tool.task"),
+        "tool.name": "get",
+        "tool.arguments": "{}",
+        "traceloop.entity.output": json.dumps({"tool_name": "get", "tool_id": "c1", "tool_output": output}),
+    }
+
+    (call,) = runs_of([span(1, None, "call_tool.task", step)])[0].tool_calls
+
+    assert ToolError(type="", message="Tool get not found.") == call.error

@@ -159,3 +159,34 @@ def test_the_scope_does_not_matter() -> None:
     spans = [(span_id, raw, nameless) for span_id, raw, _ in (root(), call(2))]
 
     assert ["get"] == [made.name for made in runs_of(spans)[0].tool_calls]
+
+
+@pytest.mark.parametrize("operation", ["ai.generateObject", "ai.streamObject"])
+def test_an_object_that_was_asked_for_is_the_output_of_a_run(operation: str) -> None:
+    fields: JsonObject = {
+        "ai.operationId": operation,
+        "ai.telemetry.functionId": "extractor",
+        "ai.prompt": PROMPT,
+        "ai.response.object": '{"t": 18}',
+    }
+
+    (run,) = runs_of([span(1, None, operation, fields)])
+
+    assert ("extractor", "Weather in Oslo?", {"t": 18}) == (run.agent.name, run.input, run.output)
+
+
+def test_a_call_belongs_to_the_streamed_turn_that_its_span_is_under() -> None:
+    streamed: JsonObject = {"ai.operationId": "ai.streamText.doStream"}
+    called: JsonObject = {"ai.operationId": "ai.toolCall", "ai.toolCall.name": "get"}
+    spans = [
+        root(),
+        span(2, 1, "ai.streamText.doStream", streamed, at=(1, 20)),
+        span(3, 2, "ai.toolCall", called, at=(10, 15)),
+        span(4, 1, "ai.streamText.doStream", streamed, at=(21, 40)),
+        span(5, 4, "ai.toolCall", called, at=(30, 41)),
+        span(6, 1, "ai.streamText.doStream", streamed, at=(50, 60)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert [None, None] == [call.parallel_group for call in run.tool_calls]

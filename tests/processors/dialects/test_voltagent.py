@@ -72,3 +72,41 @@ def test_missing_values_stay_unknown() -> None:
         call.arguments_state,
         call.result_state,
     )
+
+
+def test_a_sub_agent_is_named_by_its_own_name_and_not_by_its_callers() -> None:
+    boss: JsonObject = {"entity.type": "agent", "entity.name": "boss", "entity.id": "boss"}
+    sub: JsonObject = {**boss, "subagent.name": "sub", "subagent.id": "sub-id", "voltagent.is_subagent": True}
+    delegate: JsonObject = {**boss, "span.type": "tool", "tool.name": "delegate_task", "input": "{}"}
+    called: JsonObject = {**sub, "span.type": "tool", "tool.name": "get", "input": "{}"}
+    spans = [
+        span(1, None, "boss", {**boss, "input": "Q?"}),
+        span(2, 1, "tool.execution:delegate_task", delegate, at=(10, 90)),
+        span(3, 2, "subagent:sub", {**sub, "input": "temp?"}, at=(11, 80)),
+        span(4, 3, "tool.execution:get", called, at=(20, 30)),
+    ]
+
+    outer, inner = runs_of(spans)
+
+    assert ("boss", ["delegate_task"]) == (outer.agent.name, [call.name for call in outer.tool_calls])
+    assert ("sub", "sub-id", "boss", ["get"]) == (
+        inner.agent.name,
+        inner.agent.id,
+        inner.parent_agent,
+        [call.name for call in inner.tool_calls],
+    )
+
+
+def test_one_model_span_around_all_turns_makes_no_parallel_calls() -> None:
+    spans = [
+        span(1, None, "planner", AGENT),
+        span(2, 1, "llm:generateText", {**ENTITY, "span.type": "llm"}, at=(1, 90)),
+        span(3, 1, "tool.execution:get", TOOL, at=(10, 20)),
+        span(4, 1, "tool.execution:get", {**TOOL, "tool.call.id": "c2"}, at=(30, 40)),
+        span(5, 1, "tool.execution:get", {**TOOL, "tool.call.id": "c3"}, at=(35, 45)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    first, second, third = (call.parallel_group for call in run.tool_calls)
+    assert (None, True) == (first, second is not None and second == third)
