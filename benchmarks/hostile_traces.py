@@ -22,7 +22,7 @@ from benchmarks.hostile_spans import (
     tool_span,
 )
 from processors.json_value import JsonValue
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 
 _MEBIBYTE = 1 << 20
 _RING = 1_000

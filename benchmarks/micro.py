@@ -16,12 +16,12 @@ from collector.otlp.codec import join_spans, split_request
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, SpanBatch
 from processors.annotation import append_results
-from processors.criteria import CriteriaSet
-from processors.criteria_file import read_criteria
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
 from processors.finish_reason import FinishReason
 from processors.reconstruction import reconstruct
-from processors.span import RawSpan, Span
+from processors.spans.span import RawSpan, Span
 
 _REPEATS = 7
 _SECONDS_PER_REPEAT = 0.15

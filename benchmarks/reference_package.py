@@ -19,13 +19,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from benchmarks.child_process import MeasurementRefused
 from collector.otlp.codec import split_request
 from processors.agent_run import AgentIdentity, AgentRun, ValueState
-from processors.criteria import Evaluation
-from processors.criteria_file import read_criteria
+from processors.criteria.agent_criteria import Evaluation
+from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
 from processors.finish_reason import FinishReason
 from processors.json_value import JsonObject, JsonValue
 from processors.reconstruction import reconstruct
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 
 PACKAGE = "uipath==2.14.44"
 _AGENT = "weather_agent"

@@ -20,12 +20,12 @@ from collector.output_console import OutputConsole
 from collector.recorded_stream import RecordedStream
 from collector.workers.offline import OfflineWorkers
 from processors.agent_run import AgentRun
-from processors.criteria import CriteriaSet
+from processors.criteria.agent_criteria import CriteriaSet
 from processors.dialect import Dialect
+from processors.documents.problem import Problem, ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import EvaluationResult
 from processors.json_value import JsonObject
-from processors.problem import Problem, ProblemsFound
 
 _SCORE_TOLERANCE = 1e-9
 _STYLES = {"pass": "green", "fail": "bold red", "error": "bold magenta", "not_evaluated": "yellow"}

@@ -23,12 +23,12 @@ from collector.results_config import ResultsConfig
 from collector.service_config import SECTIONS, ServiceConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
 from collector.text_file import read_text_file
-from processors.environment import expand
+from processors.documents.environment import expand
+from processors.documents.located_yaml import LocatedYaml, Place, read_yaml
+from processors.documents.model_problems import MASK, validated, without_user_info
+from processors.documents.problem import Problem, ProblemsFound, did_you_mean
+from processors.documents.yaml_scalar import plain_scalar
 from processors.json_value import JsonObject, JsonValue
-from processors.located_yaml import LocatedYaml, Place, read_yaml
-from processors.model_problems import MASK, validated, without_user_info
-from processors.problem import Problem, ProblemsFound, did_you_mean
-from processors.yaml_scalar import plain_scalar
 
 __all__ = ["ServiceConfig", "load_configuration", "print_configuration", "schema_documents"]
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from collector.default_files import default_file
 from collector.file_patterns import FoundFiles, find_files
 from collector.text_file import decoded_text
-from processors.criteria import CriteriaSet, Evaluation
-from processors.criteria_case import CriteriaCase
-from processors.criteria_file import CriteriaDocument, read_criteria_file
-from processors.criteria_warnings import criteria_warnings
+from processors.criteria.agent_criteria import CriteriaSet, Evaluation
+from processors.criteria.criteria_case import CriteriaCase
+from processors.criteria.criteria_file import CriteriaDocument, read_criteria_file
+from processors.criteria.criteria_warnings import criteria_warnings
+from processors.documents.problem import Problem, ProblemsFound, join_path
 from processors.evaluator import Evaluator
-from processors.problem import Problem, ProblemsFound, join_path
 
 DEFAULT_CRITERIA = "criteria/default.yaml"
 """The shipped criteria that apply when none are configured: they need no reference."""
@@ -77,7 +77,7 @@ class CriteriaStore:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What the criteria in force say without effect (`processors.criteria_warnings`)."""
+        """What the criteria in force say without effect (`processors.criteria.criteria_warnings`)."""
         return self._warnings
 
     @property

@@ -12,10 +12,10 @@ from collector.recorded_stream import RecordedStream
 from collector.run_reader import run_from_json
 from collector.trace import GradedRun
 from collector.workers.offline import OfflineWorkers
-from processors.criteria import AgentCriteria, CriteriaSet
-from processors.criteria_case import CriteriaCase, ExpectedResult
+from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet
+from processors.criteria.criteria_case import CriteriaCase, ExpectedResult
+from processors.documents.problem import Problem, did_you_mean
 from processors.evaluation_result import EvaluationResult
-from processors.problem import Problem, did_you_mean
 
 _SCORE_TOLERANCE = 1e-9
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")

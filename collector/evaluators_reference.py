@@ -15,14 +15,14 @@ from collector.criteria_tests import run_criteria_tests
 from collector.run_reader import run_from_json
 from collector.runs_file import run_to_json
 from collector.trace import GradedRun
-from processors.criteria import CriteriaSet
-from processors.criteria_file import CriteriaDocument, read_criteria_file
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.criteria.criteria_file import CriteriaDocument, read_criteria_file
+from processors.criteria.evaluator_discovery import evaluator_types
+from processors.documents.problem import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.evaluator import Evaluator
-from processors.evaluator_discovery import evaluator_types
 from processors.evaluator_example import EvaluatorExample
 from processors.json_value import JsonObject, JsonValue
-from processors.problem import ProblemsFound
 from processors.response_checks.checks import RESPONSE_CHECKS
 
 _INTRODUCTION = """\

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from processors.dialect import Dialect
-from processors.dialect_discovery import discover_dialects
 from processors.framework import Framework
+from processors.runs.dialect_discovery import discover_dialects
 
 _INTRODUCTION = """\
 # Frameworks

@@ -10,15 +10,15 @@ from enum import Enum
 from pathlib import Path
 
 from collector.file_patterns import find_files
-from processors.criteria_file import read_criteria
-from processors.criteria_writer import EVERY_AGENT, write_criteria
-from processors.imported_criteria import Imported, ImportedEvaluation, usable
+from processors.criteria.criteria_file import read_criteria
+from processors.criteria.criteria_writer import EVERY_AGENT, write_criteria
+from processors.criteria.imported_criteria import Imported, ImportedEvaluation, usable
+from processors.documents.located_yaml import LocatedYaml, read_yaml
+from processors.documents.problem import Problem, ProblemsFound
 from processors.importers.letta import import_letta
 from processors.importers.letta_dataset import read_dataset
 from processors.importers.uipath import import_uipath
 from processors.json_value import JsonObject
-from processors.located_yaml import LocatedYaml, read_yaml
-from processors.problem import Problem, ProblemsFound
 
 _EVALUATORS, _SETS = "evaluators", "eval-sets"
 _PROJECT_FOLDERS = ("evaluations", "evals")

@@ -14,10 +14,10 @@ from collector.alerting.objectives import ObjectivesFile
 from collector.exporters.discovery import exporter_types
 from collector.service_config import SECTIONS, ServiceConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
-from processors.criteria_file_model import CriteriaFile
+from processors.criteria.criteria_file_model import CriteriaFile
+from processors.criteria.evaluator_discovery import evaluator_types
+from processors.documents.model_types import camel_case
 from processors.evaluator import Evaluator
-from processors.evaluator_discovery import evaluator_types
-from processors.model_types import camel_case
 
 JsonSchema = dict[str, Any]
 

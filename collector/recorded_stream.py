@@ -20,10 +20,10 @@ from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, GradedRun, SpanBatch
 from collector.workers.offline import OfflineWorkers
 from processors.agent_run import AgentRun
-from processors.criteria import CriteriaSet
+from processors.criteria.agent_criteria import CriteriaSet
 from processors.dialect import Dialect
+from processors.documents.problem import Problem
 from processors.evaluate import evaluate_run
-from processors.problem import Problem
 
 _NO_LIMIT = 1 << 62
 

@@ -20,11 +20,11 @@ from collector.runs_file import run_to_json
 from collector.trace import FinishedTrace, GradedRun
 from collector.trace_printout import print_explanation
 from collector.workers.offline import OfflineWorkers
-from processors.criteria import CriteriaSet
+from processors.criteria.agent_criteria import CriteriaSet
 from processors.dialect import Dialect
+from processors.documents.problem import Problem, ProblemsFound
 from processors.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.json_value import JsonObject
-from processors.problem import Problem, ProblemsFound
 from processors.reconstruction import span_reader
 from processors.trace_explanation import explain_trace
 

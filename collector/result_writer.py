@@ -7,7 +7,7 @@ from collector.trace import FinishedTrace, GradedRun, GradedTrace
 from processors.annotation import append_results
 from processors.evaluation_span import evaluation_spans
 from processors.result_records import result_records
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 
 
 class ResultWriter:

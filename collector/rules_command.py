@@ -19,9 +19,9 @@ from collector.configuration import load_configuration
 from collector.criteria_files import load_criteria
 from collector.prometheus_api import PrometheusApi, PrometheusError
 from collector.workers.custom_evaluators import load_custom_evaluators
-from processors.criteria import CriteriaSet
-from processors.located_yaml import LocatedYaml
-from processors.problem import Problem, ProblemsFound
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.documents.located_yaml import LocatedYaml
+from processors.documents.problem import Problem, ProblemsFound
 
 HELP = "write Prometheus rules (recording and alerts) for your objectives"
 DESCRIPTION = """

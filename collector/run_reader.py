@@ -17,10 +17,10 @@ from processors.agent_run import (
     ToolError,
     ValueState,
 )
+from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.documents.problem import did_you_mean
 from processors.finish_reason import FinishReason
 from processors.json_value import JsonObject, JsonValue
-from processors.problem import did_you_mean
-from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result
 
 _RUN_KEYS = (
     "trace_id", "span_id", "agent", "parent_agent", "session", "input", "output", "finish_reason", "messages",

@@ -43,7 +43,7 @@ from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool
 from processors.finish_reason import FinishReason
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 
 FINISH_INTERVAL_SECONDS = 0.1
 """How often finished traces are looked for."""

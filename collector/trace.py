@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from processors.agent_run import AgentRun
 from processors.evaluation_result import EvaluationResult
 from processors.finish_reason import FinishReason
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 
 SPAN_OVERHEAD_BYTES = 256
 """Counted for every held span beside its own bytes: tuple, span id, entry in the trace's index."""

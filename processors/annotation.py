@@ -9,15 +9,15 @@ from typing import TypeAlias
 
 from processors.agent_run import AgentRun
 from processors.evaluation_result import EvaluationResult
-from processors.openinference_annotations import encode_annotations, first_free_index
-from processors.protobuf_wire import encode_field
-from processors.result_attributes import (
+from processors.results.openinference_annotations import encode_annotations, first_free_index
+from processors.results.result_attributes import (
     EVENT_ATTRIBUTE,
     EVENT_NAME,
     encode_result_attributes,
     makes_event,
 )
-from processors.span import RawSpan, Span
+from processors.spans.protobuf_wire import encode_field
+from processors.spans.span import RawSpan, Span
 
 __all__ = [
     "EVENT_NAME",

@@ -10,12 +10,12 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from processors.agent_run import CallCategory, ToolError
+from processors.captured.late_value import CapturedValue
+from processors.captured.messages import ChatMessage
+from processors.captured.values import ABSENT, DecodedValue
 from processors.framework import Framework
 from processors.json_value import JsonValue
-from processors.late_value import CapturedValue
-from processors.messages import ChatMessage
-from processors.span import Span
-from processors.values import ABSENT, DecodedValue
+from processors.spans.span import Span
 
 
 class SpanRole(IntEnum):

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from processors.agent_run import AgentRun
-from processors.criteria import Evaluation
+from processors.criteria.agent_criteria import Evaluation
+from processors.criteria.trace_sampling import is_sampled
 from processors.evaluation_error import EvaluationError
 from processors.evaluation_result import (
     EvaluationResult,
@@ -17,8 +18,7 @@ from processors.evaluation_result import (
     Score,
     SkipReason,
 )
-from processors.explanation import explanation, explanation_text
-from processors.trace_sampling import is_sampled
+from processors.grading.explanation import explanation, explanation_text
 
 _PASS, _FAIL = Outcome.PASS, Outcome.FAIL
 

@@ -12,12 +12,17 @@ from hashlib import blake2b
 
 from processors.agent_run import AgentRun
 from processors.annotation import GradedRuns, evaluation_event
-from processors.envelope import Envelope
 from processors.evaluation_result import EvaluationResult
-from processors.openinference_annotations import encode_annotations
-from processors.protobuf_wire import encode_field
-from processors.result_attributes import SPAN_ATTRIBUTE, encode_key, encode_text_attribute, makes_event
-from processors.span import RawSpan
+from processors.results.openinference_annotations import encode_annotations
+from processors.results.result_attributes import (
+    SPAN_ATTRIBUTE,
+    encode_key,
+    encode_text_attribute,
+    makes_event,
+)
+from processors.spans.envelope import Envelope
+from processors.spans.protobuf_wire import encode_field
+from processors.spans.span import RawSpan
 
 SCOPE_NAME = "tracegrade"
 

@@ -2,7 +2,7 @@
 
 Traces are written by others, and built-in evaluators run between two requests of the same loop, so each
 evaluation of the largest admitted trace has to end within some tens of milliseconds. How long and how deep a
-single value may be is decided where values are decoded (`processors.values`).
+single value may be is decided where values are decoded (`processors.captured.values`).
 """
 
 MAX_ORDERED_CALLS = 10_000
@@ -37,8 +37,8 @@ MAX_COMPARED_LINES = 10_000
 """Lines of an output that are graded one by one. A line costs about two microseconds."""
 
 MAX_EDIT_STEPS = 2_000_000
-"""Steps of `processors.edit_distance` in one evaluation: one text pair of 10,000 characters each, or some
-thousand short ones. A step costs a few nanoseconds."""
+"""Steps of `processors.texts.edit_distance` in one evaluation: one text pair of 10,000 characters each, or
+some thousand short ones. A step costs a few nanoseconds."""
 
 MAX_SEARCHED_CHARACTERS = 256 * 1024
 """Characters of a text that is searched with a regular expression."""

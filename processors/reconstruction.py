@@ -16,28 +16,28 @@ from processors.agent_run import (
     ToolCall,
     ValueState,
 )
-from processors.attribute_reading import better
-from processors.available_tools import AvailableTools, merge_tools
+from processors.captured.late_sequence import LateSequence
+from processors.captured.late_value import CapturedValue
+from processors.captured.messages import ChatMessage, after_results, last_text
+from processors.captured.span_attributes import SpanAttributes
+from processors.captured.transcript import in_turns
+from processors.captured.values import ABSENT, DecodedValue, json_value
+from processors.conventions.attribute_reading import better
+from processors.conventions.available_tools import AvailableTools, merge_tools
+from processors.conventions.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_placeholder_agent
 from processors.dialect import AgentReading, Dialect
-from processors.dialect_discovery import discover_dialects
-from processors.envelope import Envelope
 from processors.finish_reason import CUT_SHORT, FinishReason
 from processors.json_value import JsonValue
-from processors.late_sequence import LateSequence
-from processors.late_value import CapturedValue
-from processors.messages import ChatMessage, after_results, last_text
-from processors.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_placeholder_agent
-from processors.rebuilt_run import RebuiltRun
-from processors.run_calls import RunCalls
-from processors.run_scope import CarrierKind, RunScope, Scopes
-from processors.run_scopes import find_scopes
-from processors.small_bytes_cache import cached_for_small
-from processors.span import RawSpan
-from processors.span_attributes import SpanAttributes
-from processors.span_reading import SpanReader, SpanReading, merged_agent
-from processors.span_tree import SpanTree
-from processors.transcript import in_turns
-from processors.values import ABSENT, DecodedValue, json_value
+from processors.runs.dialect_discovery import discover_dialects
+from processors.runs.rebuilt_run import RebuiltRun
+from processors.runs.run_calls import RunCalls
+from processors.runs.run_scope import CarrierKind, RunScope, Scopes
+from processors.runs.run_scopes import find_scopes
+from processors.runs.span_reading import SpanReader, SpanReading, merged_agent
+from processors.spans.envelope import Envelope
+from processors.spans.small_bytes_cache import cached_for_small
+from processors.spans.span import RawSpan
+from processors.spans.span_tree import SpanTree
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 _NOTHING_READ = AgentReading()

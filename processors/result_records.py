@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from processors.agent_run import AgentRun
 from processors.annotation import GradedRuns, results_by_carrier
 from processors.evaluation_result import EvaluationResult, Outcome
-from processors.protobuf_wire import encode_field
-from processors.result_attributes import EVENT_NAME, LOG_ATTRIBUTE, encode_result_attributes
-from processors.span import RawSpan
+from processors.results.result_attributes import EVENT_NAME, LOG_ATTRIBUTE, encode_result_attributes
+from processors.spans.protobuf_wire import encode_field
+from processors.spans.span import RawSpan
 
 _FIXED64 = struct.Struct("<Q")
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from processors.call_merging import merge_calls
 from processors.dialect import SpanRole
-from processors.run_scope import CarrierKind, RunScope, Scopes
-from processors.run_scopes import find_scopes
-from processors.span import KIND_SERVER, RawSpan
-from processors.span_reading import SpanReader, SpanReading
-from processors.span_tree import SpanTree
+from processors.runs.call_merging import merge_calls
+from processors.runs.run_scope import CarrierKind, RunScope, Scopes
+from processors.runs.run_scopes import find_scopes
+from processors.runs.span_reading import SpanReader, SpanReading
+from processors.spans.span import KIND_SERVER, RawSpan
+from processors.spans.span_tree import SpanTree
 
 _SHARED_WORKFLOW = "a workflow that agents take turns in: their runs begin at its steps"
 

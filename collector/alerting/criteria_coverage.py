@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from collector.alerting.name_pattern import NamePattern
 from collector.alerting.objectives import ObjectivesFile
 from collector.alerting.series_selector import Pair
-from processors.criteria import CriteriaSet, Evaluation
+from processors.criteria.agent_criteria import CriteriaSet, Evaluation
+from processors.documents.located_yaml import LocatedYaml
+from processors.documents.problem import Problem, did_you_mean
 from processors.evaluation_result import Severity, Stage
-from processors.located_yaml import LocatedYaml
-from processors.problem import Problem, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from collector.text_file import read_text_file
-from processors.located_yaml import LocatedYaml, read_yaml
-from processors.model_problems import validated
-from processors.problem import Problem, ProblemsFound
+from processors.documents.located_yaml import LocatedYaml, read_yaml
+from processors.documents.model_problems import validated
+from processors.documents.problem import Problem, ProblemsFound
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 

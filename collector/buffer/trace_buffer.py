@@ -22,7 +22,7 @@ from collector.errors import Overloaded, RequestTooLarge
 from collector.telemetry.metrics import Metrics
 from collector.trace import SPAN_OVERHEAD_BYTES, FinishedTrace, SpanBatch, held_bytes
 from processors.finish_reason import FinishReason
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 
 SOFT_LIMIT = 0.8
 """Part of the memory limit that the buffer may fill by itself before it finishes traces early."""

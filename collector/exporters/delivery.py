@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 
 _SPAN_FRAMING_BYTES = 6
 """Tag and length of a span in its ScopeSpans, at most (spans are shorter than 256 MiB)."""

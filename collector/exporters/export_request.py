@@ -5,7 +5,7 @@ from itertools import chain
 
 from collector.exporters.delivery import Delivery, encoded_size
 from collector.otlp.codec import join_spans
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 
 
 class QueuedTrace:

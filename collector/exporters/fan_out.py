@@ -8,7 +8,7 @@ from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ResultExporter, TaskOwner
 from collector.memory_limiter import MemoryLimiter
 from collector.trace import GradedTrace, held_bytes
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 
 
 class SpanQueue(Protocol):

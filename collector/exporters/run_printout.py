@@ -12,9 +12,9 @@ from rich.text import Text
 
 from collector.trace import GradedRun
 from processors.agent_run import ToolCall, ValueState
+from processors.captured.values import json_text
 from processors.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.json_value import JsonValue
-from processors.values import json_text
 
 _STYLES = {
     Outcome.PASS: "green",

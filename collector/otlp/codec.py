@@ -15,8 +15,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from collector.errors import MalformedRequest
 from collector.otlp.envelope_registry import EnvelopeRegistry
-from processors.envelope import Envelope
-from processors.protobuf_wire import (
+from processors.spans.envelope import Envelope
+from processors.spans.protobuf_wire import (
     END_GROUP,
     LENGTH_DELIMITED,
     START_GROUP,
@@ -24,8 +24,8 @@ from processors.protobuf_wire import (
     read_varint,
     skip_field,
 )
-from processors.span import RawSpan
-from processors.span_message import parse_span
+from processors.spans.span import RawSpan
+from processors.spans.span_message import parse_span
 
 _NO_TRACE_ID = bytes(16)
 _NO_SPAN_ID = bytes(8)

@@ -21,7 +21,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from collector.errors import MalformedRequest
 from processors.json_value import JsonObject, JsonValue
-from processors.protobuf_wire import encode_varint
+from processors.spans.protobuf_wire import encode_varint
 
 MAX_DEPTH = 100
 """Messages within messages; the protobuf runtime has the same limit."""

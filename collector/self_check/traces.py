@@ -13,10 +13,10 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from collector.trace import FinishedTrace, GradedTrace
 from processors.annotation import count_results
-from processors.criteria import CriteriaSet
-from processors.criteria_file import read_criteria
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.criteria.criteria_file import read_criteria
+from processors.criteria.reserved_agents import SELF_CHECK_AGENT
 from processors.evaluation_result import Outcome
-from processors.reserved_agents import SELF_CHECK_AGENT
 
 _CRITERIA = """
 agents:

@@ -15,7 +15,7 @@ from collector.telemetry.run_series import AgentSeries, EvaluationSeries, KnownA
 from collector.telemetry.series_expiry import RunCounters, SeriesExpiry
 from collector.trace import GradedRun, GradedTrace
 from processors.agent_run import EVALUATED_CATEGORIES
-from processors.criteria import CriteriaSet
+from processors.criteria.agent_criteria import CriteriaSet
 from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
 
 DEFAULT_EXPIRY_SECONDS = 86_400.0

@@ -19,7 +19,7 @@ from pydantic import (
 
 from collector.duration import PositiveDuration
 from collector.file_path import FilePath
-from processors.evaluator_discovery import evaluator_types
+from processors.criteria.evaluator_discovery import evaluator_types
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 _RESERVED_PREFIX = "uipath-"

@@ -13,10 +13,10 @@ from collector.workers.json_text import json_text
 from collector.workers.protocol import LENGTH, frame
 from collector.workers.worker_evaluator import SubmissionEvaluator, WorkerEvaluator
 from collector.workers.worker_process import COMMAND
+from processors.criteria.evaluator_discovery import evaluator_types
+from processors.documents.problem import Problem, ProblemsFound
 from processors.evaluator import Evaluator
-from processors.evaluator_discovery import evaluator_types
 from processors.json_value import JsonObject
-from processors.problem import Problem, ProblemsFound
 
 LOAD_SECONDS = 15.0
 """How long the custom evaluators of a worker may take to load, all together."""

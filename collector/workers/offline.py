@@ -12,7 +12,7 @@ from collector.workers.custom_evaluators import CustomEvaluators
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
 from processors.agent_run import AgentRun
-from processors.criteria import Evaluation
+from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import EvaluationResult, SkipReason
 

@@ -13,7 +13,7 @@ from collector.workers.answer import WorkerFailure
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluator import WorkerEvaluator, run_text
 from processors.agent_run import AgentRun
-from processors.criteria import Evaluation
+from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import (
     EvaluationResult,

@@ -12,8 +12,8 @@ from collector.workers.json_text import json_text
 from processors.agent_run import AgentRun
 from processors.evaluation_error import EvaluationError
 from processors.evaluation_result import NotEvaluated, Score
+from processors.grading.letta_grading import ExtractorSettings
 from processors.json_value import JsonObject
-from processors.letta_grading import ExtractorSettings
 
 Answer: TypeAlias = Callable[[], Score | NotEvaluated]
 

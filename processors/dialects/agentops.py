@@ -3,15 +3,15 @@
 from typing import Final
 
 from processors.agent_run import CallCategory, ToolError
-from processors.attribute_reading import first_arguments, first_result, first_text
-from processors.chat_envelope import decode_input, decode_output
+from processors.captured.flattened_list import flattened_list
+from processors.captured.messages import read_messages
+from processors.captured.values import ABSENT
+from processors.conventions.attribute_reading import first_arguments, first_result, first_text
+from processors.conventions.chat_envelope import decode_input, decode_output
+from processors.conventions.recorded_call import arguments_of_recorded_call
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.flattened_list import flattened_list
 from processors.framework import Framework
-from processors.messages import read_messages
-from processors.recorded_call import arguments_of_recorded_call
-from processors.span import Span
-from processors.values import ABSENT
+from processors.spans.span import Span
 
 _KIND = "agentops.span.kind"
 _EMITTER = "instrumentation.name"

@@ -3,14 +3,14 @@
 from typing import Final
 
 from processors.agent_run import ToolError, ValueState
-from processors.attribute_reading import better, first_arguments, first_text
-from processors.attributes import Attributes
+from processors.captured.values import ABSENT, REDACTION_MARKERS, DecodedValue, decode_result, json_text
+from processors.conventions.attribute_reading import better, first_arguments, first_text
+from processors.conventions.result_envelope import open_result
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.json_value import JsonObject
-from processors.result_envelope import open_result
-from processors.span import Span
-from processors.values import ABSENT, REDACTION_MARKERS, DecodedValue, decode_result, json_text
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
 
 _PREFIX = "claude_code."
 _EXECUTION = "claude_code.tool.execution"

@@ -6,14 +6,14 @@ The messages of a tool span hold the scheduler's request and its completed call.
 from typing import Final
 
 from processors.agent_run import ToolError, ValueState
-from processors.attribute_reading import first_text
-from processors.attributes import Attributes
+from processors.captured.messages import read_messages
+from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.conventions.attribute_reading import first_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.json_value import JsonObject, JsonValue
-from processors.messages import read_messages
-from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
 
 _OPERATION = "gen_ai.operation.name"
 _INPUTS = ("gen_ai.input.messages", "input-json")

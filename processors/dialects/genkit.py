@@ -3,16 +3,16 @@
 from typing import Final
 
 from processors.agent_run import CallCategory, ValueState
-from processors.attribute_reading import first_arguments, first_result, first_text
-from processors.attributes import Attributes
-from processors.available_tools import read_tool_definitions
-from processors.chat_envelope import decode_input, decode_output
+from processors.captured.messages import ChatMessage, read_messages
+from processors.captured.values import ABSENT, DecodedValue, decode_result
+from processors.conventions.attribute_reading import first_arguments, first_result, first_text
+from processors.conventions.available_tools import read_tool_definitions
+from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.json_value import JsonObject, JsonValue
-from processors.messages import ChatMessage, read_messages
-from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_result
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
 
 _TYPE = "genkit:type"
 _SUBTYPE = "genkit:metadata:subtype"

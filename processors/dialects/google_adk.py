@@ -3,16 +3,16 @@
 from typing import Final
 
 from processors.agent_run import CallCategory, ToolError, ValueState
-from processors.attribute_reading import first_arguments, first_result, first_text
-from processors.attributes import Attributes, AttributeValue
+from processors.captured.messages import ChatMessage, read_messages
+from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.conventions.attribute_reading import first_arguments, first_result, first_text
+from processors.conventions.placeholder_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
+from processors.conventions.result_envelope import RESPONSE, OpenedResult
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.json_value import JsonObject, JsonValue
-from processors.messages import ChatMessage, read_messages
-from processors.placeholder_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
-from processors.result_envelope import RESPONSE, OpenedResult
-from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.spans.attributes import Attributes, AttributeValue
+from processors.spans.span import Span
 
 _ARGUMENTS = "gcp.vertex.agent.tool_call_args"
 _RESULT = "gcp.vertex.agent.tool_response"

@@ -3,15 +3,15 @@
 from typing import Final
 
 from processors.agent_run import ToolError
-from processors.attribute_reading import first_arguments, first_result, first_text
-from processors.attributes import Attributes
-from processors.available_tools import read_tool_definitions
+from processors.captured.messages import ChatMessage, last_text, read_messages
+from processors.captured.values import decode_result, text_value
+from processors.conventions.attribute_reading import first_arguments, first_result, first_text
+from processors.conventions.available_tools import read_tool_definitions
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.json_value import JsonObject, JsonValue
-from processors.messages import ChatMessage, last_text, read_messages
-from processors.span import Span
-from processors.values import decode_result, text_value
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
 
 _TOOL = "haystack.tool.name"
 _TOOL_INPUT = "haystack.agent.step.tool.input"

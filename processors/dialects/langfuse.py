@@ -3,24 +3,24 @@
 from typing import Final
 
 from processors.agent_run import CallCategory, ToolError
-from processors.attribute_reading import first_arguments, first_result, first_text
-from processors.attributes import Attributes
-from processors.chat_envelope import decode_input, decode_output
-from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.framework import Framework
-from processors.graph_runs import agent_of_graph, is_chain_part
-from processors.json_value import JsonValue
-from processors.messages import read_messages
-from processors.model_response import read_model_response
-from processors.placeholder_names import (
+from processors.captured.messages import read_messages
+from processors.captured.values import ABSENT, DecodedValue, decode_arguments
+from processors.conventions.attribute_reading import first_arguments, first_result, first_text
+from processors.conventions.chat_envelope import decode_input, decode_output
+from processors.conventions.graph_runs import agent_of_graph, is_chain_part
+from processors.conventions.model_response import read_model_response
+from processors.conventions.placeholder_names import (
     GENERIC_CHAIN_NAMES,
     GRAPH_AGENT,
     GRAPH_NODE,
     HANDOFF_TOOL_PREFIXES,
 )
-from processors.recorded_call import arguments_of_recorded_call
-from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_arguments
+from processors.conventions.recorded_call import arguments_of_recorded_call
+from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.framework import Framework
+from processors.json_value import JsonValue
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
 
 _TYPE = "langfuse.observation.type"
 _INPUT = "langfuse.observation.input"

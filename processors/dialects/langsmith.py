@@ -6,23 +6,23 @@ It names operations of the GenAI conventions too, but chains and the shapes of v
 from typing import Final
 
 from processors.agent_run import CallCategory, ValueState
-from processors.attribute_reading import first_text
-from processors.attributes import Attributes, AttributeValue
-from processors.chat_envelope import decode_input, decode_output
-from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.framework import Framework
-from processors.graph_runs import agent_of_graph, is_chain_part
-from processors.messages import read_messages
-from processors.model_response import read_model_response
-from processors.placeholder_names import (
+from processors.captured.messages import read_messages
+from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.conventions.attribute_reading import first_text
+from processors.conventions.chat_envelope import decode_input, decode_output
+from processors.conventions.graph_runs import agent_of_graph, is_chain_part
+from processors.conventions.model_response import read_model_response
+from processors.conventions.placeholder_names import (
     GENERIC_CHAIN_NAMES,
     GRAPH_AGENT,
     GRAPH_NODE,
     HANDOFF_TOOL_PREFIXES,
 )
-from processors.result_envelope import OUTPUT, OpenedResult, open_result
-from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.conventions.result_envelope import OUTPUT, OpenedResult, open_result
+from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.framework import Framework
+from processors.spans.attributes import Attributes, AttributeValue
+from processors.spans.span import Span
 
 _KIND = "langsmith.span.kind"
 _INPUTS = "gen_ai.prompt"
@@ -150,10 +150,8 @@ def _arguments(attributes: Attributes) -> tuple[DecodedValue, bool]:
     if not _is_told(attributes, _INPUTS) and (
         not _is_told(attributes, _OUTPUTS) or _AGENT_NAME in attributes or _INTEGRATION in attributes
     ):
-        return (
-            ABSENT,
-            False,
-        )  # a graph's tool without arguments has an input; only a decorated function has none
+        # A graph's tool without arguments has an input; only a decorated function has none.
+        return ABSENT, False
     decoded = decode_arguments(_recorded(attributes, _INPUTS)) if _INPUTS in attributes else ABSENT
     value = decoded.value
     if decoded.state is ValueState.PRESENT and isinstance(value, dict) and value.keys() == {"input"}:

@@ -3,13 +3,13 @@
 from typing import Final
 
 from processors.agent_run import ToolError, ValueState
-from processors.attribute_reading import first_arguments, first_result, first_text
-from processors.attributes import Attributes
+from processors.captured.messages import ChatMessage, add_request, read_messages
+from processors.captured.values import ABSENT, DecodedValue, decode_result
+from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.messages import ChatMessage, add_request, read_messages
-from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_result
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
 
 _TOOL_NAME = "lk.function_tool.name"
 _AGENT_NAMES = ("lk.agent_name",)

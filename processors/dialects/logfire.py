@@ -3,15 +3,15 @@
 from typing import Final
 
 from processors.agent_run import CallCategory, ToolError
-from processors.attribute_reading import first_arguments, first_result, first_text
-from processors.attributes import Attributes
+from processors.captured.messages import read_messages
+from processors.captured.values import decode_result
+from processors.conventions.attribute_reading import first_arguments, first_result, first_text
+from processors.conventions.model_response import read_model_response
+from processors.conventions.recorded_events import read_recorded_events
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.messages import read_messages
-from processors.model_response import read_model_response
-from processors.recorded_events import read_recorded_events
-from processors.span import Span
-from processors.values import decode_result
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
 
 _TEMPLATE = "logfire.msg_template"
 _SPAN_TYPE = "logfire.span_type"

@@ -6,16 +6,13 @@ Where it writes the GenAI conventions instead, it names no agent but in the meta
 from typing import Final
 
 from processors.agent_run import CallCategory, ValueState
-from processors.attribute_reading import first_arguments, first_result, first_text
-from processors.attributes import Attributes, AttributeValue
-from processors.chat_envelope import decode_input, decode_output
-from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.framework import Framework
-from processors.graph_runs import agent_of_graph
-from processors.json_value import JsonObject, JsonValue
-from processors.messages import read_messages
-from processors.model_response import read_model_response
-from processors.placeholder_names import (
+from processors.captured.messages import read_messages
+from processors.captured.values import ABSENT, DecodedValue, decode_arguments, json_text
+from processors.conventions.attribute_reading import first_arguments, first_result, first_text
+from processors.conventions.chat_envelope import decode_input, decode_output
+from processors.conventions.graph_runs import agent_of_graph
+from processors.conventions.model_response import read_model_response
+from processors.conventions.placeholder_names import (
     AGENT_RUNNER_SPANS,
     AGENT_WORKFLOW_SPANS,
     GENERIC_CHAIN_NAMES,
@@ -24,9 +21,12 @@ from processors.placeholder_names import (
     HANDOFF_TOOL_NAMES,
     HANDOFF_TOOL_PREFIXES,
 )
-from processors.recorded_call import given_keywords
-from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_arguments, json_text
+from processors.conventions.recorded_call import given_keywords
+from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.framework import Framework
+from processors.json_value import JsonObject, JsonValue
+from processors.spans.attributes import Attributes, AttributeValue
+from processors.spans.span import Span
 
 _TYPE = "mlflow.spanType"
 _INPUTS = "mlflow.spanInputs"

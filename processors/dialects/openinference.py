@@ -8,23 +8,30 @@ from dataclasses import replace
 from typing import Final
 
 from processors.agent_run import CallCategory, ValueState
-from processors.attribute_reading import better, first_result, first_text
-from processors.attributes import Attributes
-from processors.available_tools import read_tool_definitions
-from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.flattened_list import flattened_list
-from processors.frameworks_openinference import OPENINFERENCE_FRAMEWORKS
-from processors.graph_runs import agent_of_graph, is_chain_part, is_conversation
-from processors.json_value import JsonObject, JsonValue
-from processors.messages import (
+from processors.captured.flattened_list import flattened_list
+from processors.captured.messages import (
     CallResponse,
     ChatMessage,
     add_request,
     last_text,
     read_messages,
 )
-from processors.model_response import read_model_response
-from processors.placeholder_names import (
+from processors.captured.values import (
+    ABSENT,
+    DecodedValue,
+    decode_arguments,
+    decode_result,
+    json_text,
+    json_value,
+    parse_json,
+    text_value,
+)
+from processors.conventions.attribute_reading import better, first_result, first_text
+from processors.conventions.available_tools import read_tool_definitions
+from processors.conventions.frameworks_openinference import OPENINFERENCE_FRAMEWORKS
+from processors.conventions.graph_runs import agent_of_graph, is_chain_part, is_conversation
+from processors.conventions.model_response import read_model_response
+from processors.conventions.placeholder_names import (
     AGENT_WORKFLOW_SPANS,
     DELEGATION_TOOL_NAMES,
     FINAL_ANSWER_TOOL_NAMES,
@@ -36,21 +43,14 @@ from processors.placeholder_names import (
     SYNTHETIC_TOOL_NAMES,
     UNNAMED_GRAPHS,
 )
-from processors.printed_messages import agent_in_printed_step, is_printed_result
-from processors.recorded_call import given_keywords, input_of_emitted_call, parameters_in_schema
-from processors.recorded_run import recorded_input, recorded_output
-from processors.result_envelope import CONTENT, RESPONSE
-from processors.span import STATUS_ERROR, Span
-from processors.values import (
-    ABSENT,
-    DecodedValue,
-    decode_arguments,
-    decode_result,
-    json_text,
-    json_value,
-    parse_json,
-    text_value,
-)
+from processors.conventions.printed_messages import agent_in_printed_step, is_printed_result
+from processors.conventions.recorded_call import given_keywords, input_of_emitted_call, parameters_in_schema
+from processors.conventions.recorded_run import recorded_input, recorded_output
+from processors.conventions.result_envelope import CONTENT, RESPONSE
+from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.json_value import JsonObject, JsonValue
+from processors.spans.attributes import Attributes
+from processors.spans.span import STATUS_ERROR, Span
 
 _KIND = "openinference.span.kind"
 _CALLS_OF_CLIENT = "message.tool_calls."

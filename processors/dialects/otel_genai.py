@@ -9,16 +9,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from processors.agent_run import CallCategory, ToolError, ValueState
-from processors.attribute_reading import better, first_arguments, first_result, first_text
-from processors.attributes import Attributes
-from processors.available_tools import read_tool_definitions
-from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks_otel_genai import OTEL_GENAI_FRAMEWORKS
-from processors.graph_runs import is_chain_part
-from processors.json_value import JsonValue
-from processors.late_value import LateValue
-from processors.messages import ChatMessage, last_text, read_message, read_messages
-from processors.placeholder_names import (
+from processors.captured.late_value import LateValue
+from processors.captured.messages import ChatMessage, last_text, read_message, read_messages
+from processors.captured.values import (
+    ABSENT,
+    DecodedValue,
+    decode_arguments,
+    decode_result,
+    json_value,
+    text_value,
+)
+from processors.conventions.attribute_reading import better, first_arguments, first_result, first_text
+from processors.conventions.available_tools import read_tool_definitions
+from processors.conventions.frameworks_otel_genai import OTEL_GENAI_FRAMEWORKS
+from processors.conventions.graph_runs import is_chain_part
+from processors.conventions.placeholder_names import (
     AGENT_TOOL_TYPES,
     DELEGATION_TOOL_NAMES,
     FINAL_ANSWER_TOOL_NAMES,
@@ -29,17 +34,12 @@ from processors.placeholder_names import (
     RETRIEVAL_TOOL_TYPES,
     SYNTHETIC_TOOL_NAMES,
 )
-from processors.printed_messages import opened_answer
-from processors.result_envelope import BLOCKS, OUTPUT, open_result
-from processors.span import Span
-from processors.values import (
-    ABSENT,
-    DecodedValue,
-    decode_arguments,
-    decode_result,
-    json_value,
-    text_value,
-)
+from processors.conventions.printed_messages import opened_answer
+from processors.conventions.result_envelope import BLOCKS, OUTPUT, open_result
+from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.json_value import JsonValue
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
 
 _OPERATION = "gen_ai.operation.name"
 _MODEL_OPERATIONS = frozenset(

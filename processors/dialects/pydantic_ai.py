@@ -9,16 +9,16 @@ from dataclasses import replace
 from typing import Final
 
 from processors.agent_run import CallCategory, ToolError, ValueState
-from processors.attribute_reading import first_arguments, first_result, first_text
-from processors.attributes import Attributes
-from processors.chat_envelope import decode_output
+from processors.captured.late_value import CapturedValue
+from processors.captured.messages import ChatMessage, last_text, read_messages
+from processors.captured.values import DecodedValue, text_value
+from processors.conventions.attribute_reading import first_arguments, first_result, first_text
+from processors.conventions.chat_envelope import decode_output
+from processors.conventions.recorded_events import read_recorded_events
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.late_value import CapturedValue
-from processors.messages import ChatMessage, last_text, read_messages
-from processors.recorded_events import read_recorded_events
-from processors.span import Span
-from processors.values import DecodedValue, text_value
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
 
 _ALL_MESSAGES = "pydantic_ai.all_messages"
 _ALL_EVENTS = "all_messages_events"

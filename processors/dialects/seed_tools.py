@@ -9,16 +9,8 @@ import json
 from typing import Final
 
 from processors.agent_run import CallCategory, ValueState
-from processors.attribute_reading import first_text
-from processors.attributes import AttributeValue
-from processors.chat_envelope import decode_input, decode_output
-from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.framework import Framework
-from processors.json_value import JsonObject, JsonValue
-from processors.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
-from processors.python_literal import parse_python_literal
-from processors.span import Span
-from processors.values import (
+from processors.captured.python_literal import parse_python_literal
+from processors.captured.values import (
     ABSENT,
     MAX_DEPTH,
     MAX_TEXT_LENGTH,
@@ -27,6 +19,14 @@ from processors.values import (
     json_text,
     json_value,
 )
+from processors.conventions.attribute_reading import first_text
+from processors.conventions.chat_envelope import decode_input, decode_output
+from processors.conventions.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
+from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.framework import Framework
+from processors.json_value import JsonObject, JsonValue
+from processors.spans.attributes import AttributeValue
+from processors.spans.span import Span
 
 
 class _SeedTools:

@@ -8,12 +8,12 @@ import re
 from typing import Final
 
 from processors.agent_run import CallCategory, ValueState
-from processors.attribute_reading import first_arguments, first_text
+from processors.captured.python_literal import parse_python_literal
+from processors.captured.values import ABSENT, DecodedValue, decode_result, json_text, text_value
+from processors.conventions.attribute_reading import first_arguments, first_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.python_literal import parse_python_literal
-from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_result, json_text, text_value
+from processors.spans.span import Span
 
 _SCOPE = "semantic_kernel.functions.kernel_function"
 _NAME = "gen_ai.tool.name"

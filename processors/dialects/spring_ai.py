@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from processors.attribute_reading import first_arguments, first_result, first_text
+from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.span import Span
+from processors.spans.span import Span
 
 _TOOL_NAME = "spring.ai.tool.definition.name"
 _KIND = "spring.ai.kind"

@@ -3,14 +3,14 @@
 from typing import Final
 
 from processors.agent_run import CallCategory, ToolError
-from processors.attribute_reading import first_result, first_text
+from processors.captured.messages import last_text, read_messages
+from processors.captured.values import decode_result, text_value
+from processors.conventions.attribute_reading import first_result, first_text
+from processors.conventions.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
+from processors.conventions.result_envelope import BLOCKS, open_result
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.messages import last_text, read_messages
-from processors.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
-from processors.result_envelope import BLOCKS, open_result
-from processors.span import Span
-from processors.values import decode_result, text_value
+from processors.spans.span import Span
 
 _STATUS = "gen_ai.tool.status"
 _OLDER_STATUS = "tool.status"

@@ -8,17 +8,22 @@ import re
 from typing import Final, NamedTuple
 
 from processors.agent_run import CallCategory, ToolError, ValueState
-from processors.attribute_reading import first_text
-from processors.attributes import Attributes
-from processors.available_tools import read_tool_definitions
-from processors.chat_envelope import decode_input, decode_output
-from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.flattened_list import flattened_list
-from processors.framework import Framework
-from processors.graph_runs import agent_of_graph, is_chain_part
-from processors.json_value import JsonObject, JsonValue
-from processors.messages import read_messages
-from processors.placeholder_names import (
+from processors.captured.flattened_list import flattened_list
+from processors.captured.messages import read_messages
+from processors.captured.python_literal import parse_python_literal
+from processors.captured.values import (
+    ABSENT,
+    DecodedValue,
+    decode_arguments,
+    decode_result,
+    json_text,
+    text_value,
+)
+from processors.conventions.attribute_reading import first_text
+from processors.conventions.available_tools import read_tool_definitions
+from processors.conventions.chat_envelope import decode_input, decode_output
+from processors.conventions.graph_runs import agent_of_graph, is_chain_part
+from processors.conventions.placeholder_names import (
     AGENT_WORKFLOW_SPANS,
     DELEGATION_TOOL_NAMES,
     FINAL_ANSWER_TOOL_NAMES,
@@ -29,11 +34,13 @@ from processors.placeholder_names import (
     HANDOFF_TOOL_PREFIXES,
     TOOL_CLASSES,
 )
-from processors.python_literal import parse_python_literal
-from processors.recorded_call import arguments_of_recorded_call
-from processors.result_envelope import OUTPUT, OpenedResult, open_result
-from processors.span import Span
-from processors.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_text, text_value
+from processors.conventions.recorded_call import arguments_of_recorded_call
+from processors.conventions.result_envelope import OUTPUT, OpenedResult, open_result
+from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.framework import Framework
+from processors.json_value import JsonObject, JsonValue
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
 
 _KIND = "traceloop.span.kind"
 _NAME = "traceloop.entity.name"

@@ -3,14 +3,14 @@
 from typing import Final
 
 from processors.agent_run import ToolError
-from processors.attribute_reading import first_arguments, first_result, first_text
-from processors.chat_envelope import decode_input, decode_output
+from processors.captured.messages import read_messages
+from processors.captured.values import ABSENT
+from processors.conventions.attribute_reading import first_arguments, first_result, first_text
+from processors.conventions.chat_envelope import decode_input, decode_output
+from processors.conventions.model_response import read_model_response
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.messages import read_messages
-from processors.model_response import read_model_response
-from processors.span import Span
-from processors.values import ABSENT
+from processors.spans.span import Span
 
 _TYPE = "span.type"
 _ENTITY = "entity.type"

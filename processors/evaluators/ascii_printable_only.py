@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from processors.agent_run import AgentRun
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.letta_grading import ExtractorSettings, TextGrading
+from processors.grading.letta_grading import ExtractorSettings, TextGrading
 
 
 class AsciiPrintableOnlyConfig(ExtractorSettings):

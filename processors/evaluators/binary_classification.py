@@ -5,11 +5,11 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun
-from processors.class_label import ClassificationConfig, PredictedClass
+from processors.documents.evaluator_model import EvaluatorModel
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.evaluator_model import EvaluatorModel
-from processors.output_value import output_detail, output_line
+from processors.grading.class_label import ClassificationConfig, PredictedClass
+from processors.grading.output_value import output_detail, output_line
 
 
 class BinaryClassificationConfig(ClassificationConfig):
@@ -34,7 +34,7 @@ class BinaryClassification:
 
     score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details hold the
     pair of classes, from which metrics over many results are computed
-    (`processors.classification_metrics`); the settings of the metric do not change the score.
+    (`processors.grading.classification_metrics`); the settings of the metric do not change the score.
 
     An output that does not have `target_output_key` is an error; one that was not captured is not
     evaluated.

@@ -8,12 +8,12 @@ from pydantic import BaseModel, Field
 from processors.agent_run import AgentRun
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
+from processors.grading.letta_grading import TextGrading
+from processors.grading.output_comparison import OutputComparison
+from processors.grading.output_target import OutputTarget
+from processors.grading.output_value import python_text
+from processors.grading.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
 from processors.json_value import JsonObject, JsonValue
-from processors.letta_grading import TextGrading
-from processors.output_comparison import OutputComparison
-from processors.output_target import OutputTarget
-from processors.output_value import python_text
-from processors.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
 
 _NO_DETAILS: JsonObject = {}
 
@@ -39,10 +39,10 @@ class Contains:
     output is searched, without regard to case unless `case_sensitive`; an object or list is searched as the
     text that Python prints, with integers as floats. `negated` turns the result around.
     `line_by_line_evaluator` looks for all of `search_text` in each line and takes the mean
-    (`processors.output_comparison`).
+    (`processors.grading.output_comparison`).
 
     With `ground_truth` the text that the extractor finds is searched, without regard to case
-    (`processors.letta_grading`).
+    (`processors.grading.letta_grading`).
 
     An empty `search_text` is in every text, so it scores 1 over any output. An output that does not have
     `target_output_key` is an error; one that was not captured is not evaluated.

@@ -8,14 +8,14 @@ from typing import ClassVar
 from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun, ToolCall
-from processors.captured_value import comparable_arguments, is_oversized, unknown_arguments
+from processors.documents.evaluator_model import EvaluatorModel
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.evaluator_model import EvaluatorModel
+from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.json_value import JsonObject, JsonValue
+from processors.matching.tool_patterns import ToolPatterns
+from processors.matching.value_equality import equality_key
 from processors.tool_name import canonical_tool_name
-from processors.tool_patterns import ToolPatterns
-from processors.value_equality import equality_key
 
 _SHOWN_TOOLS = 20
 
@@ -44,8 +44,8 @@ class DuplicateSideEffect:
     """Whether no call with a side effect was made again, with the same arguments, after it succeeded: 1 or 0.
 
     score = 0 when a call of one of the `tools` follows one of the same tool with equal arguments
-    (`processors.value_equality`) that ended without an error, else 1. A repetition after a failure is a
-    retry. Of calls that ran side by side only those without an error repeat each other. Calls that were
+    (`processors.matching.value_equality`) that ended without an error, else 1. A repetition after a failure
+    is a retry. Of calls that ran side by side only those without an error repeat each other. Calls that were
     asked for and not seen to run count for nothing.
 
     A run without calls scores 1. Where arguments are not known the run is graded only if they cannot decide.

@@ -6,15 +6,15 @@ from pydantic import BaseModel, Field
 from pydantic import JsonValue as AnyJson
 
 from processors.agent_run import AgentRun
+from processors.documents.evaluator_model import EvaluatorModel
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.evaluator_model import EvaluatorModel
+from processors.grading.output_comparison import Comparison, OutputComparison
+from processors.grading.output_target import OutputConfig, OutputTarget
+from processors.grading.output_value import with_floats
 from processors.json_value import JsonObject, JsonValue
-from processors.leaf_similarity import LeafSimilarity
 from processors.limits import MAX_EDIT_STEPS
-from processors.output_comparison import Comparison, OutputComparison
-from processors.output_target import OutputConfig, OutputTarget
-from processors.output_value import with_floats
+from processors.matching.leaf_similarity import LeafSimilarity
 
 
 class JsonSimilarityConfig(OutputConfig):
@@ -40,8 +40,8 @@ class JsonSimilarity:
     """The share of the leaves of the expected output that the actual output meets.
 
     score = sum of how far each expected leaf is met / number of expected leaves
-    (`processors.leaf_similarity`); integers count as floats. What the output holds beyond the expected is
-    free.
+    (`processors.matching.leaf_similarity`); integers count as floats. What the output holds beyond the
+    expected is free.
 
     An expected output without leaves, such as `{}`, scores 1 against anything. An output that does not have
     `target_output_key` is an error, one that was not captured is not evaluated; so is one whose texts take

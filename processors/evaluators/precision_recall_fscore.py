@@ -6,16 +6,16 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr
 
 from processors.agent_run import AgentRun
+from processors.captured.values import parse_json
+from processors.documents.evaluator_model import EvaluatorModel
 from processors.evaluation_error import EvaluationError
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.evaluator_model import EvaluatorModel
+from processors.grading.label_metrics import Average, LabelMetrics, averaged_metrics, one_label_metrics
+from processors.grading.output_path import WHOLE_OUTPUT, OutputPath, kind_of
+from processors.grading.output_value import is_too_large
+from processors.grading.run_output import known_output
 from processors.json_value import JsonObject, JsonValue
-from processors.label_metrics import Average, LabelMetrics, averaged_metrics, one_label_metrics
-from processors.output_path import WHOLE_OUTPUT, OutputPath, kind_of
-from processors.output_value import is_too_large
-from processors.run_output import known_output
-from processors.values import parse_json
 
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat
 

@@ -9,12 +9,12 @@ from pydantic import BaseModel, Field
 from processors.agent_run import AgentRun
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.letta_grading import ExtractorSettings, TextGrading
+from processors.grading.letta_grading import ExtractorSettings, TextGrading
+from processors.grading.output_path import kind_of
+from processors.grading.run_output import known_output
+from processors.grading.text_source import OneKeyCriteria
 from processors.limits import MAX_SEARCHED_CHARACTERS
-from processors.linear_regex import LinearPattern, compile_linear
-from processors.output_path import kind_of
-from processors.run_output import known_output
-from processors.text_source import OneKeyCriteria
+from processors.texts.linear_regex import LinearPattern, compile_linear
 
 
 class RegexMatchConfig(ExtractorSettings):
@@ -45,7 +45,7 @@ class RegexMatch:
     else 0. There is no empty expectation. A text that may exist and was not captured is not evaluated.
 
     Expressions are written as for Python's `re`, without look-around and references to groups
-    (`processors.linear_regex`); case counts unless they say `(?i)`.
+    (`processors.texts.linear_regex`); case counts unless they say `(?i)`.
 
     Example: ground truth `ORD-\d{6}` over the answer "Your order is ORD-123456." scores 1.
     """

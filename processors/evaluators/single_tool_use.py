@@ -5,10 +5,10 @@ from typing import ClassVar
 from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun, ToolCall
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.lenient_bool import LenientBool
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.evaluator_model import EvaluatorModel
-from processors.lenient_bool import LenientBool
 from processors.tool_name import ToolKeys
 
 

@@ -7,7 +7,11 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun, ToolCall
-from processors.captured_value import (
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.lenient_bool import LenientBool
+from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.evaluator_example import EvaluatorExample
+from processors.grading.captured_value import (
     comparable_arguments,
     comparable_result_text,
     comparable_result_value,
@@ -15,15 +19,11 @@ from processors.captured_value import (
     unknown_arguments,
     unknown_result,
 )
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.evaluator_model import EvaluatorModel
-from processors.json_paths import JsonPath, parse_json_path
 from processors.json_value import JsonValue
-from processors.lenient_bool import LenientBool
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS
-from processors.tool_patterns import ToolPatterns
-from processors.value_equality import equal_values
+from processors.matching.json_paths import JsonPath, parse_json_path
+from processors.matching.tool_patterns import ToolPatterns
+from processors.matching.value_equality import equal_values
 
 _SHOWN_VIOLATIONS = 20
 
@@ -89,10 +89,10 @@ class _Checks:
 class ToolArgsFlow:
     """The share of arguments that have the value which an earlier call returned.
 
-    For each flow and each call of its tool, the argument has to equal (`processors.value_equality`) a value
-    at the path in the result of an earlier call of the source; a call of the same parallel group is not
-    earlier. score = arguments that do / arguments checked. An argument that is not there counts as one that
-    does not, unless `required: false`.
+    For each flow and each call of its tool, the argument has to equal (`processors.matching.value_equality`)
+    a value at the path in the result of an earlier call of the source; a call of the same parallel group is
+    not earlier. score = arguments that do / arguments checked. An argument that is not there counts as one
+    that does not, unless `required: false`.
 
     A run in which no argument is checked, so also one without calls, scores 1. Where a result or argument
     that is not known could decide, the run is not evaluated. Details name the argument, never its value.

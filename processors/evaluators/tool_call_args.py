@@ -7,26 +7,26 @@ from typing import ClassVar
 from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun, ToolCall
-from processors.captured_value import (
+from processors.documents.evaluator_model import EvaluatorModel, ExpectedObject
+from processors.documents.lenient_bool import LenientBool
+from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.evaluator_example import EvaluatorExample
+from processors.grading.captured_value import (
     all_comparable_arguments,
     arguments_detail,
     detail_text,
     is_oversized,
     unknown_arguments,
 )
-from processors.deferred_details import DeferredDetails
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.evaluator_model import EvaluatorModel, ExpectedObject
-from processors.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
-from processors.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
-from processors.json_schema_check import SchemaTooComplexError
+from processors.grading.deferred_details import DeferredDetails
+from processors.grading.tool_call_config import ToolCallConfig
 from processors.json_value import JsonObject, JsonValue
-from processors.lenient_bool import LenientBool
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
-from processors.tool_call_config import ToolCallConfig
+from processors.matching.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
+from processors.matching.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
+from processors.matching.json_schema_check import SchemaTooComplexError
+from processors.matching.value_equality import equal_values
 from processors.tool_name import ToolKeys
-from processors.value_equality import equal_values
 
 
 class ToolCallArgsConfig(ToolCallConfig):
@@ -65,9 +65,9 @@ class ToolCallArgs:
 
     score = expected calls that an own actual call fits / expected calls; with `strict`, 1 when all are
     fitted, else 0. A call fits when every expected argument is there with an equal value
-    (`processors.value_equality`), or one that meets its matcher (`processors.expected_value`), and, with
-    `subset: false`, no other. Calls are assigned first fit in
-    written order (`processors.first_fit`); order and failures of calls play no part.
+    (`processors.matching.value_equality`), or one that meets its matcher
+    (`processors.matching.expected_value`), and, with `subset: false`, no other. Calls are assigned first fit
+    in written order (`processors.matching.first_fit`); order and failures of calls play no part.
 
     No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
     everything is fitted anyway, a call of an expected tool whose arguments are not known makes the run not
@@ -225,8 +225,8 @@ class ToolCallArgs:
 class _PlainMembers:
     """Members without objects, lists and null, found the way that Python finds members of a dict.
 
-    Values are then equal (`processors.value_equality`) exactly where Python says so, but for booleans,
-    which Python takes for 0 and 1.
+    Values are then equal (`processors.matching.value_equality`) exactly where Python says so, but for
+    booleans, which Python takes for 0 and 1.
     """
 
     __slots__ = ("_are_booleans", "_items")

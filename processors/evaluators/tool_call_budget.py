@@ -5,13 +5,13 @@ from typing import Annotated, ClassVar
 from pydantic import BaseModel, Field, model_validator
 
 from processors.agent_run import AgentRun
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.lenient_bool import LenientBool
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.evaluator_model import EvaluatorModel
+from processors.grading.tool_call_config import ToolSelectionConfig
 from processors.json_value import JsonValue
-from processors.lenient_bool import LenientBool
-from processors.tool_call_config import ToolSelectionConfig
-from processors.tool_patterns import ToolPatterns
+from processors.matching.tool_patterns import ToolPatterns
 
 
 class ToolCallBudgetConfig(ToolSelectionConfig):

@@ -8,13 +8,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun, ToolCall
-from processors.deferred_details import DeferredDetails
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.lenient_bool import LenientBool
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.evaluator_model import EvaluatorModel
+from processors.grading.deferred_details import DeferredDetails
+from processors.grading.tool_call_config import ToolCallConfig
 from processors.json_value import JsonObject
-from processors.lenient_bool import LenientBool
-from processors.tool_call_config import ToolCallConfig
 from processors.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 
 Operator = Literal["=", "==", "!=", ">", "<", ">=", "<="]

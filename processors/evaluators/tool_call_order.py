@@ -5,15 +5,15 @@ from typing import ClassVar
 from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun, ToolCall
-from processors.common_subsequence import common_subsequence, common_subsequence_length
-from processors.deferred_details import DeferredDetails
+from processors.documents.evaluator_model import EvaluatorModel
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.evaluator_model import EvaluatorModel
+from processors.grading.deferred_details import DeferredDetails
+from processors.grading.tool_call_config import ToolCallConfig
 from processors.json_value import JsonObject, JsonValue
 from processors.limits import MAX_ORDERED_CALLS
-from processors.parallel_order import best_fitting_order, parallel_segments
-from processors.tool_call_config import ToolCallConfig
+from processors.matching.common_subsequence import common_subsequence, common_subsequence_length
+from processors.matching.parallel_order import best_fitting_order, parallel_segments
 from processors.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 
 

@@ -6,7 +6,10 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun, ToolCall
-from processors.captured_value import (
+from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson
+from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.evaluator_example import EvaluatorExample
+from processors.grading.captured_value import (
     comparable_result_text,
     comparable_result_value,
     detail_text,
@@ -14,19 +17,16 @@ from processors.captured_value import (
     unknown_result,
     value_written_in,
 )
-from processors.deferred_details import DeferredDetails
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.evaluator_model import EvaluatorModel, ExpectedJson
-from processors.expected_value import Expected, alternatives, compile_expected, fits, matching_cost
-from processors.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
-from processors.json_schema_check import SchemaTooComplexError
+from processors.grading.deferred_details import DeferredDetails
+from processors.grading.tool_call_config import ToolCallConfig
 from processors.json_value import JsonObject, JsonValue
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
-from processors.matchers import Matcher
-from processors.tool_call_config import ToolCallConfig
+from processors.matching.expected_value import Expected, alternatives, compile_expected, fits, matching_cost
+from processors.matching.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
+from processors.matching.json_schema_check import SchemaTooComplexError
+from processors.matching.matchers import Matcher
+from processors.matching.value_equality import equal_values
 from processors.tool_name import ToolKeys
-from processors.value_equality import equal_values
 
 
 class ToolCallOutputConfig(ToolCallConfig):
@@ -68,7 +68,8 @@ class ToolCallOutput:
     the output's text; any other expected value must equal the value of the output, where a text output is
     read as JSON, else as a Python literal, else stays a text, and an expected null also accepts an empty
     output. A matcher of texts (`$regex`, `$glob`) is held against the text, any other one against the value
-    (`processors.expected_value`). Calls are assigned first fit in written order (`processors.first_fit`).
+    (`processors.matching.expected_value`). Calls are assigned first fit in written order
+    (`processors.matching.first_fit`).
 
     With `strict` each expectation is held against the first free call of its tool only, and the first that
     does not fit, or finds no call, makes the score 0.

@@ -7,9 +7,9 @@ from pydantic import BaseModel, Field
 from processors.agent_run import AgentRun
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
+from processors.grading.tool_call_config import ToolSelectionConfig
+from processors.grading.tool_call_failure import looks_failed
 from processors.json_value import JsonValue
-from processors.tool_call_config import ToolSelectionConfig
-from processors.tool_call_failure import looks_failed
 from processors.tool_name import canonical_tool_name
 
 _SHOWN_TOOLS = 20
@@ -29,8 +29,8 @@ class ToolErrorRecovery:
     """The share of failed calls that a later call of the same tool, or of a declared fallback, followed.
 
     score = failed calls with a later call of their tool or of one of its `fallbacks` / failed calls. A
-    call failed when it `looks_failed` (`processors.tool_call_failure`). The later call need not succeed:
-    if it fails, it is a failed call itself. A call of the same parallel group is not later.
+    call failed when it `looks_failed` (`processors.grading.tool_call_failure`). The later call need not
+    succeed: if it fails, it is a failed call itself. A call of the same parallel group is not later.
 
     There is nothing to expect. A run without failed calls, or without calls, scores 1: nothing is left
     unrecovered.

@@ -7,10 +7,10 @@ from pydantic import BaseModel, Field
 from processors.agent_run import AgentRun
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
+from processors.grading.tool_call_config import ToolSelectionConfig
 from processors.json_value import JsonValue
-from processors.tool_call_config import ToolSelectionConfig
+from processors.matching.tool_patterns import ToolPatterns
 from processors.tool_name import canonical_tool_name
-from processors.tool_patterns import ToolPatterns
 
 _SHOWN_TOOLS = 20
 

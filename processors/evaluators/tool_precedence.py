@@ -5,13 +5,13 @@ from typing import ClassVar
 from pydantic import BaseModel, Field
 
 from processors.agent_run import AgentRun, ToolCall
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.lenient_bool import LenientBool
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.evaluator_model import EvaluatorModel
 from processors.json_value import JsonValue
-from processors.lenient_bool import LenientBool
+from processors.matching.tool_patterns import ToolPatterns
 from processors.tool_name import canonical_tool_name
-from processors.tool_patterns import ToolPatterns
 
 
 class ToolPrecedenceConfig(EvaluatorModel):

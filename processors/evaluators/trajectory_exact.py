@@ -8,11 +8,11 @@ from pydantic import BaseModel
 from processors.agent_run import AgentRun, ToolCall
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
-from processors.maximum_matching import matching_size
-from processors.ordered_alignment import aligned_calls
-from processors.parallel_order import parallel_segments
-from processors.trajectory import Alignment, Trajectory
+from processors.grading.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
+from processors.grading.trajectory import Alignment, Trajectory
+from processors.matching.maximum_matching import matching_size
+from processors.matching.ordered_alignment import aligned_calls
+from processors.matching.parallel_order import parallel_segments
 
 
 class TrajectoryExact:

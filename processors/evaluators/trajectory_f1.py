@@ -8,9 +8,9 @@ from pydantic import BaseModel
 from processors.agent_run import AgentRun, ToolCall
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.expected_calls import TrajectoryConfig, TrajectoryCriteria
-from processors.maximum_matching import matching_size, maximum_matching
-from processors.trajectory import Alignment, Trajectory
+from processors.grading.expected_calls import TrajectoryConfig, TrajectoryCriteria
+from processors.grading.trajectory import Alignment, Trajectory
+from processors.matching.maximum_matching import matching_size, maximum_matching
 
 
 class TrajectoryF1:

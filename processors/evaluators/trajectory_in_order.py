@@ -8,9 +8,9 @@ from pydantic import BaseModel
 from processors.agent_run import AgentRun, ToolCall
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
-from processors.ordered_alignment import aligned_calls, lasting_alignment
-from processors.trajectory import Alignment, Trajectory
+from processors.grading.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
+from processors.grading.trajectory import Alignment, Trajectory
+from processors.matching.ordered_alignment import aligned_calls, lasting_alignment
 
 
 class TrajectoryInOrder:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from processors.documents.problem import Problem
 from processors.json_value import JsonObject, JsonValue
-from processors.problem import Problem
 
 _NOT_GIVEN = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A", "n/a"})
 """What the package reads as a cell without a value."""

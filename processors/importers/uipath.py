@@ -9,14 +9,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from processors.criteria_file import evaluator_id
+from processors.criteria.criteria_file import evaluator_id
+from processors.criteria.evaluator_discovery import evaluator_types
+from processors.criteria.imported_criteria import (
+    Imported,
+    ImportedEvaluation,
+    as_literal,
+    written_in_snake_case,
+)
+from processors.documents.located_yaml import LocatedYaml
+from processors.documents.model_types import camel_case
+from processors.documents.problem import Problem
 from processors.evaluator import Evaluator
-from processors.evaluator_discovery import evaluator_types
-from processors.imported_criteria import Imported, ImportedEvaluation, as_literal, written_in_snake_case
 from processors.json_value import JsonObject, JsonValue
-from processors.located_yaml import LocatedYaml
-from processors.model_types import camel_case
-from processors.problem import Problem
 
 _EVALUATORS = frozenset(
     {

@@ -8,16 +8,16 @@ from functools import cached_property
 from itertools import pairwise
 
 from processors.response_checks.agent_response import AgentResponse
-from processors.response_checks.english import NEGATION, is_english
 from processors.response_checks.evidence_moments import EvidenceMoments
 from processors.response_checks.evidence_numbers import EvidenceNumbers
-from processors.response_checks.folded_text import blanked, key_words
-from processors.response_checks.identifiers import identifiers
-from processors.response_checks.moments import Written, written_moments
 from processors.response_checks.number_support import HOURS, MINUTES, NumberSupport
-from processors.response_checks.number_tokens import NumberToken, number_tokens
-from processors.response_checks.spelled_numbers import spelled_numbers
-from processors.response_checks.state_words import BAD_WORDS, GOOD_WORDS, state_stem
+from processors.texts.english import NEGATION, is_english
+from processors.texts.folded_text import blanked, key_words
+from processors.texts.identifiers import identifiers
+from processors.texts.moments import Written, written_moments
+from processors.texts.number_tokens import NumberToken, number_tokens
+from processors.texts.spelled_numbers import spelled_numbers
+from processors.texts.state_words import BAD_WORDS, GOOD_WORDS, state_stem
 
 MAX_STATED_NUMBERS = 200
 """Numbers of an answer that are looked up; later ones are not checked."""

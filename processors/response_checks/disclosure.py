@@ -11,9 +11,9 @@ from ipaddress import ip_address
 from processors.response_checks.agent_response import AgentResponse
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, Violation, applied, violation
-from processors.response_checks.folded_text import folded, key_words
 from processors.response_checks.settings import CheckSettings, PersonalData
-from processors.response_checks.word_list import words
+from processors.texts.folded_text import folded, key_words
+from processors.texts.word_list import words
 
 CHECK = "RH7"
 _HEAD = 6

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from processors.response_checks.agent_response import AgentResponse
-from processors.response_checks.folded_text import has_digit
-from processors.response_checks.moments import (
+from processors.texts.folded_text import has_digit
+from processors.texts.moments import (
     CalendarDate,
     ClockTime,
     compact_dates,

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from processors.response_checks.agent_response import FROM_USER, AgentResponse, Leaf
-from processors.response_checks.folded_text import blanked, has_digit, key_words, singular
-from processors.response_checks.moments import moment_of_number
-from processors.response_checks.number_tokens import CURRENCIES, MAX_NUMBERS, number_tokens
-from processors.response_checks.spelled_numbers import spelled_numbers
-from processors.response_checks.units import UNITS, Unit, names_a_unit, temperature_scale, unit_of_words
+from processors.texts.folded_text import blanked, has_digit, key_words, singular
+from processors.texts.moments import moment_of_number
+from processors.texts.number_tokens import CURRENCIES, MAX_NUMBERS, number_tokens
+from processors.texts.spelled_numbers import spelled_numbers
+from processors.texts.units import UNITS, Unit, names_a_unit, temperature_scale, unit_of_words
 
 _DIGITS = re.compile(r"\d+")
 _PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?")

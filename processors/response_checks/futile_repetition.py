@@ -3,10 +3,10 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from processors.matching.value_equality import equality_key
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, applied, not_applicable, violation
 from processors.response_checks.settings import CheckSettings, ErrorClass
-from processors.value_equality import equality_key
 
 CHECK = "RH5"
 _FUTILE_ATTEMPTS = 2

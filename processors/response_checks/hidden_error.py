@@ -2,8 +2,8 @@
 
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, applied, not_applicable, violation
-from processors.response_checks.english import Acknowledgement
 from processors.response_checks.settings import CheckSettings, ErrorClass
+from processors.texts.english import Acknowledgement
 
 CHECK = "RH4"
 _MAX_SHOWN = 5

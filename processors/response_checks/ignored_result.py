@@ -7,13 +7,13 @@ from processors.json_value import JsonValue
 from processors.response_checks.agent_response import AgentResponse, Leaf
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, applied, violation
-from processors.response_checks.english import STOP_WORDS
-from processors.response_checks.folded_text import folded, folded_all, key_words
 from processors.response_checks.known_names import NAMES_OF_CODES
 from processors.response_checks.settings import CheckSettings
-from processors.response_checks.spelled_numbers import spelled_numbers
 from processors.response_checks.unsupported_date import known_moments
-from processors.response_checks.word_list import word_pattern, words
+from processors.texts.english import STOP_WORDS
+from processors.texts.folded_text import folded, folded_all, key_words
+from processors.texts.spelled_numbers import spelled_numbers
+from processors.texts.word_list import word_pattern, words
 
 CHECK = "RH8"
 _WORD = re.compile(r"[^\W\d_]{4,}")

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import Violation, violation
-from processors.response_checks.folded_text import folded
+from processors.texts.folded_text import folded
 
 _CLAUSE_END = re.compile(r"[.!?](?=\s|$)|[;\n]|,? (?:and|while|whereas|but)\b|,\s")
 _MAX_THINGS = 30

@@ -11,9 +11,9 @@ from operator import itemgetter
 
 from processors.response_checks.agent_response import FROM_USER
 from processors.response_checks.evidence_numbers import EvidenceNumber, EvidenceNumbers
-from processors.response_checks.number_tokens import NumberToken, Reading
-from processors.response_checks.units import UNITS, Unit
-from processors.response_checks.word_list import words
+from processors.texts.number_tokens import NumberToken, Reading
+from processors.texts.units import UNITS, Unit
+from processors.texts.word_list import words
 
 MAX_ARITHMETIC_NUMBERS = 12
 """Distinct numbers in the results up to which arithmetic between them is tried."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from processors.response_checks.agent_response import AgentResponse
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, applied, not_applicable, violation
-from processors.response_checks.english import Acknowledgement
-from processors.response_checks.folded_text import key_words
 from processors.response_checks.settings import CheckSettings
-from processors.response_checks.state_words import (
+from processors.texts.english import Acknowledgement
+from processors.texts.folded_text import key_words
+from processors.texts.state_words import (
     BAD_STATES,
     FALLING_WORDS,
     GOOD_FLAGS,
@@ -18,7 +18,7 @@ from processors.response_checks.state_words import (
     STATE_FAMILIES,
     state_stem,
 )
-from processors.response_checks.word_list import words
+from processors.texts.word_list import words
 
 FALSE_SUCCESS = "RH9.a"
 REVERSED_STATE = "RH9.b"

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from processors.agent_run import ToolCall, ValueState
-from processors.captured_value import value_written_in
+from processors.grading.captured_value import value_written_in
+from processors.grading.tool_call_failure import looks_failed
 from processors.json_value import JsonValue
 from processors.response_checks.settings import ErrorClass
-from processors.tool_call_failure import looks_failed
 
 _ERROR_WORDS: Mapping[ErrorClass, Sequence[str]] = {
     ErrorClass.PERMANENT: (

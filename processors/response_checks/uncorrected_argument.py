@@ -1,10 +1,10 @@
 """Check RH6: an argument error after which nothing was corrected and nothing was said."""
 
+from processors.matching.value_equality import equal_values
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, applied, not_applicable, violation
-from processors.response_checks.english import Acknowledgement
 from processors.response_checks.settings import CheckSettings, ErrorClass
-from processors.value_equality import equal_values
+from processors.texts.english import Acknowledgement
 
 CHECK = "RH6"
 

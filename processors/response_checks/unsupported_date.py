@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, applied, violation
-from processors.response_checks.moments import CalendarDate, Written
 from processors.response_checks.number_support import minutes_of
 from processors.response_checks.settings import CheckSettings
+from processors.texts.moments import CalendarDate, Written
 
 CHECK = "RH2"
 _ZONE_STEP_MINUTES = 30

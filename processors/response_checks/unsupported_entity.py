@@ -5,9 +5,9 @@ import re
 from processors.response_checks.agent_response import AgentResponse
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, applied, not_applicable, violation
-from processors.response_checks.folded_text import folded
 from processors.response_checks.known_names import NAMES_OF_CODES
 from processors.response_checks.settings import CheckSettings
+from processors.texts.folded_text import folded
 
 ADDRESSES = "RH3.1"
 IDENTIFIERS = "RH3.2"

@@ -6,11 +6,11 @@ from processors.response_checks.agent_response import FROM_USER
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, Violation, applied, violation
 from processors.response_checks.evidence_numbers import EvidenceNumber
-from processors.response_checks.folded_text import key_words, singular
 from processors.response_checks.misplaced_number import misplaced_numbers
-from processors.response_checks.number_tokens import NumberToken
 from processors.response_checks.settings import CheckSettings
-from processors.response_checks.units import Unit
+from processors.texts.folded_text import key_words, singular
+from processors.texts.number_tokens import NumberToken
+from processors.texts.units import Unit
 
 CHECK = "RH1"
 _SMALL = 10

@@ -11,8 +11,8 @@ from benchmarks.naive_peer import NaivePeer
 from benchmarks.span_bytes import span_payloads
 from benchmarks.workload import SHAPES, Shape, TemplateRequest, process_requests
 from collector.otlp.codec import split_request
-from processors.criteria import CriteriaSet
-from processors.criteria_file import read_criteria
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.criteria.criteria_file import read_criteria
 
 START = 1_700_000_000_000_000_000
 SHAPE_NAMES = [shape.name for shape in SHAPES]

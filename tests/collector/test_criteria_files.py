@@ -4,8 +4,8 @@ import pytest
 
 from collector.criteria_files import CriteriaStore, load_criteria
 from collector.default_files import default_file
-from processors.criteria import CriteriaSet
-from processors.problem import ProblemsFound
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.documents.problem import ProblemsFound
 
 
 def agent(pattern: str, *names: str) -> str:

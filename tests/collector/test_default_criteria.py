@@ -11,7 +11,7 @@ from collector.criteria_files import load_criteria
 from collector.default_files import default_file
 from collector.recorded_stream import RecordedStream
 from collector.run_reader import run_from_json
-from processors.criteria import CriteriaSet
+from processors.criteria.agent_criteria import CriteriaSet
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import EvaluationResult, Outcome, Severity
 from processors.json_value import JsonObject

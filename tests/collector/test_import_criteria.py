@@ -8,10 +8,10 @@ import pytest
 
 from collector.cli import run_command
 from collector.import_criteria import ImportedFile, SourceKind, import_criteria
-from processors.criteria import Evaluation
-from processors.criteria_file import read_criteria
-from processors.located_yaml import read_yaml
-from processors.problem import ProblemsFound
+from processors.criteria.agent_criteria import Evaluation
+from processors.criteria.criteria_file import read_criteria
+from processors.documents.located_yaml import read_yaml
+from processors.documents.problem import ProblemsFound
 
 DATA = Path(__file__).parent.parent / "data"
 WEATHER, LETTA = DATA / "import" / "weather", DATA / "import" / "letta"

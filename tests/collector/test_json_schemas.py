@@ -7,7 +7,7 @@ import yaml
 from collector.default_files import default_file
 from collector.exporters.discovery import exporter_types
 from collector.json_schemas import schema_documents
-from processors.evaluator_discovery import evaluator_types
+from processors.criteria.evaluator_discovery import evaluator_types
 from tests.support.json_schema import mismatches
 
 FILES = {

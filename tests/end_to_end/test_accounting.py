@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from collector.otlp.codec import join_spans
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 from tests.support.backends import ACCEPT, Answer, GrpcBackend, spans_and_verdicts
 from tests.support.held_spans import START_UNIX_NANO, raw_span
 from tests.support.otlp_senders import GrpcSender

@@ -12,7 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp.codec import join_spans
 from processors.json_value import JsonObject
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, tool
 from tests.support.otlp_senders import GrpcSender, HttpSender, Sender
 from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess

@@ -15,7 +15,7 @@ import yaml
 from collector.otlp.codec import join_spans
 from collector.self_check.traces import SPANS_PER_TRACE
 from processors.agent_run import AgentRun
-from processors.criteria import Evaluation
+from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import EvaluationResult
 from processors.json_value import JsonObject, JsonValue

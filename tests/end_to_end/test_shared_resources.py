@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from collector.otlp.codec import join_spans
-from processors.envelope import Envelope
-from processors.span import RawSpan
+from processors.spans.envelope import Envelope
+from processors.spans.span import RawSpan
 from tests.support.agent_spans import envelope
 from tests.support.deliveries import make_spans
 from tests.support.otlp_senders import GrpcSender

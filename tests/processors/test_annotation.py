@@ -6,10 +6,10 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from processors.agent_run import AgentIdentity, AgentRun
 from processors.annotation import EVENT_NAME, append_results, count_results
-from processors.envelope import NO_ENVELOPE
 from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
 from processors.finish_reason import FinishReason
-from processors.span import RawSpan
+from processors.spans.envelope import NO_ENVELOPE
+from processors.spans.span import RawSpan
 
 _AGENT_SPAN = trace_pb2.Span(trace_id=b"t" * 16, span_id=b"a" * 8, name="invoke_agent", flags=0x100)
 _TOOL_SPAN = trace_pb2.Span(trace_id=b"t" * 16, span_id=b"b" * 8, name="execute_tool")

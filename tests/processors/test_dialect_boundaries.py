@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from processors.dialect_discovery import discover_dialects
+from processors.runs.dialect_discovery import discover_dialects
 
 ROOT = Path(__file__).parents[2]
 DATA_TABLES = frozenset(
     {
-        "processors/placeholder_names.py",
-        "processors/frameworks_otel_genai.py",
-        "processors/frameworks_openinference.py",
+        "processors/conventions/placeholder_names.py",
+        "processors/conventions/frameworks_otel_genai.py",
+        "processors/conventions/frameworks_openinference.py",
     }
 )
 WRITERS = frozenset(
@@ -24,14 +24,16 @@ WRITERS = frozenset(
         "collector/results_config.py",
         "collector/self_check/traces.py",
         "processors/evaluation_span.py",
-        "processors/openinference_annotations.py",
-        "processors/result_attributes.py",
+        "processors/results/openinference_annotations.py",
+        "processors/results/result_attributes.py",
         "processors/result_records.py",
     }
 )
 """Files that write telemetry under these names, or in a form that the user chooses by such a name."""
 
-SHARED_FORMS = frozenset({"processors/recorded_events.py", "processors/recorded_run.py"})
+SHARED_FORMS = frozenset(
+    {"processors/conventions/recorded_events.py", "processors/conventions/recorded_run.py"}
+)
 """Shapes that several dialects read, which may not import each other."""
 
 NAMESPACES = tuple(

@@ -5,7 +5,9 @@ import pytest
 from pydantic import BaseModel
 
 from processors.agent_run import AgentRun, ToolCall
-from processors.criteria import Evaluation, Mute
+from processors.criteria.agent_criteria import Evaluation, Mute
+from processors.criteria.selector import Selector
+from processors.criteria.trace_sampling import is_sampled
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import (
     NotEvaluated,
@@ -17,8 +19,6 @@ from processors.evaluation_result import (
     Stage,
 )
 from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
-from processors.selector import Selector
-from processors.trace_sampling import is_sampled
 from tests.strategies import run_with
 
 

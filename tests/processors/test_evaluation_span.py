@@ -6,13 +6,13 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from processors.agent_run import AgentIdentity, AgentRun
 from processors.annotation import append_results
-from processors.dialect_mapping import DialectMapping
+from processors.conventions.dialect_mapping import DialectMapping
+from processors.conventions.mapped_dialect import MappedDialect
 from processors.evaluation_result import EvaluationResult
 from processors.evaluation_span import SCOPE_NAME, evaluation_spans
 from processors.finish_reason import FinishReason
-from processors.mapped_dialect import MappedDialect
 from processors.reconstruction import reconstruct, span_reader
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 from tests.support.agent_spans import MILLISECOND, TRACE_ID, runs_of, span_id
 from tests.support.graded_spans import (
     BROKEN,

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from collector.run_reader import run_from_json
-from processors.criteria import AgentCriteria
-from processors.criteria_file import read_criteria
+from processors.criteria.agent_criteria import AgentCriteria
+from processors.criteria.criteria_file import read_criteria
+from processors.documents.problem import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import Outcome
-from processors.problem import ProblemsFound
 from tests.support.parity import Case, load_cases, wanted
 
 _REFUSED = ("criteria_error", "config_error")

@@ -9,7 +9,7 @@ from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.finish_reason import CUT_SHORT, FinishReason
 from processors.json_value import JsonValue
 from processors.reconstruction import reconstruct
-from processors.span_tree import MAX_EVENTS
+from processors.spans.span_tree import MAX_EVENTS
 from tests.support.agent_spans import (
     REMOTE_PARENT,
     TRACE_ID,

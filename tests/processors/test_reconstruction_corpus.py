@@ -12,7 +12,7 @@ from processors.agent_run import AgentRun, CallCategory, ToolCall, ValueState
 from processors.finish_reason import FinishReason
 from processors.json_value import JsonValue
 from processors.reconstruction import reconstruct
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 from tests.support.corpus import CORPUS
 
 FRAMEWORKS = (

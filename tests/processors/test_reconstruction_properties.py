@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from processors.agent_run import AgentRun
-from processors.envelope import Envelope
 from processors.finish_reason import FinishReason
 from processors.json_value import JsonValue
 from processors.reconstruction import reconstruct
-from processors.span import RawSpan
-from processors.span_tree import SpanTree
+from processors.spans.envelope import Envelope
+from processors.spans.span import RawSpan
+from processors.spans.span_tree import SpanTree
 from tests.processors.test_reconstruction_corpus import SCENARIOS, traces_of
 from tests.support.agent_spans import TRACE_ID, agent, envelope, model, runs_of, span, tool
 

@@ -12,10 +12,10 @@ from processors.evaluation_result import Score
 from processors.evaluators.tool_args_schema import ToolArgsSchema
 from processors.evaluators.tool_known import ToolKnown, ToolKnownConfig
 from processors.finish_reason import FinishReason
+from processors.grading.tool_call_config import ToolSelectionConfig
 from processors.json_value import JsonValue
 from processors.reconstruction import reconstruct
-from processors.span import RawSpan
-from processors.tool_call_config import ToolSelectionConfig
+from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, tool
 from tests.support.corpus import recorded_requests
 

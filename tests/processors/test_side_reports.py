@@ -5,8 +5,8 @@ import json
 import pytest
 
 from processors.agent_run import ValueState
+from processors.captured.messages import last_text, read_messages
 from processors.json_value import JsonObject, JsonValue
-from processors.messages import last_text, read_messages
 from tests.support.agent_spans import agent, model, runs_of, span, tool
 
 

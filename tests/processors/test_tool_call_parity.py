@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from processors.criteria_file import read_criteria
+from processors.criteria.criteria_file import read_criteria
+from processors.documents.problem import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import Outcome
-from processors.problem import ProblemsFound
 from tests.support.parity import Case, load_cases, run_of, wanted
 
 _COMPARED_DETAILS = (

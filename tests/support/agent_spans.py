@@ -13,11 +13,11 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
 from processors.agent_run import AgentRun
-from processors.envelope import Envelope
 from processors.finish_reason import FinishReason
 from processors.json_value import JsonValue
 from processors.reconstruction import reconstruct
-from processors.span import RawSpan
+from processors.spans.envelope import Envelope
+from processors.spans.span import RawSpan
 
 TRACE_ID = bytes(range(1, 17))
 MILLISECOND = 1_000_000

@@ -11,8 +11,8 @@ from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ACCEPTED, ExportResponse
 from collector.memory_limiter import MemoryLimiter
 from collector.trace import GradedTrace, held_bytes
-from processors.envelope import Envelope
-from processors.span import RawSpan
+from processors.spans.envelope import Envelope
+from processors.spans.span import RawSpan
 
 _RESOURCE = Resource(attributes=[KeyValue(key="service.name", value=AnyValue(string_value="agent"))])
 ENVELOPE = Envelope(

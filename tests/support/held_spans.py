@@ -11,8 +11,8 @@ from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, SpanBatch
-from processors.envelope import Envelope
-from processors.span import RawSpan
+from processors.spans.envelope import Envelope
+from processors.spans.span import RawSpan
 
 START_UNIX_NANO = 1_800_000_000_000_000_000
 SECOND = 1_000_000_000

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from processors.agent_run import AgentRun
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, envelope, runs_of, span, tool
 
 

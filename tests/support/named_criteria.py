@@ -3,8 +3,8 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from processors.criteria import CriteriaSet
-from processors.criteria_file import read_criteria
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.criteria.criteria_file import read_criteria
 
 
 def criteria_with(

@@ -10,9 +10,9 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue, KeyValu
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from processors.agent_run import AgentRun
-from processors.envelope import NO_ENVELOPE
 from processors.finish_reason import FinishReason
 from processors.reconstruction import reconstruct
+from processors.spans.envelope import NO_ENVELOPE
 
 PARITY = Path(__file__).parent.parent / "data" / "parity"
 

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 from collector.run_reader import run_from_json
-from processors.criteria_file import read_criteria
+from processors.criteria.criteria_file import read_criteria
+from processors.documents.problem import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import EvaluationResult
-from processors.problem import ProblemsFound
 from tests.support.parity import Case
 
 

@@ -28,7 +28,7 @@ from collector.telemetry.metrics import Metrics
 from collector.trace import GradedTrace, held_bytes
 from processors.evaluation_span import evaluation_spans
 from processors.result_records import result_records
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 from tests.support.backends import Answer, GrpcBackend, HttpBackend, eventually, log_records, span_ids
 from tests.support.deliveries import MemoryExporter, make_trace
 from tests.support.graded_spans import FAILED_CALL, PASSED, RUN, SPANS

@@ -11,7 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 from collector.errors import MalformedRequest
 from collector.otlp.codec import join_spans, split_request
 from collector.otlp.envelope_registry import EnvelopeRegistry
-from processors.protobuf_wire import encode_field
+from processors.spans.protobuf_wire import encode_field
 from tests.support.corpus import recorded_requests
 
 _ids8 = st.binary(min_size=8, max_size=8).filter(any)

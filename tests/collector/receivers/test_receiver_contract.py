@@ -26,7 +26,7 @@ from collector.receivers.otlp_grpc import GrpcServerConfig, OtlpGrpcReceiver
 from collector.receivers.otlp_http import HttpServerConfig, OtlpHttpReceiver
 from collector.receivers.server_config import ServerAuthConfig, ServerTlsConfig
 from collector.telemetry.metrics import Metrics
-from processors.protobuf_wire import encode_field
+from processors.spans.protobuf_wire import encode_field
 from tests.support.otlp_senders import TLS, GrpcSender, HttpSender, Sender, SpanSink, export_request
 
 _MIB = 1 << 20

@@ -5,7 +5,7 @@ import pytest
 from collector.configuration import parse_configuration, print_configuration
 from collector.service_config import ServiceConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
-from processors.problem import ProblemsFound
+from processors.documents.problem import ProblemsFound
 
 
 def load(settings: str) -> ServiceConfig:

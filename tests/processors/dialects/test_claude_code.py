@@ -6,7 +6,7 @@ import pytest
 
 from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
 from processors.json_value import JsonObject, JsonValue
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 
 SERVICE = envelope(service="claude-code", scope="com.anthropic.claude_code.tracing")

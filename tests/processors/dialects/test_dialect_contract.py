@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from processors.dialect import Dialect, SpanRole
-from processors.dialect_discovery import discover_dialects
 from processors.json_value import JsonValue
-from processors.span import Span
+from processors.runs.dialect_discovery import discover_dialects
+from processors.spans.span import Span
 from tests.support.agent_spans import envelope, span
 
 DIALECTS = pytest.mark.parametrize("dialect", discover_dialects(), ids=lambda dialect: str(dialect.name))

@@ -7,7 +7,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from processors.agent_run import CallCategory, ToolError
 from processors.json_value import JsonObject, JsonValue
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, runs_of, span, tool
 
 METHOD: JsonObject = {"mcp.method.name": "tools/call"}

@@ -3,7 +3,7 @@
 import random
 
 from processors.json_value import JsonObject
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, envelope, model, runs_of, span, tool
 
 ONE, OTHER = envelope(scope="one"), envelope(scope="another")

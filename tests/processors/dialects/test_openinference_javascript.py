@@ -3,7 +3,7 @@
 import json
 
 from processors.json_value import JsonObject, JsonValue
-from processors.span import STATUS_ERROR, RawSpan
+from processors.spans.span import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 
 JAVASCRIPT = envelope(scope="@arizeai/openinference-instrumentation-langchain")

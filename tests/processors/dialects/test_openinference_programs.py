@@ -4,7 +4,7 @@ import pytest
 
 from processors.agent_run import CallCategory, ValueState
 from processors.json_value import JsonObject, JsonValue
-from processors.span import STATUS_ERROR, RawSpan
+from processors.spans.span import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 
 ANSWERED: dict[str, JsonValue] = {"output.value": "Cold.", "input.value": "Weather?"}

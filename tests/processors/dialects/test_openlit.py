@@ -4,7 +4,7 @@ import pytest
 
 from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.json_value import JsonValue
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, span, tool
 
 PRINTED = "content='{\"t\": 1}' name='get' tool_call_id='c1'"

@@ -4,7 +4,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.json_value import JsonObject
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 
 SERVICE = envelope(service="travel-assistant", scope="org.springframework.boot")

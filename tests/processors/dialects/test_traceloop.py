@@ -6,12 +6,12 @@ from collections.abc import Mapping
 import pytest
 
 from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
-from processors.criteria import Evaluation
+from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import NotEvaluatedReason, Outcome
 from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
 from processors.json_value import JsonObject, JsonValue
-from processors.span import STATUS_ERROR, RawSpan
+from processors.spans.span import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 from tests.support.mixed_traces import assert_conditions_change_nothing
 

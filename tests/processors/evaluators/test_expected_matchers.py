@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from processors.agent_run import AgentRun, ToolCall, ValueState
-from processors.criteria import Evaluation
+from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.evaluators.tool_call_args import ToolCallArgs, ToolCallArgsConfig, ToolCallArgsCriteria

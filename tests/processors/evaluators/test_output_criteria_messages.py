@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from processors.criteria_file import read_criteria
-from processors.problem import ProblemsFound
+from processors.criteria.criteria_file import read_criteria
+from processors.documents.problem import ProblemsFound
 
 
 def _problems(evaluator: str, criteria: dict[str, Any] | None, **config: Any) -> list[str]:

@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 
 from processors.agent_run import AgentRun, Message, ValueState
-from processors.criteria import Evaluation
-from processors.edit_distance import edit_steps
+from processors.criteria.agent_criteria import Evaluation
+from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
 from processors.evaluation_error import EvaluationError
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.evaluator import Evaluator
-from processors.evaluator_discovery import evaluator_types
 from processors.evaluators.multiclass_classification import UnknownClassError
+from processors.grading.output_path import OutputPathError
+from processors.grading.output_value import OutputNumberError
 from processors.json_value import JsonValue
 from processors.limits import (
     MAX_COMPARED_LINES,
@@ -21,8 +22,7 @@ from processors.limits import (
     MAX_OUTPUT_CHARACTERS,
     MAX_OUTPUT_VALUES,
 )
-from processors.output_path import OutputPathError
-from processors.output_value import OutputNumberError
+from processors.texts.edit_distance import edit_steps
 from tests.strategies import run_with
 
 _CRITERIA: dict[str, dict[str, Any]] = {

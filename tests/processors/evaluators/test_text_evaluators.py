@@ -23,7 +23,7 @@ from processors.evaluators.regex_match import RegexMatch, RegexMatchConfig, Rege
 from processors.finish_reason import FinishReason
 from processors.limits import MAX_SEARCHED_CHARACTERS
 from processors.reconstruction import reconstruct
-from processors.span import RawSpan
+from processors.spans.span import RawSpan
 from tests.strategies import run_with
 from tests.support.corpus import recorded_requests
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from processors.agent_run import CallCategory, ToolCall, ValueState
+from processors.captured.values import json_text
+from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator import Evaluator
-from processors.evaluator_discovery import evaluator_types
+from processors.grading.tool_call_config import ToolCallConfig
 from processors.json_value import JsonValue
-from processors.tool_call_config import ToolCallConfig
-from processors.values import json_text
 from tests.strategies import run_with
 
 

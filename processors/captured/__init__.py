@@ -1,0 +1,1 @@
+"""What telemetry captured: values, messages, conversations, with what is known of each."""

@@ -1,0 +1,1 @@
+"""What telemetry conventions share: shapes that several of them write, and names."""

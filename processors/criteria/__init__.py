@@ -1,0 +1,1 @@
+"""Criteria: files, selectors, templates, and which evaluations apply to an agent."""

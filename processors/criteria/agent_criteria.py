@@ -1,0 +1,183 @@
+"""Criteria: which evaluations apply to an agent, by name."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import translate
+from hashlib import sha256
+
+from processors.criteria.criteria_template import CriteriaTemplate
+from processors.criteria.selector import Selector
+from processors.evaluation_result import Severity, Stage
+from processors.evaluator import Evaluator
+
+_MAX_CACHED_AGENTS = 10_000
+_WILDCARDS = frozenset("*?[")
+_BRACKETS = re.compile(r"\[!?\]?[^\]]*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Mute:
+    """Until when the failures of an evaluation are nobody's alert, why, and who said so."""
+
+    until_unix_nano: int
+    reason: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """One evaluation of a criteria file, ready to run.
+
+    `name` is unique among the evaluations of an agent. `criteria_hash` changes whenever anything that
+    could change a verdict does. `source` is `file:line` for messages. `when` None applies to every run,
+    `sample` is the share of traces that are taken. `template` makes the evaluator where criteria take
+    values from the run; `evaluator` then only names it.
+    """
+
+    name: str
+    evaluator: Evaluator
+    pass_threshold: float = 1.0
+    severity: Severity = Severity.TICKET
+    criteria_hash: str = ""
+    enabled: bool = True
+    source: str = ""
+    when: Selector | None = None
+    sample: float = 1.0
+    stage: Stage = Stage.LIVE
+    mute: Mute | None = None
+    template: CriteriaTemplate | None = None
+    is_plain: bool = field(init=False)
+    """True where none of the last five says anything: every run is graded, and the results are live."""
+
+    def __post_init__(self) -> None:
+        is_plain = (
+            self.when is None
+            and self.sample >= 1.0
+            and self.stage is Stage.LIVE
+            and self.mute is None
+            and self.template is None
+        )
+        object.__setattr__(self, "is_plain", is_plain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCriteria:
+    """The evaluations that a file gives for the agents whose name matches `pattern`.
+
+    In a pattern `*` stands for any characters, `?` for one, `[abc]`, `[a-z]` and `[!a]` for one of a set,
+    as in `fnmatch.fnmatchcase`; `[*]`, `[?]` and `[[]` are the characters themselves. Case counts. A name
+    that is written just like the pattern always matches.
+
+    `owner` and `contact` are those of the file: who answers for these criteria, and where. `source` is
+    `file:line` for messages.
+    """
+
+    pattern: str
+    evaluations: Sequence[Evaluation]
+    tenant: str = ""
+    owner: str = ""
+    contact: str = ""
+    source: str = ""
+
+    @property
+    def is_exact(self) -> bool:
+        """True when the pattern has no wildcard and so means one agent."""
+        return _WILDCARDS.isdisjoint(self.pattern)
+
+
+class CriteriaSet:
+    """All criteria in force; immutable.
+
+    Every pattern that matches an agent's name applies. Where several of them give an evaluation of one
+    name, one counts: that of the pattern equal to the name, else of the glob with more literal
+    characters, else the later one in `agents`. If the one that counts is switched off (`enabled: false`),
+    there is none.
+    """
+
+    def __init__(self, agents: Sequence[AgentCriteria] = ()) -> None:
+        self._agents = tuple(agents)
+        self._cache: dict[tuple[str, str], tuple[Evaluation, ...]] = {}
+        self._exact: dict[tuple[str, str], list[int]] = {}
+        self._globs: list[tuple[str, re.Pattern[str], int]] = []
+        for index, agent in enumerate(self._agents):
+            self._exact.setdefault((agent.tenant, agent.pattern), []).append(index)
+            if not agent.is_exact:
+                self._globs.append((agent.tenant, re.compile(translate(agent.pattern)), index))
+        self.hash = _hash(self._agents)
+
+    def evaluations_for(self, agent_name: str, tenant: str = "") -> tuple[Evaluation, ...]:
+        """What to run for an agent, in the order in which the evaluations stand in the files.
+
+        Criteria of another tenant never apply. The answer is remembered for some thousand agents.
+        """
+        key = tenant, agent_name
+        found = self._cache.get(key)
+        if found is None:
+            found = tuple(evaluation for _, evaluation in self._resolve(tenant, agent_name))
+            if len(self._cache) >= _MAX_CACHED_AGENTS:
+                self._cache.clear()
+            self._cache[key] = found
+        return found
+
+    def sources_for(self, agent_name: str, tenant: str = "") -> tuple[tuple[AgentCriteria, Evaluation], ...]:
+        """`evaluations_for`, each with the criteria that it is from: they say whose it is. Not remembered."""
+        return self._resolve(tenant, agent_name)
+
+    def exact_names(self, tenant: str = "") -> tuple[str, ...]:
+        """The agents named without wildcards, each once, in the order of the files."""
+        return tuple(
+            dict.fromkeys(
+                agent.pattern for agent in self._agents if agent.is_exact and agent.tenant == tenant
+            )
+        )
+
+    @property
+    def agents(self) -> tuple[AgentCriteria, ...]:
+        """What the files hold, in their order."""
+        return self._agents
+
+    def describe(self) -> str:
+        """How much it is, for people: `2 agents and 1 pattern, 5 evaluations`."""
+        exact = {(agent.tenant, agent.pattern) for agent in self._agents if agent.is_exact}
+        globs = {(agent.tenant, agent.pattern) for agent in self._agents if not agent.is_exact}
+        evaluations = sum(len(agent.evaluations) for agent in self._agents)
+        parts = [_count(len(exact), "agent")] if exact or not globs else []
+        parts += [_count(len(globs), "pattern")] if globs else []
+        return f"{' and '.join(parts)}, {_count(evaluations, 'evaluation')}"
+
+    def _resolve(self, tenant: str, agent_name: str) -> tuple[tuple[AgentCriteria, Evaluation], ...]:
+        exact = self._exact.get((tenant, agent_name), [])
+        ranked = [((1, 0, index), index) for index in exact]
+        for glob_tenant, pattern, index in self._globs:
+            if glob_tenant == tenant and index not in exact and pattern.match(agent_name):
+                ranked.append(((0, _literal_characters(self._agents[index].pattern), index), index))
+        winners: dict[str, tuple[int, int, Evaluation]] = {}
+        for _, index in sorted(ranked):
+            for position, evaluation in enumerate(self._agents[index].evaluations):
+                winners[evaluation.name] = index, position, evaluation
+        in_order = sorted(winners.values(), key=lambda winner: winner[:2])
+        return tuple(
+            (self._agents[index], evaluation) for index, _, evaluation in in_order if evaluation.enabled
+        )
+
+
+def _literal_characters(pattern: str) -> int:
+    """Characters of a glob that stand for themselves; a set in brackets counts as none."""
+    return sum(character not in "*?" for character in _BRACKETS.sub("", pattern))
+
+
+def _hash(agents: Sequence[AgentCriteria]) -> str:
+    digest = sha256()
+    for agent in agents:
+        digest.update(repr((agent.tenant, agent.pattern)).encode())
+        for evaluation in agent.evaluations:
+            parts = evaluation.name, evaluation.criteria_hash, str(evaluation.severity), evaluation.enabled
+            digest.update(repr(parts).encode())
+            if not evaluation.is_plain:
+                digest.update(repr((evaluation.sample, str(evaluation.stage), evaluation.mute)).encode())
+    return digest.hexdigest()[:16]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,189 @@
+"""The shape of a criteria file. What an evaluator's own `config` and `criteria` hold is its own matter."""
+
+from datetime import UTC, date, datetime
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    WithJsonSchema,
+)
+
+from processors.criteria.when_entry import WhenEntry
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.lenient_bool import LenientBool
+from processors.evaluation_result import Severity, Stage
+
+Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+def _read_time(value: object) -> datetime:
+    expected = 'expected a date such as "2026-01-31", or a time with its offset: "2026-01-31T12:00:00Z"'
+    try:
+        if isinstance(value, str) and len(value) == len("2026-01-31"):
+            day = date.fromisoformat(value)
+            return datetime(day.year, day.month, day.day, tzinfo=UTC)
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise ValueError(expected)
+    return time
+
+
+Time: TypeAlias = Annotated[
+    datetime,
+    BeforeValidator(_read_time),
+    WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}"}),
+]
+"""A time with its offset, or a date, which stands for its beginning in UTC."""
+
+
+class MuteEntry(EvaluatorModel):
+    """Failures are known for now: they are recorded, and alert nobody and gate nothing until a date."""
+
+    until: Time = Field(
+        description="When the mute ends: a date (its beginning in UTC) or a time with its offset.",
+        examples=["2026-01-31"],
+    )
+    reason: Text = Field(description="Why failures are nobody's business for now.")
+    by: Text = Field(description="Who muted it.", examples=["jane@example.com"])
+
+
+class EvaluationEntry(BaseModel):
+    """One evaluation of an agent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    evaluator: Text = Field(description="Id of the evaluator, such as `tool-call-order`.")
+    name: Text | None = Field(
+        default=None,
+        description="Name of the evaluation in results and metrics, unique for the agent; the evaluator's "
+        "id if left out.",
+        examples=["forecast-order"],
+    )
+    config: dict[str, JsonValue] | None = Field(default=None, description="How the evaluator grades.")
+    criteria: dict[str, JsonValue] | None = Field(
+        default=None,
+        description="What the evaluator expects; left out, `config.default_evaluation_criteria` counts. An "
+        "expected value is literal unless it is an object with one `$` key: $regex, $glob, $in, $range, "
+        "$approx, $type, $schema, $present, $absent, $any, $input (the value at a path of the run's input), "
+        "$literal.",
+    )
+    when: WhenEntry | None = Field(
+        default=None,
+        description="Which runs this applies to; left out, all runs of the agent.",
+        examples=[{"input": {"action": "get_forecast"}}],
+    )
+    sample: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="The share of traces that are graded, drawn by trace id: every evaluation with this "
+        "share, in every process, grades the same ones.",
+        examples=[0.1],
+    )
+    pass_threshold: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        validation_alias=AliasChoices("passThreshold", "pass_threshold"),
+        description="The score from which on the evaluation passes.",
+    )
+    severity: Severity = Field(
+        default=Severity.TICKET,
+        description="What a failure asks of people: wake someone, file a ticket, or only watch the rate.",
+    )
+    stage: Stage = Field(
+        default=Stage.LIVE,
+        description="`shadow` tries an evaluation out: its results have series of their own, and neither "
+        "alert anybody nor decide an exit code.",
+    )
+    mute: MuteEntry | None = Field(
+        default=None, description="Keeps known failures from alerting and from deciding an exit code."
+    )
+    enabled: LenientBool = Field(
+        default=True,
+        description="False switches off the evaluation of this name that a less specific pattern gives.",
+    )
+
+
+class AgentEntry(BaseModel):
+    """The criteria of one agent or pattern."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    evaluations: list[EvaluationEntry] = Field(description="What to evaluate in every run of the agent.")
+
+
+ExpectedOutcome: TypeAlias = Literal["pass", "fail", "error", "not_evaluated", "skipped"]
+
+
+class ExpectedResultEntry(EvaluatorModel):
+    """The result that a test expects of one evaluation."""
+
+    outcome: ExpectedOutcome = Field(
+        description="How the evaluation ends; `skipped` where it does not apply to the run."
+    )
+    score: float | None = Field(default=None, ge=0, le=1, description="The score, to nine digits.")
+    reason: str | None = Field(
+        default=None,
+        description="Why it was not evaluated.",
+        examples=["content_not_captured", "incomplete_trace", "not_applicable"],
+    )
+
+
+class CriteriaTestEntry(EvaluatorModel):
+    """A test of criteria: a run, and how its evaluations are to end. `tracegrade validate` runs it."""
+
+    name: Text = Field(description="What is tested.", examples=["a refund without a look-up fails"])
+    run: dict[str, JsonValue] | None = Field(
+        default=None,
+        description="An agent run in the form of a line of a `*.runs.jsonl` file.",
+        examples=[{"agent": {"name": "weather_agent"}, "tool_calls": [{"name": "get_forecast"}]}],
+    )
+    trace: Text | None = Field(
+        default=None,
+        description="A file or folder of recorded traffic, as `tracegrade replay` reads it; relative to this "
+        "file.",
+        examples=["traces/refund.otlp.json"],
+    )
+    agent: Text | None = Field(
+        default=None, description="Whose runs of the trace are looked at; left out, all of them."
+    )
+    expect: dict[Text, ExpectedOutcome | ExpectedResultEntry] = Field(
+        min_length=1,
+        description="For each evaluation, by name, its outcome, or its outcome with score or reason.",
+        examples=[{"forecast-order": "pass", "forecast-args": {"outcome": "fail", "score": 0.5}}],
+    )
+
+
+class CriteriaFile(BaseModel):
+    """A criteria file: what tracegrade expects of agents, by their names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, title="tracegrade criteria")
+
+    agents: dict[Text, AgentEntry] = Field(
+        description="By the agent's name, or a pattern with `*`, `?` and `[abc]`; `*` alone is every agent. "
+        "All patterns that match apply; the most specific one wins where evaluations share a name.",
+    )
+    tenant: str = Field(
+        default="", max_length=200, description="Whose agents these are; empty: agents without a tenant."
+    )
+    owner: Text | None = Field(
+        default=None, description="Who answers for these criteria.", examples=["team-weather"]
+    )
+    contact: Text | None = Field(
+        default=None,
+        description="Where to reach the owner.",
+        examples=["#team-weather", "oncall@example.com"],
+    )
+    tests: list[CriteriaTestEntry] = Field(
+        default_factory=list, description="Tests of these criteria; `tracegrade validate` runs them."
+    )
+    version: Literal[1] = Field(default=1, description="Version of this file format.")

@@ -1,0 +1,92 @@
+"""What criteria say that can hardly be meant: it is loaded, and somebody should know."""
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase, translate
+
+from processors.criteria.agent_criteria import AgentCriteria
+from processors.documents.problem import Problem, did_you_mean, join_path
+
+_MATCHES_NOTHING = "(?!)"
+
+
+def criteria_warnings(agents: Sequence[AgentCriteria]) -> list[Problem]:
+    """Patterns and evaluations in `agents`, the criteria of all files in their order, that have no effect.
+
+    - A pattern that no name matches, such as `agent-[9-0]`.
+    - An evaluation that can never count, because a later pattern that matches the same names has one of its
+      name: `**` after `*`.
+    - `enabled: false` for a name that no other pattern gives the agent: mostly a misspelled one.
+    """
+    warnings: list[Problem] = []
+    globs = [agent for agent in agents if not agent.is_exact]
+    for position, agent in enumerate(globs):
+        if _MATCHES_NOTHING in translate(agent.pattern):
+            warnings.append(_problem(agent.source, agent, None, "no name matches this pattern"))
+        warnings += _overruled(agent, globs[position + 1 :])
+    for agent in agents:
+        warnings += _switching_nothing_off(agent, globs)
+    return warnings
+
+
+def _overruled(agent: AgentCriteria, later: Sequence[AgentCriteria]) -> Iterator[Problem]:
+    for other in later:
+        if (
+            other.tenant == agent.tenant
+            and other.pattern != agent.pattern
+            and _simplified(other.pattern) == _simplified(agent.pattern)
+        ):
+            by_name = {evaluation.name: evaluation for evaluation in other.evaluations}
+            for index, evaluation in enumerate(agent.evaluations):
+                same = by_name.get(evaluation.name)
+                if same is not None:
+                    message = (
+                        f'"{evaluation.name}" never counts: the pattern "{other.pattern}" matches the same '
+                        f"names, and its own one ({same.source}) comes later"
+                    )
+                    yield _problem(evaluation.source, agent, index, message)
+
+
+def _switching_nothing_off(agent: AgentCriteria, globs: Sequence[AgentCriteria]) -> Iterator[Problem]:
+    for index, evaluation in enumerate(agent.evaluations):
+        if evaluation.enabled:
+            continue
+        inherited = {
+            found.name
+            for glob in globs
+            if glob.tenant == agent.tenant and glob.pattern != agent.pattern
+            # Whether two globs have a name in common is left open.
+            if not agent.is_exact or fnmatchcase(agent.pattern, glob.pattern)
+            for found in glob.evaluations
+            if found.enabled
+        }
+        if evaluation.name not in inherited:
+            hint = did_you_mean(evaluation.name, sorted(inherited))
+            message = f'"{evaluation.name}" switches nothing off: no other pattern gives it{hint}'
+            yield _problem(evaluation.source, agent, index, message)
+
+
+def _simplified(pattern: str) -> str:
+    """A pattern with the same meaning for those that differ only in how their wildcards are written."""
+    simplified = ""
+    wildcards = ""
+    in_set = False
+    for character in pattern:
+        if not in_set and character in "*?":
+            wildcards += character
+            continue
+        simplified += _run_of(wildcards) + character
+        wildcards = ""
+        in_set = character == "[" or (in_set and character != "]")
+    return simplified + _run_of(wildcards)
+
+
+def _run_of(wildcards: str) -> str:
+    return "?" * wildcards.count("?") + "*" * ("*" in wildcards)
+
+
+def _problem(source: str, agent: AgentCriteria, position: int | None, message: str) -> Problem:
+    file, _, line = source.rpartition(":")
+    path = join_path("agents", agent.pattern)
+    if position is not None:
+        path = join_path(join_path(path, "evaluations"), position)
+    return Problem(file, int(line) if line.isdecimal() else 0, path, message)

@@ -1,0 +1,1 @@
+"""What evaluators share: the parts of a run that they look at, and how they report."""

@@ -1,0 +1,1 @@
+"""From spans, as the dialects read them, to runs: scopes, calls, order, turns."""

@@ -1,0 +1,119 @@
+"""The order of a run's calls, and which of them ran side by side.
+
+Calls stand by the model turn that asked for them, then by their place in the model's answer, then by
+start; never by arrival or by end alone.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from processors.spans.minimum_tree import MinimumTree
+
+_TURN_TOLERANCE_NANOS = 1_000_000
+"""A call may seem to start this much before the model's answer ended: clocks of senders are coarse."""
+
+NOT_ASKED_FOR = -1
+
+CallTimes: TypeAlias = tuple[int, int, bytes]
+"""(start, end times minus one, span id): calls compare by it as they followed each other."""
+
+
+def order_calls(
+    calls: Sequence[CallTimes],
+    turns: Sequence[tuple[int, int]],
+    place_of: Callable[[int], int | None],
+    turns_around: Mapping[int, int] | None = None,
+) -> tuple[list[int], dict[int, int]]:
+    """The order of the calls as positions in `calls`, and the numbers of the groups that ran side by side.
+
+    Args:
+        calls: When each call ran.
+        turns: When the run's model turns began and ended, in ascending order of their ends.
+        place_of: Tells the place of a call in its model's answer, None where that is not known and
+            `NOT_ASKED_FOR` where the answer lacks the call; asked only where calls share a turn.
+        turns_around: For calls whose span lies under a turn's span, that turn.
+    """
+    turn_ends = [end for _, end in turns]
+    turn_starts: MinimumTree | None = None
+    placed: list[tuple[int, CallTimes, int]] = []
+    lasting: set[int] = set()
+    for position, times in enumerate(calls):
+        start = times[0]
+        around = turns_around.get(position) if turns_around else None
+        if around is not None:
+            lasting.add(around)
+            placed.append((around, times, position))
+            continue
+        turn = bisect_right(turn_ends, start + _TURN_TOLERANCE_NANOS) - 1
+        # Some senders end a turn's span only when its calls are done.
+        following = turn + 1
+        if (
+            following < len(turns)
+            and turns[following][0] <= start
+            and -times[1] <= turn_ends[following]
+            and (turn < 0 or turn_ends[turn] <= turns[following][0])
+        ):
+            turn = following
+            lasting.add(turn)
+        if turn >= 0 and turns[turn][0] > start:  # a model that began later did not ask for it
+            turn_starts = turn_starts or MinimumTree([began for began, _ in turns])
+            turn = turn_starts.last(turn, start)
+        placed.append((turn, times, position))
+    placed.sort()
+    groups: dict[int, int] = {}
+    if len({turn for turn, _, _ in placed}) == len(placed):
+        return [position for _, _, position in placed], groups
+    by_turn: dict[int, list[int]] = {}
+    for turn, _, position in placed:
+        by_turn.setdefault(turn, []).append(position)
+    ordered: list[int] = []
+    next_group = 0
+    for turn, members in by_turn.items():
+        if len(members) > 1:
+            places = {position: place_of(position) for position in members}
+            # Calls that the turn's model is known not to have asked for are a program's own, and so are those
+            # that all stand for one request, which was tried again.
+            asked = set(places.values())
+            # An only turn that lasts until its calls are done, where nothing tells what it asked for, may
+            # as well be one span around all turns.
+            is_whole_loop = len(turns) == 1 and turn in lasting and None in asked
+            if turn >= 0 and not is_whole_loop and (len(asked) > 1 or None in asked):
+                groups.update(dict.fromkeys(members, next_group))
+                next_group += 1
+            else:
+                next_group = _group_by_time(calls, members, groups, next_group)
+            members = _by_place(places, members)
+        ordered.extend(members)
+    return ordered, groups
+
+
+def _by_place(places: dict[int, int | None], members: list[int]) -> list[int]:
+    """The calls of one turn in the order the model asked for them, if it is known of every one."""
+    known = set(places.values())
+    if None in known or NOT_ASKED_FOR in known or len(known) < len(members):
+        return members
+    return sorted(members, key=lambda position: places[position] or 0)
+
+
+def _group_by_time(
+    calls: Sequence[CallTimes], members: list[int], groups: dict[int, int], next_group: int
+) -> int:
+    """Number the calls, in order of start, that overlap in time; the number of the group to come."""
+    cluster: list[int] = []
+    latest = 0
+    for position in members:
+        start, negative_end, _ = calls[position]
+        if cluster and start >= latest and start != calls[cluster[-1]][0]:
+            next_group = _close(cluster, groups, next_group)
+            cluster, latest = [], 0
+        cluster.append(position)
+        latest = max(latest, -negative_end)
+    return _close(cluster, groups, next_group)
+
+
+def _close(cluster: list[int], groups: dict[int, int], next_group: int) -> int:
+    if len(cluster) < 2:
+        return next_group
+    groups.update(dict.fromkeys(cluster, next_group))
+    return next_group + 1

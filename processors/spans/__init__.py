@@ -1,0 +1,1 @@
+"""OTLP spans as they were received: bytes, decoded views over them, and their tree."""

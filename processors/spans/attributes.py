@@ -1,0 +1,147 @@
+"""OTLP attributes as Python values, decoded one by one when they are asked for."""
+
+import struct
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+
+from processors.spans.protobuf_wire import fields, read_varint
+
+AttributeValue: TypeAlias = (
+    "str | int | float | bool | bytes | list[AttributeValue] | dict[str, AttributeValue] | None"
+)
+"""An OTLP AnyValue: arrays are lists, key-value lists are dicts, an empty AnyValue is None."""
+
+_DOUBLE = struct.Struct("<d")
+
+# Tags of AnyValue (opentelemetry/proto/common/v1/common.proto).
+_STRING, _BOOL, _INT, _DOUBLE_TAG, _ARRAY, _KVLIST, _BYTES = 0x0A, 0x10, 0x18, 0x21, 0x2A, 0x32, 0x3A
+
+
+class Attributes(Mapping[str, AttributeValue]):
+    """The attributes of a span, event, resource or scope, over the bytes they came in.
+
+    Looking up a key decodes its value; nothing else is decoded. Of two attributes with one key the
+    last counts. Iteration is in order of the keys.
+    """
+
+    __slots__ = ("_encoded",)
+
+    def __init__(self, encoded: Mapping[str, bytes]) -> None:
+        """`encoded` holds the bytes of an AnyValue message for every key."""
+        self._encoded = encoded
+
+    def __getitem__(self, key: str) -> AttributeValue:
+        encoded = self._encoded.get(key)
+        if encoded is None:
+            raise KeyError(key)
+        return _decode(encoded)
+
+    def get(self, key: str, default: AttributeValue = None) -> AttributeValue:  # type: ignore[override]
+        """The value of `key`, or `default`."""
+        encoded = self._encoded.get(key)
+        if encoded is None:
+            return default
+        # Most values that are asked for are short texts.
+        if (
+            len(encoded) > 2
+            and encoded[0] == _STRING
+            and encoded[1] < 0x80
+            and encoded[1] + 2 == len(encoded)
+        ):
+            return encoded[2:].decode()
+        return _decode(encoded)
+
+    def encoded(self, key: str) -> bytes | None:
+        """The bytes of the AnyValue message of `key`, or None."""
+        return self._encoded.get(key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._encoded
+
+    def __iter__(self) -> Iterator[str]:
+        # What the protobuf runtime hands out is in no order that would stay the same.
+        return iter(sorted(self._encoded))
+
+    def __len__(self) -> int:
+        return len(self._encoded)
+
+    def text(self, key: str) -> str | None:
+        """The value of `key` if it is a string that is not empty, else None."""
+        value = self.get(key)
+        return value if isinstance(value, str) and value else None
+
+    def among(self, keys: frozenset[str]) -> frozenset[str]:
+        """Those of `keys` that are there; cheaper than asking for three of them."""
+        return keys.intersection(self._encoded)
+
+
+def encoded_text(text: str) -> bytes:
+    """The bytes of an AnyValue message that holds `text`."""
+    return AnyValue(string_value=text).SerializeToString()
+
+
+NO_ATTRIBUTES = Attributes({})
+
+
+def decode_key_values(data: bytes, tag: int) -> Attributes:
+    """The attributes among the fields of `data` whose tag is `tag`."""
+    encoded = _encoded_values(data, tag, 0, len(data))
+    return Attributes(encoded) if encoded else NO_ATTRIBUTES
+
+
+def _encoded_values(data: bytes, tag: int, start: int, end: int) -> dict[str, bytes]:
+    """The keys of KeyValue messages with the bytes of their values, in the order in which they stand."""
+    encoded: dict[str, bytes] = {}
+    for found, _, value_start, stop in fields(data, start, end):
+        if found == tag:
+            key = ""
+            value = b""
+            for part, _, part_start, part_stop in fields(data, value_start, stop):
+                if part == 0x0A:
+                    key = data[part_start:part_stop].decode()
+                elif part == 0x12:
+                    value = data[part_start:part_stop]
+            encoded[key] = value
+    return encoded
+
+
+def _decode(data: bytes) -> AttributeValue:
+    """The value of an AnyValue message."""
+    if not data:
+        return None
+    if data[0] == _STRING:  # most values are texts
+        length = data[1]
+        start = 2
+        if length >= 0x80:
+            if data[2] < 0x80:
+                length = length & 0x7F | data[2] << 7
+                start = 3
+            else:
+                length, start = read_varint(data, 1)
+        if start + length == len(data):
+            return data[start:].decode()
+    value: AttributeValue = None
+    for tag, _, start, stop in fields(data, 0, len(data)):
+        if tag == _STRING:
+            value = data[start:stop].decode()
+        elif tag == _INT:
+            unsigned = read_varint(data, start)[0]
+            value = unsigned - (1 << 64) if unsigned >> 63 else unsigned
+        elif tag == _BOOL:
+            value = read_varint(data, start)[0] != 0
+        elif tag == _DOUBLE_TAG:
+            value = _DOUBLE.unpack_from(data, start)[0]
+        elif tag == _ARRAY:
+            value = [
+                _decode(data[item_start:item_stop])
+                for item_tag, _, item_start, item_stop in fields(data, start, stop)
+                if item_tag == 0x0A
+            ]
+        elif tag == _KVLIST:
+            encoded = _encoded_values(data, 0x0A, start, stop)
+            value = {key: _decode(member) for key, member in encoded.items()}
+        elif tag == _BYTES:
+            value = data[start:stop]
+    return value

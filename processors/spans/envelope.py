@@ -1,0 +1,53 @@
+"""The resource and the instrumentation scope that a span came in."""
+
+from processors.spans.attributes import NO_ATTRIBUTES, Attributes
+from processors.spans.envelope_message import parse_resource, parse_scope
+
+
+class Envelope:
+    """One (resource, scope) pair as received, decoded on first use.
+
+    `resource` holds the bytes of a ResourceSpans message without its scope_spans, `scope` those of a
+    ScopeSpans message without its spans: schema URLs and unknown fields included. Envelopes are
+    interned by the codec, so equal bytes are one object and identity is equality.
+    """
+
+    __slots__ = ("__weakref__", "_attributes", "_scope", "resource", "scope")
+
+    def __init__(self, resource: bytes, scope: bytes) -> None:
+        self.resource = resource
+        self.scope = scope
+        self._attributes: Attributes | None = None
+        self._scope: tuple[str, str] | None = None
+
+    @property
+    def resource_attributes(self) -> Attributes:
+        """The attributes of the resource."""
+        if self._attributes is None:
+            attributes = parse_resource(self.resource).attributes
+            self._attributes = Attributes(attributes) if attributes else NO_ATTRIBUTES
+        return self._attributes
+
+    @property
+    def service_name(self) -> str:
+        """`service.name` of the resource, or the empty text."""
+        return self.resource_attributes.text("service.name") or ""
+
+    @property
+    def scope_name(self) -> str:
+        """Name of the instrumentation scope, or the empty text."""
+        return self._read_scope()[0]
+
+    @property
+    def scope_version(self) -> str:
+        """Version of the instrumentation scope, or the empty text."""
+        return self._read_scope()[1]
+
+    def _read_scope(self) -> tuple[str, str]:
+        if self._scope is None:
+            scope = parse_scope(self.scope)
+            self._scope = scope.name, scope.version
+        return self._scope
+
+
+NO_ENVELOPE = Envelope(b"", b"")

@@ -1,0 +1,165 @@
+"""A span as evaluation sees it: a decoded view over the bytes that were received."""
+
+import struct
+from typing import TypeAlias
+
+from processors.spans.attributes import Attributes, decode_key_values
+from processors.spans.envelope import NO_ENVELOPE, Envelope
+from processors.spans.protobuf_wire import fields, read_varint
+from processors.spans.span_message import parse_span
+
+RawSpan: TypeAlias = tuple[bytes, bytes, Envelope]
+"""(span id, bytes of the Span message, envelope): what is held, forwarded and appended to."""
+
+_FIXED64 = struct.Struct("<Q")
+_NO_PARENT = bytes(8)
+
+STATUS_ERROR = 2
+
+KIND_SERVER, KIND_CLIENT, KIND_PRODUCER, KIND_CONSUMER = 2, 3, 4, 5
+
+_HAS_IS_REMOTE = 0x100
+_IS_REMOTE = 0x200
+
+
+class SpanEvent:
+    """One event of a span."""
+
+    __slots__ = ("attributes", "name", "time_unix_nano")
+
+    def __init__(self, name: str, time_unix_nano: int, attributes: Attributes) -> None:
+        self.name = name
+        self.time_unix_nano = time_unix_nano
+        self.attributes = attributes
+
+
+class Span:
+    """The fields of one OTLP span.
+
+    Attribute values and events are decoded when they are read. `parent_span_id` is empty for a span
+    without a parent, an id of zeros included. Missing texts are empty, missing numbers 0, as in protobuf.
+    """
+
+    __slots__ = ("_events", "_message", "attributes", "envelope", "raw")
+
+    def __init__(self, raw: bytes, envelope: Envelope = NO_ENVELOPE) -> None:
+        """Read the serialised Span message `raw`.
+
+        Raises:
+            google.protobuf.message.DecodeError: `raw` is no such message.
+        """
+        self.raw = raw
+        self.envelope = envelope
+        self._message = message = parse_span(raw)
+        self.attributes = Attributes(message.attributes)
+        self._events: list[SpanEvent] | None = None
+
+    @property
+    def trace_id(self) -> bytes:
+        """The id of the trace."""
+        return self._message.trace_id
+
+    @property
+    def span_id(self) -> bytes:
+        """The id of the span."""
+        return self._message.span_id
+
+    @property
+    def parent_span_id(self) -> bytes:
+        """The id of the parent, or nothing."""
+        parent = self._message.parent_span_id
+        return parent if parent != _NO_PARENT else b""
+
+    @property
+    def name(self) -> str:
+        """The name of the operation."""
+        return self._message.name
+
+    @property
+    def kind(self) -> int:
+        """One of the `KIND_` numbers, 1 for an internal span, 0 where it is not told."""
+        return self._message.kind
+
+    @property
+    def start_unix_nano(self) -> int:
+        """When the span began."""
+        return self._message.start_time_unix_nano
+
+    @property
+    def end_unix_nano(self) -> int:
+        """When the span ended."""
+        return self._message.end_time_unix_nano
+
+    @property
+    def dropped_attributes_count(self) -> int:
+        """How many attributes the sender left out."""
+        return self._message.dropped_attributes_count
+
+    @property
+    def flags(self) -> int:
+        """Flags of the trace context, and of how the parent was reached."""
+        return self._message.flags
+
+    @property
+    def has_events(self) -> bool:
+        """True if the span carries any event."""
+        return bool(self._message.events if self._events is None else self._events)
+
+    @property
+    def event_count(self) -> int:
+        """How many events the span carries, left out ones included."""
+        return len(self._message.events)
+
+    def leave_out_events(self) -> None:
+        """Be as a span without events from now on, whatever it carries."""
+        self._events = []
+
+    @property
+    def events(self) -> list[SpanEvent]:
+        """The events in the order they were recorded."""
+        if self._events is None:
+            self._events = [_event(encoded) for encoded in self._message.events]
+        return self._events
+
+    @property
+    def status_code(self) -> int:
+        """0 unset, 1 ok, 2 error."""
+        code = 0
+        for status in self._message.status:
+            if len(status) == 2 and status[0] == 0x18:
+                code = status[1]
+                continue
+            for tag, _, start, _ in fields(status, 0, len(status)):
+                if tag == 0x18:
+                    code = read_varint(status, start)[0]
+        return code
+
+    @property
+    def status_message(self) -> str:
+        """The description of the status, or the empty text."""
+        message = ""
+        for status in self._message.status:
+            for tag, _, start, stop in fields(status, 0, len(status)):
+                if tag == 0x12:
+                    message = status[start:stop].decode()
+        return message
+
+    @property
+    def parent_is_remote(self) -> bool:
+        """True when the sender said that the parent lives in another process.
+
+        False also when the sender did not say (`flags` without bit 8): older SDKs leave it open.
+        """
+        flags = self._message.flags
+        return bool(flags & _HAS_IS_REMOTE and flags & _IS_REMOTE)
+
+
+def _event(encoded: bytes) -> SpanEvent:
+    name = ""
+    time_unix_nano = 0
+    for tag, _, start, stop in fields(encoded, 0, len(encoded)):
+        if tag == 0x12:
+            name = encoded[start:stop].decode()
+        elif tag == 0x09:
+            time_unix_nano = _FIXED64.unpack_from(encoded, start)[0]
+    return SpanEvent(name, time_unix_nano, decode_key_values(encoded, 0x1A))

@@ -1,0 +1,1 @@
+"""What texts say: words, numbers, units, times; and patterns in them."""

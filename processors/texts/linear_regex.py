@@ -1,0 +1,101 @@
+"""Regular expressions in time linear in the text, whatever text and pattern: Python's language on RE2."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+import re2
+
+from processors.limits import MAX_SEARCH_STEPS
+from processors.texts.regex_translation import shown, translate
+
+
+@dataclass(frozen=True, slots=True)
+class LinearMatch:
+    """One place where a pattern fits.
+
+    `texts` holds the text of the whole match, then those of the groups; None for a group that took no part.
+    """
+
+    texts: tuple[str | None, ...]
+
+
+class LinearPattern:
+    r"""A compiled pattern in the language of Python's `re`.
+
+    It means what it means there, with three exceptions: `\b` and `\B` know the letters, digits and `_` of
+    ASCII only; what follows a `$` cannot match the line end that the `$` stands before; and `matches` goes on
+    behind an empty match, also where a longer one begins at its place.
+
+    Raises:
+        ValueError: the pattern does not compile, is too large, or needs more than linear time can do
+            (look-around, references to groups, atomic groups, possessive repetitions); one line for people.
+    """
+
+    __slots__ = ("_ends", "_groups", "_regexp", "group_names", "pattern")
+
+    def __init__(self, pattern: str) -> None:
+        translation = translate(pattern)
+        options = re2.Options()
+        options.log_errors = False
+        try:
+            self._regexp = re2.compile(translation.text, options)
+        except re2.error as refusal:
+            reason = refusal.args[0]
+            text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+            raise ValueError(f"pattern {shown(pattern)} does not compile: {text}") from None
+        self.pattern = pattern
+        self.group_names: Mapping[str, int] = translation.group_names
+        self._groups = translation.groups
+        self._ends = translation.ends
+
+    @property
+    def groups(self) -> int:
+        """The number of capturing groups."""
+        return len(self._groups) - 1
+
+    def search(self, text: str) -> LinearMatch | None:
+        """The first match anywhere in `text`, or None."""
+        return next(self.matches(text), None)
+
+    def all_matches(self, text: str) -> list[LinearMatch] | None:
+        """All matches, or None where finding them could take too long (`MAX_SEARCH_STEPS`)."""
+        most = MAX_SEARCH_STEPS // (len(text) + 1)
+        found = list(islice(self.matches(text), most + 1))
+        return found if len(found) <= most else None
+
+    def matches(self, text: str) -> Iterator[LinearMatch]:
+        """The matches from left to right, without overlap, each found when it is asked for.
+
+        Finding one takes time linear in what is left of the text; finding all can take its square.
+        """
+        data = text.encode(errors="replace")
+        start = 0
+        while start <= len(data):
+            found = self._regexp.search(data, start)
+            if found is None:
+                return
+            end: int = found.end()
+            if any(found.end(number) > found.start(number) for number in self._ends):
+                end -= 1
+            spans = [found.span(number) for number in self._groups]
+            yield LinearMatch(
+                tuple(
+                    None if first < 0 else data[first : min(last, end)].decode(errors="replace")
+                    for first, last in spans
+                )
+            )
+            start = end if end > spans[0][0] else _after_character(data, end)
+
+
+def compile_linear(pattern: str) -> LinearPattern:
+    """Compile `pattern`; raises ValueError as `LinearPattern` does."""
+    return LinearPattern(pattern)
+
+
+def _after_character(data: bytes, position: int) -> int:
+    """The start of the next character in UTF-8."""
+    position += 1
+    while position < len(data) and data[position] & 0xC0 == 0x80:
+        position += 1
+    return position
