@@ -1,5 +1,6 @@
 """The tool calls of one run, from its spans and, where those leave something out, its messages."""
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -67,6 +68,7 @@ class RunCalls:
         if not self._merged:
             return []  # the calls are what models asked for
         called = {call.name for call in self._merged}
+        called.update(name for name, _ in self._nested_agents())
         known = set(map(canonical_tool_name, called))
         behind_servers = {name for made in called for name in names_behind_servers(made)}
         asked_for = dict.fromkeys(
@@ -97,6 +99,7 @@ class RunCalls:
         if any(map(self._may_hold_provider_calls, self._turns)):
             calls.extend(self._provider_calls())
         calls.extend(self._handoffs_without_span())
+        calls.extend(self._agents_without_call())
         if len(calls) == 1:
             return calls
         starts, ends = self._tree.starts, self._tree.ends
@@ -254,6 +257,62 @@ class RunCalls:
             and requested.request.name.startswith(HANDOFF_TOOL_PREFIXES)
             and known.isdisjoint((requested.request.call_id, requested.request.name))
         ]
+
+    def _agents_without_call(self) -> list[ToolCall]:
+        """Calls of agents that ran within this run, where no span but the agent's own tells of the call.
+
+        A model asked for each of them by the agent's name.
+        """
+        nested = self._nested_agents()
+        if not nested or not self._turns:
+            return []
+        told: dict[str, int] = {}
+        for merged in self._merged:
+            told[merged.name] = told.get(merged.name, 0) + 1
+        asked: dict[str, deque[RequestedCall]] = {}
+        for requested in self._all_requests().in_order:
+            name = requested.request.name
+            if told.get(name):
+                told[name] -= 1
+            else:
+                asked.setdefault(name, deque()).append(requested)
+        calls: list[ToolCall] = []
+        for name, carrier in nested:
+            waiting = asked.get(name)
+            if waiting:
+                calls.append(self._call_of_agent(waiting.popleft(), carrier))
+        return calls
+
+    def _nested_agents(self) -> list[tuple[str, int]]:
+        """The names and spans of the agents that ran within this run and under no call, in order of start."""
+        found: list[tuple[str, int]] = []
+        for run in self._scope.nested:
+            reading = self._readings[run.carrier]
+            name = "" if reading is None else reading.agent.name or reading.agent.inferred_name
+            if name:
+                found.append((name, run.carrier))
+        return found
+
+    def _call_of_agent(self, requested: RequestedCall, carrier: int) -> ToolCall:
+        """The call that started the agent whose span is at `carrier`: what it answered is the result."""
+        call = self._message_call(requested, None, is_last_turn=False)
+        reading = self._readings[carrier]
+        if call.result_state is ValueState.ABSENT and reading is not None:
+            answer = reading.agent.output
+            present = answer.state is ValueState.PRESENT
+            call = replace(
+                call,
+                result=answer.value if present else None,
+                result_text=answer.text,
+                result_state=answer.state,
+            )
+        return replace(
+            call,
+            category=CallCategory.AGENT,
+            span_id=self._tree.span_ids[carrier],
+            start_unix_nano=self._tree.starts[carrier],
+            end_unix_nano=self._tree.ends[carrier],
+        )
 
     def _message_calls(self, requested: Sequence[RequestedCall]) -> list[ToolCall]:
         per_turn: dict[tuple[int, int], int] = {}

@@ -30,6 +30,7 @@ class RunScope:
         is_whole: False where the span that stands for the run may lack what lies above it.
         has_lost_parents: True where some span of the run named a parent that never came.
         names: What the first `named_layers` of the layers call the agent.
+        nested: The runs that are part of this one and lie under no call of it.
     """
 
     __slots__ = (
@@ -44,6 +45,7 @@ class RunScope:
         "models",
         "named_layers",
         "names",
+        "nested",
         "parent",
         "steps",
         "tools",
@@ -72,11 +74,12 @@ class RunScope:
         self.has_lost_parents = False
         self.names: set[str] = set()
         self.named_layers = 0
+        self.nested: list[RunScope] = []
 
 
 @dataclass(slots=True)
 class Scopes:
-    """All runs of a trace, in order of start.
+    """All runs of a trace, in order of start, each known to the one that it is part of.
 
     `tool_above` holds for every call the nearest call above it in the same run, or -1; `agent_calls` the
     calls under which an agent ran.
@@ -85,3 +88,8 @@ class Scopes:
     runs: list[RunScope]
     tool_above: list[int]
     agent_calls: frozenset[int]
+
+    def __post_init__(self) -> None:
+        for run in self.runs:
+            if run.parent is not None and run.asked_by < 0:
+                run.parent.nested.append(run)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from processors.agent_run import ValueState
+from processors.agent_run import CallCategory, ValueState
 from processors.captured.messages import last_text, read_messages
 from processors.json_value import JsonObject, JsonValue
 from tests.support.agent_spans import agent, model, runs_of, span, tool
@@ -146,3 +146,58 @@ def test_a_run_may_be_asked_by_pairs_of_role_and_text() -> None:
     }
 
     assert ["Weather?"] == [told.input for told in runs_of([span(1, None, "a", run)])]
+
+
+def _asks(*names: str) -> str:
+    parts: JsonValue = [
+        {"type": "tool_call", "name": name, "arguments": {"task": f"for {name}"}} for name in names
+    ]
+    return json.dumps([{"role": "assistant", "parts": parts}])
+
+
+def _answers(text: str) -> str:
+    return json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": text}]}])
+
+
+def test_an_agent_that_a_model_asked_for_is_a_call_where_only_its_own_span_tells() -> None:
+    spans = [
+        agent(1, None, "boss", (0, 100)),
+        model(2, 1, (1, 10), **{"gen_ai.output.messages": _asks("humid")}),
+        agent(3, 1, "humid", (11, 30), **{"gen_ai.output.messages": _answers("80")}),
+        model(4, 1, (31, 40), **{"gen_ai.output.messages": _asks("get_forecast")}),
+        tool(5, 1, "get_forecast", (41, 42)),
+        model(6, 1, (50, 60), **{"gen_ai.output.messages": _answers("done")}),
+    ]
+
+    boss, humid = runs_of(spans)
+
+    asked, forecast = boss.tool_calls
+    assert ("humid", CallCategory.AGENT, {"task": "for humid"}, "80") == (
+        asked.name,
+        asked.category,
+        asked.arguments,
+        asked.result,
+    )
+    assert ("get_forecast", CallCategory.FUNCTION) == (forecast.name, forecast.category)
+    assert ("humid", "boss") == (humid.agent.name, humid.parent_agent)
+
+
+@pytest.mark.parametrize(
+    ("asked", "called"),
+    [("get_forecast", "get_forecast"), ("humid", "humid")],
+    ids=["for something else", "by a call that has a span"],
+)
+def test_an_agent_within_a_run_is_no_call_of_its_own_where_a_model_did_not_ask(
+    asked: str, called: str
+) -> None:
+    spans = [
+        agent(1, None, "boss", (0, 100)),
+        model(2, 1, (1, 10), **{"gen_ai.output.messages": _asks(asked)}),
+        tool(3, 1, called, (11, 12)),
+        agent(4, 1, "humid", (13, 30)),
+        model(5, 1, (50, 60), **{"gen_ai.output.messages": _answers("done")}),
+    ]
+
+    boss = runs_of(spans)[0]
+
+    assert [called] == [call.name for call in boss.tool_calls]
