@@ -71,13 +71,9 @@ def decode_arguments(raw: "AttributeValue | JsonValue") -> DecodedValue:
     text = raw.strip()
     if not text or text == "null":
         return DecodedValue({}, raw, ValueState.PRESENT)
-    if len(text) <= _LONGEST_MARKER:
-        if text in REDACTION_MARKERS:
-            return DecodedValue(None, raw, ValueState.REDACTED)
-    elif len(text) > MAX_TEXT_LENGTH:
-        return DecodedValue(None, raw, ValueState.UNPARSED)
-    elif _SCRUBBED in text:
-        return DecodedValue(None, raw, ValueState.REDACTED)
+    state = _state_unparsed(text)
+    if state is not None:
+        return DecodedValue(None, raw, state)
     try:
         value = parse_text(text)
     except ValueError:
@@ -96,13 +92,9 @@ def decode_result(raw: "AttributeValue | JsonValue") -> DecodedValue:
         value = json_value(raw)
         return DecodedValue(value, value if isinstance(value, str) else json_text(value), ValueState.PRESENT)
     text = raw.strip()
-    if len(text) <= _LONGEST_MARKER:
-        if text in REDACTION_MARKERS:
-            return DecodedValue(None, raw, ValueState.REDACTED)
-    elif len(text) > MAX_TEXT_LENGTH:
-        return DecodedValue(None, raw, ValueState.UNPARSED)
-    elif _SCRUBBED in text:
-        return DecodedValue(None, raw, ValueState.REDACTED)
+    state = _state_unparsed(text)
+    if state is not None:
+        return DecodedValue(None, raw, state)
     if not text:
         return DecodedValue(raw, raw, ValueState.PRESENT)
     try:
@@ -213,6 +205,15 @@ def json_value(value: "AttributeValue | JsonValue", *, strict: bool = False, dep
 def json_text(value: "AttributeValue | JsonValue") -> str:
     """`value` as JSON text with `", "` and `": "` between its parts."""
     return json.dumps(json_value(value), ensure_ascii=False)
+
+
+def _state_unparsed(text: str) -> ValueState | None:
+    """The state of a text that is not parsed, because its value was withheld or it is too long; else None."""
+    if len(text) <= _LONGEST_MARKER:
+        return ValueState.REDACTED if text in REDACTION_MARKERS else None
+    if len(text) > MAX_TEXT_LENGTH:
+        return ValueState.UNPARSED
+    return ValueState.REDACTED if _SCRUBBED in text else None
 
 
 def _arguments_of_value(value: JsonValue, text: str) -> DecodedValue:

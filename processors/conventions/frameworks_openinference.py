@@ -43,10 +43,11 @@ OPENINFERENCE_FRAMEWORKS: Sequence[Framework] = (
         versions="instrumentor 0.1",
         reads="TOOL spans; positional arguments get their names from the tool's schema; `final_answer` is "
         "no call unless criteria name it; managed agents are among the tools, their runs lie under the "
-        "agent's, and those that a model asked for are calls of category `agent`; the answer of a streamed run or a full result is taken out of its printed form",
+        "agent's, and those that a model asked for are calls of category `agent`; the answer of a streamed "
+        "run or a full result is taken out of its printed form",
         capture=_CAPTURE,
-        unknown="call ids; the name of an agent that has none: its class stands in; in "
-        "code agents the calls by which a managed agent was set to work; a failure that a tool server told in its text only",
+        unknown="call ids; the name of an agent that has none: its class stands in; in code agents the calls "
+        "by which a managed agent was set to work; a failure that a tool server told in its text only",
     ),
     Framework(
         name="CrewAI",
