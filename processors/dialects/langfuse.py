@@ -30,9 +30,9 @@ _GRAPH_AGENT = _METADATA + GRAPH_AGENT
 _GRAPH_NODE = _METADATA + GRAPH_NODE
 _GRAPH_PATH = _METADATA + "langgraph_path"
 _BLANKS_IN_LIST = ", "
+"""What stands between the members of a list where Python wrote it; JavaScript leaves no blank."""
 _LANGUAGE = "telemetry.sdk.language"
 _PYTHON = "python"
-"""What stands between the members of a list where Python wrote it; JavaScript leaves no blank."""
 _PASSED_ON = "ParentCommand"
 _STATUS_MESSAGE = "langfuse.observation.status_message"
 _SESSIONS = ("session.id", "langfuse.session.id")
@@ -51,8 +51,7 @@ class _Langfuse:
             reads="observations of type `tool`, `agent` and `generation`; the span's name is the tool's or "
             "the agent's; values from `langfuse.observation.input` and `.output`; with its LangChain "
             "callback, the chain that is named after its `lc_agent_name` is the agent's run, and so is a "
-            "graph "
-            "within a graph or a call",
+            "graph within a graph or a call",
             capture="nothing; `capture_input=False` and `capture_output=False` of `@observe` leave values "
             "out",
             unknown="call ids (but for LangChain); the names of positional arguments (they stand "

@@ -67,14 +67,13 @@ class _MLflow:
             reads="`mlflow.spanType` TOOL, AGENT, WORKFLOW and CHAT_MODEL; the span's name is the tool's or "
             "the agent's; values from `mlflow.spanInputs` and `mlflow.spanOutputs`; a LangChain graph is "
             "the run of the agent that its metadata name, also within another graph or a call; "
-            "LlamaIndex's tools and agents by the names that "
-            "their spans and its `.setup_agent` steps tell, each agent's stay in a workflow a run of its "
-            "own; the OpenAI Agents SDK's agents within `AgentRunner.run`, and its handoffs",
+            "LlamaIndex's tools and agents by the names that their spans and its `.setup_agent` steps tell, "
+            "each agent's stay in a workflow a run of its own; the OpenAI Agents SDK's agents within "
+            "`AgentRunner.run`, and its handoffs",
             capture="nothing; with `MLFLOW_ENABLE_OTEL_GENAI_SEMCONV=true` the GenAI conventions are read "
             "instead",
             unknown="call ids (but for LangChain); in the GenAI conventions the agents of LangChain graphs "
-            "that tell no "
-            "`lc_agent_name`; the names of LlamaIndex's agents and tools in "
+            "that tell no `lc_agent_name`; the names of LlamaIndex's agents and tools in "
             "the GenAI conventions, where all tools are called after its class; there also handoffs of the "
             "OpenAI Agents SDK, except from messages",
         ),
