@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,6 @@ from tests.support.service_process import ServiceProcess, deep_merge
 
 pytestmark = pytest.mark.end_to_end
 
-PATIENCE_SECONDS = 60.0
 SPANS = 2 * SPANS_PER_TRACE
 SUCCESS = 'tracegrade_self_checks_total{outcome="success"}'
 FAILURE = 'tracegrade_self_checks_total{outcome="failure"}'
@@ -50,21 +49,8 @@ def running(text: str) -> ServiceInLoop:
     return ServiceInLoop(text, time.time_ns())
 
 
-async def until(
-    service: ServiceInLoop, holds: Callable[[dict[str, float]], bool], *, step: float = 0.1
-) -> dict[str, float]:
-    """Let time pass until the samples of a scrape are so; those samples."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds(samples := await service.metrics()):
-        assert time.monotonic() < deadline, samples
-        for _ in range(5):
-            service.clock.advance(step)
-            await asyncio.sleep(0.005)  # sockets take time that no test clock moves
-    return samples
-
-
 async def first_check(service: ServiceInLoop) -> dict[str, float]:
-    return await until(service, lambda samples: samples[SUCCESS] + samples[FAILURE] >= 1)
+    return await service.until(lambda samples: samples[SUCCESS] + samples[FAILURE] >= 1)
 
 
 def token_file(folder: Path) -> JsonObject:
@@ -113,7 +99,7 @@ async def test_checks_go_on_at_the_interval() -> None:
     async with running(text) as service:
         before = await first_check(service)
         await service.pass_time(290)
-        samples = await until(service, lambda samples: samples[SUCCESS] >= 2)
+        samples = await service.until(lambda samples: samples[SUCCESS] >= 2)
 
     assert (2, 0) == (samples[SUCCESS], samples[FAILURE])
     assert 290 <= samples[LAST_SUCCESS] - before[LAST_SUCCESS] < 360
@@ -164,8 +150,8 @@ async def test_an_agent_of_the_reserved_name_is_like_any_other(tmp_path: Path) -
     ):
         assert "OK" == (await sender.send(join_spans([reserved]))).code
         forwarded = 'tracegrade_spans_forwarded_total{exporter="file"}'
-        samples = await until(service, lambda samples: samples[forwarded] + samples[FAILURE] >= 1)
-        samples = await until(service, lambda samples: samples[SUCCESS] + samples[FAILURE] >= 1)
+        samples = await service.until(lambda samples: samples[forwarded] + samples[FAILURE] >= 1)
+        samples = await service.until(lambda samples: samples[SUCCESS] + samples[FAILURE] >= 1)
 
     assert (1, 1, SPANS) == (samples[forwarded], samples[SUCCESS], samples[DROPPED])
     series = 'gen_ai_agent_name="tracegrade.self-check"'
@@ -205,7 +191,7 @@ async def test_an_evaluation_that_passes_everything_is_a_failure_until_it_is_men
     async with running(text) as service:
         failing = await first_check(service)
         monkeypatch.undo()
-        mended = await until(service, lambda samples: samples[SUCCESS] >= 1)
+        mended = await service.until(lambda samples: samples[SUCCESS] >= 1)
 
     assert (0, 1) == (failing[SUCCESS], failing[FAILURE])
     assert (1, 1) == (mended[SUCCESS], mended[FAILURE])
@@ -221,7 +207,7 @@ async def test_a_check_that_is_not_let_in_is_a_failure_that_says_why(
     async with running(text) as service:
         assert 1 == (await first_check(service))[SUCCESS]
         (tmp_path / "tokens").write_text("\n")
-        samples = await until(service, lambda samples: samples[FAILURE] >= 1)
+        samples = await service.until(lambda samples: samples[FAILURE] >= 1)
 
     assert 1 == samples[FAILURE]
     assert "the file is empty" in _errors(caplog)
@@ -287,13 +273,13 @@ async def test_a_verdict_that_is_late_because_the_service_refuses_is_logged_as_t
         service = await stack.enter_async_context(running(text))
         sender = await stack.enter_async_context(GrpcSender(service.endpoints["grpc"]))
         assert "OK" == (await sender.send(join_spans(make_spans(1, 8, padding=100_000)))).code
-        await until(service, lambda samples: samples[SUCCESS] >= 1)
+        await service.until(lambda samples: samples[SUCCESS] >= 1)
         too_much = join_spans(make_spans(2, 1, padding=300_000))
         while (samples := await service.metrics())[FAILURE] < 1:
             assert "UNAVAILABLE" == (await sender.send(too_much)).code
             await service.pass_time(1)
             await asyncio.sleep(0.005)
-        late = await until(service, lambda samples: samples[DROPPED] >= 2 * SPANS)
+        late = await service.until(lambda samples: samples[DROPPED] >= 2 * SPANS)
 
     assert (1, 1) == (samples[SUCCESS], samples[FAILURE])
     assert "no verdict within 22 s, of which the service could not receive" in _errors(caplog)

@@ -2,6 +2,8 @@
 
 import asyncio
 import io
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -11,6 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from collector.clock import ManualClock
 from collector.configuration import parse_configuration
 from collector.service import Service
+
+_PATIENCE_SECONDS = 60.0
 
 
 class ServiceInLoop:
@@ -61,6 +65,22 @@ class ServiceInLoop:
             seconds -= 0.5
             for _ in range(3):
                 await asyncio.sleep(0)
+
+    async def until(
+        self, holds: Callable[[dict[str, float]], bool], *, step: float = 0.1
+    ) -> dict[str, float]:
+        """Let time pass, `step` seconds at once, until the samples of a scrape are so; those samples.
+
+        Sockets, files and threads take time that no test clock moves, as much as the machine is busy: what
+        depends on them is waited for here, never counted in `pass_time`.
+        """
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not holds(samples := await self.metrics()):
+            assert time.monotonic() < deadline, samples
+            for _ in range(5):
+                self.clock.advance(step)
+                await asyncio.sleep(0.005)
+        return samples
 
     async def metrics(self) -> dict[str, float]:
         """All samples of a scrape; keys as `name{label="value",...}` with sorted labels."""
