@@ -5,7 +5,7 @@ The result depends on the set of spans alone, not on the order they came in or h
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 from processors.agent_run import (
@@ -16,10 +16,9 @@ from processors.agent_run import (
     ToolCall,
     ValueState,
 )
-from processors.captured.late_sequence import LateSequence
 from processors.captured.late_value import CapturedValue
 from processors.captured.messages import ChatMessage, after_results, last_text
-from processors.captured.span_attributes import SpanAttributes
+from processors.captured.span_attributes import span_attributes
 from processors.captured.transcript import in_turns
 from processors.captured.values import ABSENT, DecodedValue, json_value
 from processors.conventions.attribute_reading import better
@@ -28,6 +27,8 @@ from processors.conventions.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBU
 from processors.dialect import AgentReading, Dialect
 from processors.finish_reason import CUT_SHORT, FinishReason
 from processors.json_value import JsonValue
+from processors.late.late_mapping import LateMapping
+from processors.late.late_sequence import LateSequence
 from processors.runs.dialect_discovery import discover_dialects
 from processors.runs.rebuilt_run import RebuiltRun
 from processors.runs.run_calls import RunCalls
@@ -114,7 +115,7 @@ def reconstruct(
             end_unix_nano=run.end(calls),
             tenant=tenant,
             resource=_resource(envelope.resource),
-            span_attributes=SpanAttributes(tree.views[scope.carrier].raw),
+            span_attributes=LateMapping(partial(span_attributes, tree.views[scope.carrier].raw)),
             carrier_span_id=tree.span_ids[scope.carrier],
             available_tools=AvailableTools(run.tools),
             requested_tools=LateSequence(run.calls.never_made),

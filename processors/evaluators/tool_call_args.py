@@ -18,9 +18,9 @@ from processors.grading.captured_value import (
     is_oversized,
     unknown_arguments,
 )
-from processors.grading.deferred_details import DeferredDetails
 from processors.grading.tool_call_config import ToolCallConfig
 from processors.json_value import JsonObject, JsonValue
+from processors.late.late_mapping import LateMapping
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.matching.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
 from processors.matching.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
@@ -219,7 +219,7 @@ class ToolCallArgs:
                 "explained_tool_calls_args": {**explain()},
             }
 
-        return Score(value, DeferredDetails(details), lines)
+        return Score(value, LateMapping(details), lines)
 
 
 class _PlainMembers:

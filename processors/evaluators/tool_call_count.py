@@ -12,9 +12,9 @@ from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.grading.deferred_details import DeferredDetails
 from processors.grading.tool_call_config import ToolCallConfig
 from processors.json_value import JsonObject
+from processors.late.late_mapping import LateMapping
 from processors.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 
 Operator = Literal["=", "==", "!=", ">", "<", ">=", "<="]
@@ -162,7 +162,7 @@ class ToolCallCount:
                 },
             }
 
-        return Score(value, DeferredDetails(details), lines)
+        return Score(value, LateMapping(details), lines)
 
 
 def _endings(expected: int) -> tuple[str, str]:

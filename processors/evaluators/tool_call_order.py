@@ -8,9 +8,9 @@ from processors.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.grading.deferred_details import DeferredDetails
 from processors.grading.tool_call_config import ToolCallConfig
 from processors.json_value import JsonObject, JsonValue
+from processors.late.late_mapping import LateMapping
 from processors.limits import MAX_ORDERED_CALLS
 from processors.matching.common_subsequence import common_subsequence, common_subsequence_length
 from processors.matching.parallel_order import best_fitting_order, parallel_segments
@@ -135,7 +135,7 @@ class ToolCallOrder:
             return {"expected": self._expected_detail, "actual": [*actual], "lcs": [*lcs]}
 
         lines = (self._expected_line, f"actual: {actual}", f"lcs: {lcs}")
-        return Score(value, DeferredDetails(details), lines)
+        return Score(value, LateMapping(details), lines)
 
 
 def _is_reorderable(calls: list[ToolCall], rows: list[int]) -> bool:

@@ -17,9 +17,9 @@ from processors.grading.captured_value import (
     unknown_result,
     value_written_in,
 )
-from processors.grading.deferred_details import DeferredDetails
 from processors.grading.tool_call_config import ToolCallConfig
 from processors.json_value import JsonObject, JsonValue
+from processors.late.late_mapping import LateMapping
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.matching.expected_value import Expected, alternatives, compile_expected, fits, matching_cost
 from processors.matching.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
@@ -240,7 +240,7 @@ class ToolCallOutput:
                 "explained_tool_calls_outputs": {**explain()},
             }
 
-        return Score(value, DeferredDetails(details), lines)
+        return Score(value, LateMapping(details), lines)
 
 
 def _plain_text(options: list[tuple[bool, Expected]]) -> str | None:

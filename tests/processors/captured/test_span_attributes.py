@@ -3,7 +3,7 @@
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from processors.captured.span_attributes import SpanAttributes
+from processors.captured.span_attributes import span_attributes
 from processors.finish_reason import FinishReason
 from processors.reconstruction import reconstruct
 from processors.spans.envelope import NO_ENVELOPE
@@ -25,7 +25,7 @@ _SPAN = trace_pb2.Span(
 
 
 def test_attributes_are_json_values_by_name() -> None:
-    attributes = SpanAttributes(_SPAN.SerializeToString())
+    attributes = span_attributes(_SPAN.SerializeToString())
 
     assert {
         "gen_ai.operation.name": "invoke_agent",
@@ -33,10 +33,7 @@ def test_attributes_are_json_values_by_name() -> None:
         "user.tier": "gold",
         "user.age": 7,
         "blob": "01ff",
-    } == dict(attributes)
-    assert "user.tier" in attributes
-    assert "other" not in attributes
-    assert 5 == len(attributes)
+    } == attributes
 
 
 def test_a_run_has_those_of_the_span_that_carries_it() -> None:

@@ -1,17 +1,17 @@
-"""Details that are put together when they are looked at, and once."""
+"""A mapping that is put together when it is looked at, and once."""
 
-from processors.grading.deferred_details import DeferredDetails
 from processors.json_value import JsonValue
+from processors.late.late_mapping import LateMapping
 
 
-def test_details_are_made_once_and_only_if_somebody_looks() -> None:
+def test_a_mapping_is_made_once_and_only_if_somebody_looks() -> None:
     made: list[int] = []
 
     def make() -> dict[str, JsonValue]:
         made.append(1)
         return {"expected": ["a"], "actual": []}
 
-    details = DeferredDetails(make)
+    details = LateMapping(make)
     assert [] == made
 
     assert {"expected": ["a"], "actual": []} == details

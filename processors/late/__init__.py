@@ -1,0 +1,1 @@
+"""Lists and mappings that are made when somebody first looks at them."""
