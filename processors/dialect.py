@@ -67,6 +67,8 @@ class AgentReading(NamedTuple):
     output: CapturedValue = ABSENT
     hides_calls: bool = False
     """True for instrumentations that make no span for a call: without any, what was called is unknown."""
+    is_turn: bool = False
+    """True where each turn of an agent may be an invocation of its own, its calls executed by another."""
 
 
 class Conversation:

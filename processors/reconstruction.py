@@ -4,13 +4,14 @@ The result depends on the set of spans alone, not on the order they came in or h
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from typing import Literal
 
 from processors.agent_run import (
     AgentIdentity,
     AgentRun,
+    CallCategory,
     IncompleteReason,
     Message,
     ToolCall,
@@ -80,7 +81,7 @@ def reconstruct(
     runs: list[AgentRun] = []
     for scope in scopes.runs:
         run = told[id(scope)]
-        calls = run.calls.build()
+        calls = run.made = run.calls.build()
         if not calls and scope.kind in (CarrierKind.LOCAL_ROOT, CarrierKind.NOTHING):
             continue
         parent = scope.parent
@@ -135,6 +136,7 @@ class _Run:
         self._tree = tree
         self._readings = readings
         self.calls = RunCalls(scope, scopes, tree, readings)
+        self.made: Sequence[ToolCall] = ()
         reading = _NOTHING_READ
         for layer in scope.layers:
             told = readings[layer]
@@ -143,11 +145,13 @@ class _Run:
         self.reading = reading
 
     def agent_name(self) -> str:
-        """What the spans of the invocation say, then what its calls or steps say, then the resource.
+        """What the spans of the invocation say, then what its calls, steps or turns say, then the resource.
 
         An agent that runs as a tool of its own service is called as that tool is, not as the whole service.
         """
-        name = self.reading.name or self._scope.agent_name or self.reading.inferred_name
+        name = (
+            self.reading.name or self._scope.agent_name or self._name_in_turns() or self.reading.inferred_name
+        )
         if name:
             return name
         envelope = self._tree.views[self._scope.carrier].envelope
@@ -159,6 +163,12 @@ class _Run:
             if not is_placeholder_agent(told) and not told.startswith("unknown_service"):
                 return told
         return ""
+
+    def _name_in_turns(self) -> str:
+        """The one name that model turns tell of their agent."""
+        turns = (self._readings[position] for position in self._scope.models)
+        names = {name for turn in turns if turn is not None and (name := turn.agent_of_turn)}
+        return names.pop() if len(names) == 1 else ""
 
     def _name_of_call(self, resource: bytes) -> str:
         asked_by = self._scope.asked_by
@@ -179,7 +189,7 @@ class _Run:
         return told
 
     def output(self) -> CapturedValue:
-        """The run's own output, else the text of the last model turn that asks for no call."""
+        """The run's own output, else a last turn's text if it asks for no call, else the answer as data."""
         if self._scope.followed_by >= 0:
             return ABSENT  # handed over; the answer is that of the last agent
         told = self.reading.output
@@ -190,8 +200,8 @@ class _Run:
             if reading is not None:
                 answered = after_results(reading.conversation.output)
                 if not any(message.requests for message in answered):
-                    return _text(last_text(answered, "assistant"))
-        return told
+                    told = _text(last_text(answered, "assistant"))
+        return _given_to_answer_tool(self.made) if told.state is ValueState.ABSENT else told
 
     def messages(self) -> Sequence[Message]:
         """The conversation, in turns."""
@@ -199,6 +209,8 @@ class _Run:
 
     def _chat(self) -> Sequence[ChatMessage]:
         """The conversation: the invocation's own, else that of the last model turn with its history."""
+        if self._scope.layers and self._scope.layers[0] in self._scope.models:
+            return [*self._told_in_turns()]
         for layer in self._scope.layers:
             reading = self._readings[layer]
             if reading is not None and reading.conversation.input and reading.conversation.output:
@@ -208,6 +220,14 @@ class _Run:
             if reading is not None and (reading.conversation.input or reading.conversation.output):
                 return [*reading.conversation.input, *reading.conversation.output]
         return ()
+
+    def _told_in_turns(self) -> Iterator[ChatMessage]:
+        """What each turn adds, where every turn is an invocation that brings only what is new."""
+        for position in self.calls.turns:
+            reading = self._readings[position]
+            if reading is not None:
+                yield from reading.conversation.input
+                yield from reading.conversation.output
 
     def tools(self) -> dict[str, JsonValue]:
         """The tools that the invocation or any model turn of it was offered."""
@@ -261,6 +281,16 @@ def _incomplete_reason(reason: FinishReason, lacks_events: bool, hides_calls: bo
 
 def _text(text: str | None) -> DecodedValue:
     return ABSENT if text is None else DecodedValue(text, text, ValueState.PRESENT)
+
+
+def _given_to_answer_tool(made: Sequence[ToolCall]) -> CapturedValue:
+    """What a model gave to the tool through which it answers, if it asked for nothing after that."""
+    for call in reversed(made):
+        if call.category is CallCategory.FINAL_ANSWER and call.error is None and call.arguments != {}:
+            return _value_only(DecodedValue(call.arguments, call.arguments_text, call.arguments_state))
+        if call.parallel_group is None or call.parallel_group != made[-1].parallel_group:
+            break
+    return ABSENT
 
 
 def _value_only(told: CapturedValue) -> CapturedValue:

@@ -1,4 +1,4 @@
-"""Lists of objects that telemetry spells out in flattened attributes, such as `llm.tools.0.name`."""
+"""Lists and objects that telemetry spells out in flattened attributes, such as `llm.tools.0.name`."""
 
 from processors.captured.values import MAX_DEPTH, json_value
 from processors.json_value import JsonValue
@@ -11,6 +11,12 @@ def flattened_list(attributes: Attributes, prefix: str) -> list[JsonValue]:
     Positions that are left out in the telemetry are left out here too, and so is what lies deeper than
     values are taken.
     """
+    listed = flattened_value(attributes, prefix)
+    return listed if isinstance(listed, list) else []
+
+
+def flattened_value(attributes: Attributes, prefix: str) -> JsonValue:
+    """The list or object that attributes whose keys begin with `prefix` spell out, `{}` where none does."""
     root: dict[str, JsonValue] = {}
     length = len(prefix)
     for key in attributes:
@@ -27,8 +33,7 @@ def flattened_list(attributes: Attributes, prefix: str) -> list[JsonValue]:
                 node[step] = child
             node = child
         node[last] = json_value(attributes.get(key))
-    listed = _as_lists(root)
-    return listed if isinstance(listed, list) else []
+    return _as_lists(root)
 
 
 def _as_lists(node: JsonValue) -> JsonValue:

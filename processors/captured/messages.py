@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from processors.captured.values import json_text, json_value, parse_json
+from processors.captured.values import REDACTION_MARKERS, json_text, json_value, parse_json
 from processors.json_value import JsonValue
 from processors.spans.attributes import AttributeValue
 
@@ -50,7 +50,10 @@ _WRAPPED = (
 _JSON_BLOCK = '[{"json":'
 """How a list of one block of data begins as a text."""
 
-PROVIDER_CALL_MARKERS = (b"server_tool", b"mcp_call")
+_PROVIDER_CALLS = {"file_search_call": "file_search", "web_search_call": "web_search"}
+"""Kinds of calls at a model's provider that some senders put where the tool's name belongs."""
+
+PROVIDER_CALL_MARKERS = (b"server_tool", b"mcp_call", b"_search_call")
 """What stands in the bytes of a span whose messages hold calls that ran at the model's provider."""
 
 
@@ -64,6 +67,8 @@ class CallRequest:
     has_arguments: bool = False
     runs_at_provider: bool = False
     """True for tools that the model's provider runs itself."""
+    gives_answer: bool = False
+    """True for tools through which the model gives its answer, where the span tells which those are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,8 @@ def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "use
     content: JsonValue
     if isinstance(value, str):
         text = value.strip()
+        if text in REDACTION_MARKERS:
+            return []
         if text[:1] not in ("[", "{"):
             return [ChatMessage(default_role, value)] if text else []
         try:
@@ -238,6 +245,8 @@ def add_request(message: ChatMessage, call: dict[str, JsonValue]) -> None:
         if not has_arguments and isinstance(nested, dict):
             arguments = {key: value for key, value in nested.items() if key != "type"}
             has_arguments = True
+    elif name in _PROVIDER_CALLS and not has_arguments:
+        name, at_provider = _PROVIDER_CALLS[name], True
     call_id = _first_string(call, "id", "call_id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
     if call.get("type") == "function_call":
         call_id = _first_string(call, "call_id") or call_id

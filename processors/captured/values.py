@@ -23,11 +23,18 @@ MAX_DEPTH = 100
 """Values nested deeper are not taken."""
 
 REDACTION_MARKERS: frozenset[str] = frozenset(
-    {"__REDACTED__", "<REDACTED>", "[REDACTED]", "REDACTED", "<redacted>", "[redacted]"}
-)
+    {
+        "__REDACTED__", "<REDACTED>", "[REDACTED]", "REDACTED", "<redacted>", "[redacted]",
+        "HIDDEN:non-empty", '{"omitted":true}',
+    }
+)  # fmt: skip
 """What redacting instrumentations leave in place of a value."""
 _SCRUBBED = "[Scrubbed due to "
 """How the text begins that a scrubber leaves in place of a value, or of a part of one."""
+
+_KEPT_BACK = ('{"omitted":true,"sha256":"', '{"truncated":true,"prefix":"')
+_HASHED = re.compile(r'"sha256":"[0-9a-f]{64}","original_bytes":[0-9]{1,20}\}$')
+"""How the objects begin and end that a policy of the sender leaves in place of a value that is too long."""
 
 _MORE_ROUNDS = 2
 _DIGITS_TO_ZEROS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
@@ -213,6 +220,8 @@ def _state_unparsed(text: str) -> ValueState | None:
         return ValueState.REDACTED if text in REDACTION_MARKERS else None
     if len(text) > MAX_TEXT_LENGTH:
         return ValueState.UNPARSED
+    if text.startswith(_KEPT_BACK) and _HASHED.search(text, max(0, len(text) - 120)) is not None:
+        return ValueState.TRUNCATED
     return ValueState.REDACTED if _SCRUBBED in text else None
 
 

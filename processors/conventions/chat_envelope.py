@@ -5,6 +5,7 @@ from collections.abc import Callable
 from processors.agent_run import ValueState
 from processors.captured.messages import is_role_pair, last_text, read_messages, text_of
 from processors.captured.values import ABSENT, DecodedValue, decode_result
+from processors.conventions.placeholder_names import DATA_ANNOUNCEMENTS
 from processors.json_value import JsonObject, JsonValue
 from processors.spans.attributes import AttributeValue
 
@@ -18,7 +19,7 @@ _QUESTION_OPTIONS = frozenset({"chat_history", "config", "history", "intermediat
 _WORKFLOW_OPTIONS = frozenset({"chat_history", "early_stopping_method", "max_iterations", "memory"})
 _KICKOFF_OPTIONS = frozenset({"input_files", "response_format"})
 _INPUT_KEYS = ("input", "query", "task")
-_DATA = "structured_response"
+_DATA = ("structured_response", "structuredResponse")
 """Where a state holds the answer that an agent gave as data."""
 _OUTPUT_KEYS = ("output", "raw", "final_output")
 
@@ -31,9 +32,10 @@ def decode_input(raw: "AttributeValue | JsonValue") -> DecodedValue:
 def decode_output(raw: "AttributeValue | JsonValue") -> DecodedValue:
     """What the agent answered, from the value that telemetry calls its output.
 
-    Of a state that ends with neither an answer nor data in the answer's place nothing was answered yet.
+    Of a state that ends with neither an answer nor data in the answer's place nothing was answered yet. An
+    announcement of data stands for the data.
     """
-    decoded = _decode(raw, _output_text)
+    decoded = _announced(_decode(raw, _output_text))
     value = decoded.value
     if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
         return decoded
@@ -41,7 +43,7 @@ def decode_output(raw: "AttributeValue | JsonValue") -> DecodedValue:
         return ABSENT  # a message that has no text asks for calls
     if not _is_message_list(value.get("messages")):
         return decoded
-    data = value.get(_DATA)
+    data = _data(value)
     return ABSENT if data is None else decode_result(data)
 
 
@@ -60,6 +62,20 @@ def _decode(
         return decoded
     # Numbers and lists among texts are the text of an answer, not data.
     return DecodedValue(decoded.text, decoded.text, ValueState.PRESENT)
+
+
+def _announced(decoded: DecodedValue) -> DecodedValue:
+    """The data in a text that only says that it gives them."""
+    for announcement in DATA_ANNOUNCEMENTS:
+        if decoded.text is not None and decoded.text.startswith(announcement):
+            data = decode_result(decoded.text.removeprefix(announcement))
+            if isinstance(data.value, (dict, list)):
+                return data
+    return decoded
+
+
+def _data(state: JsonObject) -> JsonValue:
+    return next((state[key] for key in _DATA if state.get(key) is not None), None)
 
 
 def _input_text(value: JsonValue) -> str | None:
@@ -95,7 +111,7 @@ def _output_text(value: JsonValue) -> str | None:
     if not isinstance(value, dict):
         return None
     if _is_message_list(value.get("messages")):
-        return _answer(value["messages"], has_data=value.get(_DATA) is not None)
+        return _answer(value["messages"], has_data=_data(value) is not None)
     if value.get("role") in ("assistant", "model") or _has_parts(value.get("content")):
         content = value.get("content")
         return text_of(content.get("parts") if isinstance(content, dict) else content) or None

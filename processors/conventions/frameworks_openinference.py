@@ -20,7 +20,9 @@ OPENINFERENCE_FRAMEWORKS: Sequence[Framework] = (
         unknown="the agent's name where the graph has none: the service's name stands in; without outputs, "
         "graphs "
         "in graphs that are themselves in one; in JavaScript "
-        "without outputs, the agents that are nodes of a graph or run within a call",
+        "without outputs, the agents that are nodes of a graph or run within a call; that the spans of an "
+        "instrumentation of the model's client are of a run, where no span was current around it: each is "
+        "then a trace of its own, and not graded",
     ),
     Framework(
         name="OpenAI Agents SDK, OpenInference",
@@ -55,10 +57,10 @@ OPENINFERENCE_FRAMEWORKS: Sequence[Framework] = (
         reads="TOOL spans; agents from `graph.node.id`, the role; the tools that give work to a coworker "
         "are calls of agents",
         capture=_CAPTURE,
-        unknown="the agent's tools; without `use_event_listener=True` the runs of coworkers (what they "
-        "called stands under the agent that asked them), runs started with `akickoff` or an agent's "
-        "`kickoff_async`, and calls in text (ReAct) mode, of which no span tells: no call may then "
-        "mean not instrumented",
+        unknown="the agent's tools; without `use_event_listener=True` the runs of coworkers that "
+        "called nothing, without inputs those of all (what they called stands under the agent that asked "
+        "them), runs started with `akickoff` or an agent's `kickoff_async`, and calls in text (ReAct) mode, "
+        "of which no span tells: no call may then mean not instrumented",
     ),
     Framework(
         name="Agno",
@@ -117,11 +119,21 @@ OPENINFERENCE_FRAMEWORKS: Sequence[Framework] = (
         unknown="nothing in particular",
     ),
     Framework(
+        name="Dapr Agents",
+        versions="1.0, `DaprAgentsInstrumentor`",
+        reads="`execute_tool` spans of the executor of tools, with arguments out of the record of its call; "
+        "the spans around activities of the workflow are neither calls nor runs",
+        capture="nothing",
+        unknown="call ids, except from messages; tools that the workflow runs without the executor: agents "
+        "that are used as tools, and those that need the workflow's context",
+    ),
+    Framework(
         name="UiPath",
         versions='`uipath-core` 0.5, `@traced(span_type="tool")`',
         reads="spans with `tool.name`; arguments as JSON or as Python writes them, results out of the "
         "`content` wrapper; the agent is named by the service",
         capture="nothing; `hide_input` and `hide_output` of the decorator leave values out",
-        unknown="call ids: `tool.id` names the tool",
+        unknown="call ids: `tool.id` names the tool; agents within an agent: any other `span_type` is free "
+        "text",
     ),
 )

@@ -64,7 +64,8 @@ OTEL_GENAI_FRAMEWORKS: Sequence[Framework] = (
         "`agent` in "
         "their name; input and answer of streamed runs of the OpenAI Agents SDK; what a streamed run of Agno "
         "called, as its spans are traces of their own; with CrewAI the calls that a model asks for natively, "
-        "for which only its instrumentation of the model's client tells, and the runs of coworkers",
+        "for which only its instrumentation of the model's client tells, and the runs of coworkers; what a "
+        "function under `@openlit.trace` is",
     ),
     Framework(
         name="OpenAI and Anthropic clients without a framework",
@@ -78,8 +79,16 @@ OTEL_GENAI_FRAMEWORKS: Sequence[Framework] = (
         "`OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental`; Traceloop's: nothing",
         unknown="without content that there were calls at all; whether a call failed, which only the text of "
         "its result tells; the results of the last calls of a run that was cut short; the calls that the "
-        "Gemini client makes by itself, with Traceloop's; anything but the last turn where LiteLLM's own "
-        "callback writes on the span around it",
+        "Gemini client makes by itself, with Traceloop's",
+    ),
+    Framework(
+        name="Mirascope",
+        versions="2.8, `ops.instrument_llm()`",
+        reads="calls and results from the messages of the model's spans; the function traced around them is "
+        "the run, named by the service",
+        capture="nothing",
+        unknown="which traced functions are tools; whether a call failed, which only the text of its result "
+        "tells; without a traced function around them, that turns belong to one run",
     ),
     Framework(
         name="LangChain, Azure AI tracer",
@@ -101,6 +110,18 @@ OTEL_GENAI_FRAMEWORKS: Sequence[Framework] = (
         capture="`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` with "
         "`OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental`",
         unknown="that a tool of an MCP server failed; the name of a function that is a graph's entry point",
+    ),
+    Framework(
+        name="Azure AI Foundry agents",
+        versions="`azure-ai-projects` 2, `AIProjectInstrumentor`",
+        reads="each request to a hosted agent is an `invoke_agent` span: those that bring the results of "
+        "calls are one run with the request that asked for them, where one span of the application is around "
+        "them",
+        capture="`AZURE_EXPERIMENTAL_ENABLE_GENAI_TRACING=true` and "
+        "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true`",
+        unknown="whether a call failed, which only the text of its result tells; without content the names "
+        "of calls; the run as a whole where no span is around its requests; all of what `azure-ai-agents` 1 "
+        "tells of threads and their runs but that they were made",
     ),
     Framework(
         name="Amazon Bedrock AgentCore",

@@ -9,12 +9,16 @@ import re
 PLACEHOLDER_AGENT_NAMES: frozenset[str] = frozenset(
     {
         "", "agent", "agentexecutor", "agentrunner.run", "agentrunner.run_streamed",
-        "azureaiopentelemetrytracer", "claudeagentsdk.claudesdkclient.receive_response",
+        "azureaiopentelemetrytracer", "bedrock_agent.invoke_agent",
+        "bedrock_agent.invoke_inline_agent", "claudeagentsdk.claudesdkclient.receive_response",
         "claudeagentsdk.query", "default", "haystack_pipeline", "langgraph", "none", "null", "openai agent",
-        "pipeline", "undefined", "unknown", "unnamed", "<unknown>",
+        "pipeline", "undefined", "unknown", "unnamed", "unnamed agent", "unnamedagent", "<unknown>",
     }
 )  # fmt: skip
 """Agent names that name no agent, in lower case."""
+
+AGENT_NAME_OF_TURN = "gen_ai.agent.name"
+"""The attribute with which a model's span tells for which agent the model answered."""
 
 AGENT_NAME_RESOURCE_ATTRIBUTES: tuple[str, ...] = ("gen_ai.agent.name", "service.name")
 """Resource attributes that name the agent where no span does, in this order."""
@@ -82,8 +86,11 @@ SYNTHETIC_TOOL_NAMES: frozenset[str] = frozenset({"(merged tools)", "mcp_list_to
 """Tools that no model called: what an instrumentation makes up, or what a framework itself asks a server."""
 
 FINAL_ANSWER_TOOL_NAMES: frozenset[str] = frozenset(
-    {"final_answer", "FinalAnswerTool", "final_result", "finish.__call__", "set_model_response"}
-)
+    {
+        "final_answer", "FinalAnswerTool", "final_result", "finish.__call__", "set_model_response",
+        "strands_structured_output",
+    }
+)  # fmt: skip
 """Tools through which a framework lets the model give its answer."""
 
 FINAL_ANSWER_DESCRIPTIONS: tuple[str, ...] = (
@@ -91,11 +98,17 @@ FINAL_ANSWER_DESCRIPTIONS: tuple[str, ...] = (
 )
 """How such tools are described where the application's own type names them."""
 
+DATA_ANNOUNCEMENTS: tuple[str, ...] = ("Returning structured response: ",)
+"""How a framework's own last message begins where the model gave its answer through such a tool."""
+
 FINAL_ANSWER_TOOL_PREFIX: str = "final_result_"
 """How such tools begin where there is one for each kind of answer."""
 
 HANDOFF_TOOL_PREFIXES: tuple[str, ...] = ("transfer_to_", "handoff to ", "handoff_to_")
 """How tools begin that pass the conversation on to another agent."""
+
+UNKNOWN_HANDOFF_TARGET: str = " → unknown"
+"""How the name of a handoff's span ends that was begun before the agent that takes over was known."""
 
 HANDOFF_TOOL_NAMES: frozenset[str] = frozenset({"handoff"})
 """Whole names of such tools."""
@@ -115,6 +128,11 @@ DELEGATION_TOOL_NAMES: frozenset[str] = frozenset(
 AGENT_TOOL_TYPES: frozenset[str] = frozenset({"AgentTool", "agent"})
 """Values of a tool's type that mean an agent used as a tool."""
 
+MODEL_CALLBACK_KEY: str = "litellm.call_id"
+MODEL_CALLBACK_SCOPE: str = "litellm"
+MODEL_CALLBACK_SPAN: str = "litellm_request"
+"""What a callback puts on every span it writes model calls on, and which of these are its own."""
+
 RETRIEVAL_TOOL_TYPES: frozenset[str] = frozenset({"datastore", "retriever"})
 """Values of a tool's type that mean a look-up in stored documents."""
 
@@ -123,7 +141,7 @@ MCP_NAME_SEPARATORS: tuple[str, ...] = ("__", ".", "/", ":")
 
 
 MADE_UP_AGENT_NAME = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{16}|"
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?:[0-9a-f]{16}){1,2}|"
     r"agent_(?=[a-z]*[A-Z])[A-Za-z]{16}"
 )
 """Names that frameworks draw anew for every agent that was given none: an id, or random letters."""

@@ -4,8 +4,10 @@ import re
 from collections.abc import Collection
 
 from processors.agent_run import ValueState
-from processors.captured.values import DecodedValue, json_text
-from processors.json_value import JsonObject
+from processors.captured.values import DecodedValue, decode_arguments, json_text
+from processors.conventions.chat_envelope import decode_input
+from processors.json_value import JsonObject, JsonValue
+from processors.spans.attributes import AttributeValue
 
 _PRINTED_OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
 
@@ -27,6 +29,19 @@ def arguments_of_recorded_call(decoded: DecodedValue) -> DecodedValue:
         return decoded
     arguments: JsonObject = {"$args": positional, **keywords} if positional else keywords
     return DecodedValue(arguments, json_text(arguments), ValueState.PRESENT)
+
+
+def input_of_recorded_call(raw: AttributeValue) -> DecodedValue:
+    """What a decorated function was asked: its only argument where that has no name."""
+    call = arguments_of_recorded_call(decode_arguments(raw)).value
+    if isinstance(call, dict):
+        positional: JsonValue = call.get("$args")
+        if isinstance(positional, list) and len(positional) == 1 and len(call) == 1:
+            only = positional[0]
+            return decode_input(only)
+        if "args" not in call and "$args" not in call:
+            return decode_input(call)
+    return decode_input(raw)
 
 
 def input_of_emitted_call(decoded: DecodedValue) -> DecodedValue:

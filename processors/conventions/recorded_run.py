@@ -23,6 +23,7 @@ _STEERING_KEYS = {"agent", "context", "tools"}
 _WORKFLOW_KEYS = {"init_state", "start_event"}
 _WORKFLOW_BEGINS = '{"init_state": {'
 _TRAJECTORY, _REASONING = "trajectory", "reasoning"
+_STREAMS = ("<generator object ", "<async_generator object ")
 _REPORT_KEYS = {"description", "expected_output", "raw"}
 
 
@@ -53,10 +54,12 @@ def recorded_input(attributes: Attributes) -> DecodedValue:
 
 
 def recorded_output(attributes: Attributes) -> DecodedValue:
-    """What the run answered, as far as its own span tells it."""
+    """What the run answered, as far as its own span tells it: of a stream there may be only the object."""
     if _OUTPUT not in attributes:
         return ABSENT
     raw = attributes.get(_OUTPUT)
+    if isinstance(raw, str) and raw.startswith(_STREAMS):
+        return ABSENT
     if isinstance(raw, str) and is_printed_result(raw):
         return text_value(answer_in_printed_result(raw))
     answer = answer_in_printed_steps(raw) if isinstance(raw, str) else None

@@ -33,13 +33,18 @@ class OpenedResult(NamedTuple):
     error: ToolError | None = None
 
 
-_ENVELOPE_KEYS = frozenset({"content", "goto", "lc", "messages", "output", "raw_output", "response", "type"})
+_ENVELOPE_KEYS = frozenset(
+    {"choices", "content", "goto", "lc", "messages", "output", "raw_output", "response", "type"}
+)
 """An object with none of these keys is no envelope."""
 _COMMAND_KEYS = {"goto", "graph", "resume", "update"}
 _UPDATE_KEYS = {"messages"}
 _BARE_MESSAGE = {"content", "name", "tool_call_id"}
 _RAW_OUTPUT_KEYS = {"blocks", "tool_name", "raw_input", "raw_output", "is_error"}
 _TOOL_RETURN = {"return_value", "content", "metadata", "kind"}
+
+_PRINTED_FAILURE = " isError=True"
+"""How a printed result of a protocol's tool ends where the tool failed."""
 
 
 def open_result(decoded: DecodedValue, known: int = 0) -> OpenedResult:
@@ -62,7 +67,7 @@ def open_result(decoded: DecodedValue, known: int = 0) -> OpenedResult:
             return OpenedResult(decode_result(text))
         only = value[0]
         if known & BLOCKS and len(value) == 1 and isinstance(only, dict) and only.keys() == {"json"}:
-            return OpenedResult(_of(only["json"]))
+            return OpenedResult(_of(_json_block(only["json"])))
     if isinstance(value, str) and value.startswith("<") and is_pending_result(value):
         return OpenedResult(ABSENT)
     if isinstance(value, str) and value.startswith(("content=", "ToolResult(content=")):
@@ -74,6 +79,8 @@ def open_result(decoded: DecodedValue, known: int = 0) -> OpenedResult:
             result = decode_result(printed.content)
             error = ToolError(type="", message=result.text or "") if printed.failed else None
             return OpenedResult(result, printed.call_id, error)
+        if value.endswith(_PRINTED_FAILURE):
+            return OpenedResult(decoded, error=ToolError(type="", message=value))
     return OpenedResult(decoded)
 
 
@@ -90,6 +97,10 @@ def _open_object(decoded: DecodedValue, value: JsonObject, known: int) -> Opened
         error = ToolError(type="", message=opened.text or "") if message.get("status") == "error" else None
         call_id = message.get("tool_call_id")
         return OpenedResult(opened, call_id if isinstance(call_id, str) else "", error)
+    if "choices" in keys and "object" in keys:  # written as what a model would have answered
+        answered = _answered_choice(value)
+        if answered is not None:
+            return answered
     if keys == _RAW_OUTPUT_KEYS:
         opened = _of(value["raw_output"])
         if value["is_error"] is not True:
@@ -122,6 +133,18 @@ def _open_object(decoded: DecodedValue, value: JsonObject, known: int) -> Opened
     return OpenedResult(decoded)
 
 
+def _answered_choice(response: JsonObject) -> OpenedResult | None:
+    """What the only message of such a response holds; an empty text is left out of it."""
+    choices = response.get("choices")
+    choice = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(message, dict) or message.get("role") != "tool":
+        return None
+    content = message.get("content") or message.get("content_parts") or ""
+    call_id = message.get("tool_id")
+    return OpenedResult(_of(content), call_id if isinstance(call_id, str) else "")
+
+
 def _wraps(structured: JsonValue, told: JsonValue) -> bool:
     """Whether `structured` only makes an object of what the text tells, as servers do with what is none."""
     return isinstance(structured, dict) and structured.keys() == {"result"} and structured["result"] == told
@@ -152,6 +175,13 @@ def _message_in_update(update: JsonValue) -> JsonObject | None:
     if not isinstance(last, dict):
         return None
     return last if last.get("type") == "tool" and "content" in last else _tool_message(last)
+
+
+def _json_block(value: JsonValue) -> JsonValue:
+    """What a block holds, without the object that is made of a list."""
+    if isinstance(value, dict) and value.keys() == {"$value"} and isinstance(value["$value"], list):
+        return value["$value"]
+    return value
 
 
 def _text_of_blocks(blocks: JsonValue) -> str | None:

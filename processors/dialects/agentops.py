@@ -7,8 +7,9 @@ from processors.captured.flattened_list import flattened_list
 from processors.captured.messages import read_messages
 from processors.captured.values import ABSENT
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
-from processors.conventions.chat_envelope import decode_input, decode_output
-from processors.conventions.recorded_call import arguments_of_recorded_call
+from processors.conventions.chat_envelope import decode_output
+from processors.conventions.placeholder_names import GENERIC_CHAIN_NAMES
+from processors.conventions.recorded_call import arguments_of_recorded_call, input_of_recorded_call
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.spans.span import Span
@@ -20,8 +21,17 @@ _NAMES = ("tool.name", "agentops.entity.name", "operation.name")
 _AGENT_NAMES = ("agent.name", "agentops.entity.name", "operation.name")
 _ARGUMENTS = ("tool.parameters", "agentops.tool.input", "agentops.entity.input")
 _RESULTS = ("tool.result", "agentops.tool.output", "agentops.entity.output")
-_INPUT = "agentops.agent.input"
-_OUTPUT = "agentops.agent.output"
+_INPUTS = (
+    "agentops.agent.input", "agentops.workflow.input", "agentops.session.input", "agentops.entity.input",
+)  # fmt: skip
+_OUTPUTS = (
+    "agentops.agent.output", "agentops.workflow.output", "agentops.session.output", "agentops.entity.output",
+)  # fmt: skip
+_RUNS = ("agent", "workflow", "session")
+_UNNAMED_RUNS = frozenset({"default", "session"}) | GENERIC_CHAIN_NAMES
+"""How a trace is called that the SDK begins by itself."""
+_REQUEST_TYPE = "tool.call.type"
+_REQUEST_PREFIX = "tool_call."
 _FAILURE = "error.message"
 _FAILURES = ("error", "failed")
 _ROLES = {
@@ -35,21 +45,25 @@ _ROLES = {
 class _AgentOps:
     name: Final = "agentops"
     rank: Final = 60
-    keys: Final = (_KIND, _RECEIVER)
+    keys: Final = (_KIND, _RECEIVER, _REQUEST_TYPE)
     frameworks: Final = (
         Framework(
             name="AgentOps",
             versions="0.4, with the OpenAI Agents SDK and its decorators",
             reads="`agentops.span.kind` agent, tool, llm and workflow; names from `agent.name` and "
             "`tool.name`, values from `tool.parameters` and `tool.result`; a span with `to_agent` is a "
-            "handoff",
+            "handoff; a trace or workflow without agents stands for the run; `tool_call.` spans of clients "
+            "repeat what a model asked for and are left out",
             capture="nothing",
-            unknown="call ids; an answer that is a tool's result (`stop_on_first_tool`)",
+            unknown="call ids; the names of a decorated function's positional arguments, which stand under "
+            "`$args`; an answer that is a tool's result (`stop_on_first_tool`)",
         ),
     )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
+        if _is_request(span):
+            return SpanRole.TOOL
         kind = attributes.text(_KIND)
         if kind is None:
             return SpanRole.TOOL if attributes.get(_EMITTER) == "agentops" else None
@@ -57,6 +71,8 @@ class _AgentOps:
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
+        if _is_request(span):
+            return ToolReading(is_synthetic=True)
         if _KIND not in attributes:
             receiver = first_text(attributes, (_RECEIVER,))
             return ToolReading(name=f"handoff to {receiver}", category=CallCategory.HANDOFF)
@@ -75,13 +91,18 @@ class _AgentOps:
 
     def agent(self, span: Span) -> AgentReading:
         attributes = span.attributes
-        if attributes.get(_KIND) != "agent":
+        kind = attributes.text(_KIND)
+        if kind not in _RUNS:
             return AgentReading()
+        name = first_text(attributes, _AGENT_NAMES)
+        inferred = name or span.name.removesuffix(f".{kind}")
+        asked = next((key for key in _INPUTS if key in attributes), None)
+        answered = next((key for key in _OUTPUTS if key in attributes), None)
         return AgentReading(
-            name=first_text(attributes, _AGENT_NAMES),
-            inferred_name=span.name.removesuffix(".agent"),
-            input=decode_input(attributes.get(_INPUT)) if _INPUT in attributes else ABSENT,
-            output=decode_output(attributes.get(_OUTPUT)) if _OUTPUT in attributes else ABSENT,
+            name=name if kind == "agent" else "",
+            inferred_name=inferred if kind == "agent" or inferred not in _UNNAMED_RUNS else "",
+            input=ABSENT if asked is None else input_of_recorded_call(attributes.get(asked)),
+            output=ABSENT if answered is None else decode_output(attributes.get(answered)),
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -92,6 +113,11 @@ class _AgentOps:
             lambda: read_messages(flattened_list(attributes, "gen_ai.prompt."), "user"),
             lambda: read_messages(flattened_list(attributes, "gen_ai.completion."), "assistant"),
         )
+
+
+def _is_request(span: Span) -> bool:
+    """Whether the span only repeats a call that a model asked for; what made it may leave out its kind."""
+    return _REQUEST_TYPE in span.attributes and span.name.startswith(_REQUEST_PREFIX)
 
 
 DIALECT = _AgentOps()

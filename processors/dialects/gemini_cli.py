@@ -18,6 +18,7 @@ from processors.spans.span import Span
 _OPERATION = "gen_ai.operation.name"
 _INPUTS = ("gen_ai.input.messages", "input-json")
 _OUTPUTS = ("gen_ai.output.messages", "output-json")
+_CALL_IDS = ("gen_ai.tool.call.id", "gen_ai.tool.call_id")
 _ROLES = {
     "tool_call": SpanRole.TOOL,
     "agent_call": SpanRole.AGENT,
@@ -35,13 +36,15 @@ class _GeminiCli:
     frameworks: Final = (
         Framework(
             name="Gemini CLI",
-            versions="operation names of 2026",
+            versions="operation names of 2026 (built from 0.61)",
             reads="operations `tool_call`, `agent_call` and `llm_call`; arguments from the request and "
             "results from the completed call in the tool span's messages; `schedule_tool_calls` is no call",
             capture="`telemetry.enabled` and `telemetry.traces` in its settings; `telemetry.logPrompts: "
             "false` leaves content out",
             unknown="the names of tools while `telemetry.traces` is off, as it is by default: calls are "
-            "then named `tool_call`",
+            "then named `tool_call`; a prompt's run as a whole where it was not typed in: each turn of the "
+            "model and each batch of calls is then a trace of its own; without "
+            "content that a call failed",
         ),
     )
 
@@ -58,7 +61,7 @@ class _GeminiCli:
             arguments = decode_arguments(request["args"])
         return ToolReading(
             name=first_text(attributes, ("gen_ai.tool.name",)) or _text(request, "name"),
-            call_id=first_text(attributes, ("gen_ai.tool.call.id",)) or _text(request, "callId"),
+            call_id=first_text(attributes, _CALL_IDS) or _text(request, "callId"),
             arguments=arguments,
             result=result,
             error=error,

@@ -20,9 +20,11 @@ _NAME = ("genkit:name",)
 _INPUT = "genkit:input"
 _OUTPUT = "genkit:output"
 _ACTION = "action"
+_MULTIPART_TOOL = "tool.v2"
+_MULTIPART_KEYS = {"output", "metadata"}
 _ROLES = {
     "tool": SpanRole.TOOL,
-    "tool.v2": SpanRole.TOOL,
+    _MULTIPART_TOOL: SpanRole.TOOL,
     "model": SpanRole.MODEL,
     "flow": SpanRole.AGENT,
     "agent": SpanRole.AGENT,
@@ -37,7 +39,7 @@ class _Genkit:
     frameworks: Final = (
         Framework(
             name="Genkit",
-            versions="1 (JavaScript; Go and Python write the same attributes)",
+            versions="1 (JavaScript) and 0.12 (Python); Go writes the same attributes",
             reads="actions of subtype `tool` are calls, of subtype `model` model turns; flows, agents and "
             "prompts that are executed are runs, named by `genkit:name`; what `generate` does outside of "
             "all of them is a run named by the service",
@@ -57,7 +59,7 @@ class _Genkit:
             name=first_text(attributes, _NAME),
             inferred_name=span.name,
             arguments=first_arguments(attributes, (_INPUT,)),
-            result=opened.result,
+            result=_single(attributes, opened.result),
             error=opened.error,
             category=CallCategory.FUNCTION,
         )
@@ -79,6 +81,15 @@ class _Genkit:
             lambda: _messages(_object(attributes, _INPUT).get("messages"), "user"),
             lambda: _messages([_answered(_object(attributes, _OUTPUT))], "assistant"),
         ).offering(lambda: read_tool_definitions(_object(attributes, _INPUT).get("tools")))
+
+
+def _single(attributes: Attributes, result: DecodedValue) -> DecodedValue:
+    """The result out of what a tool that may return several parts returns; nothing at all is null there."""
+    value = result.value
+    if _kind(attributes) != _MULTIPART_TOOL or not isinstance(value, dict) or value.keys() - _MULTIPART_KEYS:
+        return result
+    output = value.get("output")
+    return DecodedValue(None, "null", ValueState.PRESENT) if output is None else decode_result(output)
 
 
 def _kind(attributes: Attributes) -> str:

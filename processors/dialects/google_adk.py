@@ -22,7 +22,9 @@ _EVENT_ID = "gcp.vertex.agent.event_id"
 _TOOL_NAME = "gen_ai.tool.name"
 _RESULTS = ("gen_ai.tool.call.result", _RESULT, "output.value")
 _ARGUMENT_KEYS = frozenset({"gen_ai.tool.call.arguments", _ARGUMENTS, "input.value", "tool.parameters"})
-_NO_RESPONSE = {"result": "<not specified>"}
+_NOT_SPECIFIED = "<not specified>"
+_NO_RESPONSE = {"result": _NOT_SPECIFIED}
+_CALL_IDS = ("gen_ai.tool.call.id", "gen_ai.tool_call.id")
 _RETURNED_ERROR = "TOOL_ERROR"
 _AGENT_SPAN = "agent_run ["
 _TOOL_SPAN = "execute_tool "
@@ -36,16 +38,20 @@ class _GoogleADK:
     frameworks: Final = (
         Framework(
             name="Google ADK",
-            versions="1 and 2 (built from 1.14 and 2.13)",
+            versions="1 and 2 (built from 1.14 and 2.13 for Python, 2.0 for JavaScript and 2.2 for Go; read "
+            "from its source for Java)",
             reads="`execute_tool` spans are calls, `invoke_agent` spans (`agent_run` before them) "
             "are runs; a returned `error` is a "
             "failed call where the span says so; a result that is no object comes out of its `result` "
-            "envelope; the `(merged tools)` span is left out",
+            "envelope, a list in JavaScript out of `results`; the `(merged tools)` span is left out; "
+            "requests and answers that kagent adds to Go's spans",
             capture="`ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true`; in version 2 also "
             "`OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental` and "
             "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY`",
             unknown="the call id of a tool that raised, in versions with `agent_run` spans also its "
-            "arguments; in version 1 that a returned `error` is one; whether a tool returned an object "
+            "arguments; in version 1 and in JavaScript that a returned `error` is one, and in JavaScript why "
+            "a tool raised; in Go without kagent what was asked and answered, which goes into log records; "
+            "whether a tool returned an object "
             "with nothing but a `result` that is no object, or that value itself",
         ),
     )
@@ -66,17 +72,24 @@ class _GoogleADK:
         arguments, opened = ABSENT, OpenedResult(ABSENT)
         if not _is_withheld(attributes):
             arguments = first_arguments(attributes, (_ARGUMENTS,))
-            opened = _opened(first_result(attributes, _RESULTS, RESPONSE))
+            if not _lacks_response(attributes):
+                opened = _opened(first_result(attributes, _RESULTS, RESPONSE))
+            value = opened.result.value
+            if isinstance(value, dict) and _makes_object_of_list(span, value):
+                opened = opened._replace(result=decode_result(value["results"]))
         if arguments is ABSENT and _takes_none(span):
             arguments = decode_arguments("{}")
         is_agent = attributes.text("gen_ai.tool.type") in AGENT_TOOL_TYPES
+        # A call that came back is described; in JavaScript one that raised has not even a status.
+        is_told = bool(attributes) or span.dropped_attributes_count > 0
+        error = None if is_told else ToolError(type="", message="")
         return ToolReading(
             name=name,
             inferred_name="" if name else span.name.removeprefix(_TOOL_SPAN),
-            call_id=opened.call_id,
+            call_id=opened.call_id or first_text(attributes, _CALL_IDS),
             arguments=arguments,
             result=opened.result,
-            error=_returned_error(attributes, opened.result) or opened.error,
+            error=_returned_error(attributes, opened.result) or opened.error or error,
             category=CallCategory.AGENT if is_agent else CallCategory.FUNCTION,
             is_synthetic=name in SYNTHETIC_TOOL_NAMES,
         )
@@ -99,6 +112,22 @@ class _GoogleADK:
 def _is_withheld(attributes: Attributes) -> bool:
     """Whether empty objects stand in for values that were not captured."""
     return attributes.get(_ARGUMENTS) == "{}" == attributes.get(_RESULT)
+
+
+def _lacks_response(attributes: Attributes) -> bool:
+    """Whether a placeholder stands for the response of a call that none came of."""
+    told = attributes.get(_RESULT)
+    return told == _NOT_SPECIFIED or (told == "{}" and first_text(attributes, _CALL_IDS) == _NOT_SPECIFIED)
+
+
+def _makes_object_of_list(span: Span, result: JsonObject) -> bool:
+    """Whether the JavaScript SDK, which writes no blanks, put a list that a tool returned in `results`."""
+    if result.keys() != {"results"} or not isinstance(result["results"], list):
+        return False
+    if not (span.attributes.text(_RESULT) or "").startswith('{"results":['):
+        return False
+    language = span.envelope.resource_attributes.text("telemetry.sdk.language")
+    return language in (None, "nodejs", "webjs")
 
 
 def _takes_none(span: Span) -> bool:
@@ -150,9 +179,9 @@ def _returned_error(attributes: Attributes, result: DecodedValue) -> ToolError |
 
 
 def _contents(raw: AttributeValue, key: str) -> list[ChatMessage]:
-    """The messages under `key` in a recorded request or response."""
+    """The messages under `key` in a recorded request or response; in Go that of a request has a capital."""
     told = decode_result(raw).value
-    listed: JsonValue = told.get(key) if isinstance(told, dict) else None
+    listed: JsonValue = told.get(key, told.get(key.title())) if isinstance(told, dict) else None
     return read_messages(listed, "user" if key == "contents" else "assistant")
 
 

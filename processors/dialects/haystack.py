@@ -1,9 +1,10 @@
 """Haystack's own tracing: `haystack.agent.*` and `haystack.component.*` tags, values as JSON."""
 
+import re
 from typing import Final
 
 from processors.agent_run import ToolError
-from processors.captured.messages import ChatMessage, last_text, read_messages
+from processors.captured.messages import CallResponse, ChatMessage, last_text, read_messages
 from processors.captured.values import decode_result, text_value
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.available_tools import read_tool_definitions
@@ -11,11 +12,12 @@ from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.json_value import JsonObject, JsonValue
 from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.spans.span import STATUS_ERROR, Span
 
 _TOOL = "haystack.tool.name"
 _TOOL_INPUT = "haystack.agent.step.tool.input"
 _TOOL_OUTPUT = "haystack.agent.step.tool.output"
+_TOOL_FAILED = "haystack.tool.error"
 _MODEL_INPUT = "haystack.agent.step.llm.input"
 _MODEL_OUTPUT = "haystack.agent.step.llm.output"
 _STEP = "haystack.agent.step"
@@ -32,6 +34,10 @@ _INVOKER = "ToolInvoker"
 _REPLIES = '"replies": [{'
 _FAILURE = "Failed to invoke Tool `"
 _REASON = "}. Error: "
+_RAISED = re.compile(
+    r"Failed to invoke Tool `(?P<name>[^`]+)` with parameters (?P<arguments>\{.*\})\. Error: (?P<error>.*)",
+    re.DOTALL,
+)
 
 
 class _Haystack:
@@ -47,8 +53,8 @@ class _Haystack:
             "`ToolInvoker` put out",
             capture="`HAYSTACK_CONTENT_TRACING_ENABLED=true`",
             unknown="call ids, in version 3; the name of an agent outside a pipeline: the service's name "
-            "stands in, or that of the tool as which it runs; without content, which calls failed, and "
-            "before version 3 what was called; a result of None from a text",
+            "stands in, or that of the tool as which it runs; before version 3, without content, what was "
+            "called and which calls failed; a result of None from a text",
         ),
     )
 
@@ -72,7 +78,7 @@ class _Haystack:
             name=first_text(attributes, (_TOOL,)),
             arguments=first_arguments(attributes, (_TOOL_INPUT,)),
             result=opened.result,
-            error=opened.error or _failure(opened.result.value),
+            error=opened.error or _failure(opened.result.value) or _mark_of_failure(attributes),
         )
 
     def agent(self, span: Span) -> AgentReading:
@@ -88,7 +94,9 @@ class _Haystack:
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
         if attributes.get(_COMPONENT) == _INVOKER:
-            return Conversation(lambda: _messages(attributes, _COMPONENT_OUTPUT, "tool_messages"))
+            return Conversation(
+                lambda: _messages(attributes, _COMPONENT_OUTPUT, "tool_messages") or _call_that_raised(span)
+            )
         if self.role(span) is SpanRole.MODEL and _COMPONENT in attributes:
             return Conversation(
                 lambda: _messages(attributes, _COMPONENT_INPUT, "messages"),
@@ -135,6 +143,27 @@ def _failure(result: JsonValue) -> ToolError | None:
     if not isinstance(message, str) or not message.startswith(_FAILURE):
         return None
     return ToolError(type="", message=message.partition(_REASON)[2] or message)
+
+
+def _mark_of_failure(attributes: Attributes) -> ToolError | None:
+    failed = attributes.get(_TOOL_FAILED) in (True, "true", "True")
+    return ToolError(type="", message="") if failed else None
+
+
+def _call_that_raised(span: Span) -> list[ChatMessage]:
+    """The failure of the one call for which the component that executes calls ended with an error."""
+    if span.status_code != STATUS_ERROR:
+        return []
+    message = span.status_message
+    # From the first place alone: a search would try every one, each to the end of the text.
+    told = _RAISED.match(message, max(0, message.find(_FAILURE)))
+    if told is None:
+        return []
+    call = f"tool_name='{told['name']}', arguments={told['arguments']}, id='"
+    _, _, behind = (span.attributes.text(_COMPONENT_INPUT) or "").partition(call)
+    call_id = behind.partition("'")[0]
+    response = CallResponse(call_id, told["name"], told["error"], failed=True)
+    return [ChatMessage("tool", responses=[response])] if call_id else []
 
 
 def _messages(attributes: Attributes, key: str, member: str) -> list[ChatMessage]:

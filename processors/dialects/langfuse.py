@@ -4,9 +4,9 @@ from typing import Final
 
 from processors.agent_run import CallCategory, ToolError
 from processors.captured.messages import read_messages
-from processors.captured.values import ABSENT, DecodedValue, decode_arguments
+from processors.captured.values import ABSENT
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
-from processors.conventions.chat_envelope import decode_input, decode_output
+from processors.conventions.chat_envelope import decode_output
 from processors.conventions.graph_runs import agent_of_graph, is_chain_part
 from processors.conventions.model_response import read_model_response
 from processors.conventions.placeholder_names import (
@@ -15,10 +15,9 @@ from processors.conventions.placeholder_names import (
     GRAPH_NODE,
     HANDOFF_TOOL_PREFIXES,
 )
-from processors.conventions.recorded_call import arguments_of_recorded_call
+from processors.conventions.recorded_call import arguments_of_recorded_call, input_of_recorded_call
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonValue
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
@@ -97,7 +96,7 @@ class _Langfuse:
             name=in_graph if in_graph is not None else span.name if is_agent else "",
             inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
             session=first_text(attributes, _SESSIONS) or _told(attributes, _GRAPH_SESSIONS),
-            input=_asked(attributes) if _INPUT in attributes else ABSENT,
+            input=input_of_recorded_call(attributes.get(_INPUT)) if _INPUT in attributes else ABSENT,
             output=decode_output(attributes.get(_OUTPUT)) if _OUTPUT in attributes else ABSENT,
         )
 
@@ -138,19 +137,6 @@ def _told(attributes: Attributes, keys: tuple[str, ...]) -> str:
     """The first text of `keys` in an observation's metadata, where texts are JSON."""
     told = first_text(attributes, keys)
     return told[1:-1] if len(told) > 1 and told[0] == told[-1] == '"' else told
-
-
-def _asked(attributes: Attributes) -> DecodedValue:
-    """The input of a decorated function: its only argument where that has no name."""
-    call = arguments_of_recorded_call(decode_arguments(attributes.get(_INPUT))).value
-    if isinstance(call, dict):
-        positional: JsonValue = call.get("$args")
-        if isinstance(positional, list) and len(positional) == 1 and len(call) == 1:
-            only = positional[0]
-            return decode_input(only)
-        if "args" not in call and "$args" not in call:
-            return decode_input(call)
-    return decode_input(attributes.get(_INPUT))
 
 
 DIALECT = _Langfuse()

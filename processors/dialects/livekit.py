@@ -2,10 +2,12 @@
 
 from typing import Final
 
-from processors.agent_run import ToolError, ValueState
+from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.captured.messages import ChatMessage, add_request, read_messages
 from processors.captured.values import ABSENT, DecodedValue, decode_result
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
+from processors.conventions.available_tools import read_tool_definitions
+from processors.conventions.placeholder_names import HANDOFF_TOOL_PREFIXES
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.spans.attributes import Attributes
@@ -15,9 +17,12 @@ _TOOL_NAME = "lk.function_tool.name"
 _AGENT_NAMES = ("lk.agent_name",)
 _LABEL = "lk.agent_label"
 _TURN = "lk.generation_id"
+_SESSION = "agent_session"
+_OPERATION = "gen_ai.operation.name"
 _ASKED = ("lk.pii.user_input", "lk.user_input", "lk.pii.user_transcript", "lk.user_transcript")
 _CHAT = ("lk.pii.chat_ctx", "lk.chat_ctx")
 _ANSWER = ("lk.pii.response.text", "lk.response.text")
+_TOOLS = "lk.function_tools"
 _CALLS = ("lk.pii.response.function_calls", "lk.response.function_calls")
 
 
@@ -28,11 +33,13 @@ class _LiveKit:
     frameworks: Final = (
         Framework(
             name="LiveKit Agents",
-            versions="1.2 to 1.7 (Python)",
-            reads="spans with `lk.function_tool.name` are calls; the session, or an agent's turn where the "
-            "session is not in the trace, is the run; named by `lk.agent_name`, else by `lk.agent_label`",
-            capture="nothing; redaction of the project's settings leaves content out",
-            unknown="which agent of a session asked, where agents replace each other",
+            versions="1.2 to 1.8 (Python)",
+            reads="spans with `lk.function_tool.name` are calls; since 1.8 every turn of an agent is a run; "
+            "before that the session, or a turn where the session is not in the trace, is the run, named by "
+            "`lk.agent_name`, else by `lk.agent_label`",
+            capture="nothing; `allow_pii=False` and redaction of the project's settings leave content out",
+            unknown="before 1.8 which agent of a session asked, where agents replace each other; since then "
+            "which agent started an `AgentTask`; whether a tool returned nothing or an empty text",
         ),
     )
 
@@ -42,35 +49,44 @@ class _LiveKit:
             return SpanRole.TOOL
         if any(key in attributes for key in (*_CHAT, *_CALLS)):
             return SpanRole.MODEL
-        is_run = span.name == "agent_session" or _TURN in attributes
-        return SpanRole.AGENT if is_run or any(key in attributes for key in _AGENT_NAMES) else SpanRole.OTHER
+        if _OPERATION in attributes:
+            return SpanRole.OTHER  # what it stands for is said there
+        if span.name == _SESSION or _TURN in attributes:
+            return SpanRole.AGENT
+        return SpanRole.WORKFLOW if any(key in attributes for key in _AGENT_NAMES) else SpanRole.OTHER
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
         opened = first_result(attributes, ("lk.pii.function_tool.output", "lk.function_tool.output"))
         failed = attributes.get("lk.function_tool.is_error") is True
+        name = first_text(attributes, (_TOOL_NAME,))
         return ToolReading(
-            name=first_text(attributes, (_TOOL_NAME,)),
+            name=name,
             call_id=first_text(attributes, ("lk.function_tool.id",)),
             arguments=first_arguments(
                 attributes, ("lk.pii.function_tool.arguments", "lk.function_tool.arguments")
             ),
             result=opened.result,
             error=ToolError(type="", message=opened.result.text or "") if failed else opened.error,
+            category=(
+                CallCategory.HANDOFF if name.startswith(HANDOFF_TOOL_PREFIXES) else CallCategory.FUNCTION
+            ),
         )
 
     def agent(self, span: Span) -> AgentReading:
         attributes = span.attributes
+        # Before turns were operations each was one answer of the model, which may have asked for calls.
+        is_whole_turn = _OPERATION in attributes
         return AgentReading(
-            name=first_text(attributes, _AGENT_NAMES),
-            inferred_name=first_text(attributes, (_LABEL,)),
+            name=first_text(attributes, (*_AGENT_NAMES, _LABEL)),
             input=_text_value(first_text(attributes, _ASKED)),
-            output=_text_value(first_text(attributes, _ANSWER)),
+            output=_text_value(first_text(attributes, _ANSWER)) if is_whole_turn else ABSENT,
         )
 
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
-        return Conversation(lambda: _asked(attributes), lambda: _answered(attributes))
+        conversation = Conversation(lambda: _asked(attributes), lambda: _answered(attributes))
+        return conversation.offering(lambda: read_tool_definitions(attributes.get(_TOOLS)))
 
 
 def _asked(attributes: Attributes) -> list[ChatMessage]:

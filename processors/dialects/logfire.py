@@ -4,7 +4,7 @@ from typing import Final
 
 from processors.agent_run import CallCategory, ToolError
 from processors.captured.messages import read_messages
-from processors.captured.values import decode_result
+from processors.captured.values import ABSENT, decode_arguments, decode_result
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.model_response import read_model_response
 from processors.conventions.recorded_events import read_recorded_events
@@ -22,6 +22,8 @@ _ROLES = {
     "Responses API with {gen_ai.request.model!r}": SpanRole.MODEL,
     "Responses API": SpanRole.MODEL,
 }
+_PROTOCOL_REQUEST = "MCP request: tools/call "
+_PROTOCOL_VIEW = "MCP server handle request: tools/call"
 _HANDOFFS = ("Handoff: {from_agent} → {to_agent}", "Handoff: {from_agent!r} → {to_agent!r}")
 
 
@@ -37,7 +39,15 @@ class _Logfire:
             "spans that have only begun are left out",
             capture="nothing",
             unknown="call ids; an answer that is a tool's result (`stop_on_first_tool`); that a tool of an "
-            "MCP server failed",
+            "MCP server failed, without `logfire.instrument_mcp()`",
+        ),
+        Framework(
+            name="Logfire, Model Context Protocol",
+            versions="5, `logfire.instrument_mcp()` with MCP SDK 1",
+            reads="requests of `tools/call` are calls, one with the agent's own span around them; a response "
+            "that `isError` is a failure; what the server handled only adds to the request it answers",
+            capture="nothing",
+            unknown="call ids; who called a server whose caller is not in the trace",
         ),
     )
 
@@ -46,11 +56,15 @@ class _Logfire:
         if attributes.get(_SPAN_TYPE) == "pending_span":
             return SpanRole.OTHER
         template = attributes.text(_TEMPLATE) or ""
-        return SpanRole.TOOL if template in _HANDOFFS else _ROLES.get(template)
+        is_call = template in _HANDOFFS or _is_protocol_call(template)
+        return SpanRole.TOOL if is_call else _ROLES.get(template)
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
-        if attributes.text(_TEMPLATE) in _HANDOFFS:
+        template = attributes.text(_TEMPLATE) or ""
+        if _is_protocol_call(template):
+            return _protocol_call(attributes, is_servers_view=template == _PROTOCOL_VIEW)
+        if template in _HANDOFFS:
             to_agent = first_text(attributes, ("to_agent",))
             return ToolReading(name=f"handoff to {to_agent}".rstrip(), category=CallCategory.HANDOFF)
         opened = first_result(attributes, ("output",))
@@ -78,6 +92,28 @@ class _Logfire:
             lambda: read_messages(attributes.get("input"), "user"),
             lambda: read_model_response(attributes.get("output")),
         )
+
+
+def _is_protocol_call(template: str) -> bool:
+    return template == _PROTOCOL_VIEW or template.startswith(_PROTOCOL_REQUEST)
+
+
+def _protocol_call(attributes: Attributes, *, is_servers_view: bool) -> ToolReading:
+    """A call over the Model Context Protocol: the request and the response as they were sent."""
+    request = decode_arguments(attributes.get("request")).value
+    params = request.get("params") if isinstance(request, dict) else None
+    opened = first_result(attributes, ("response",))
+    name = params.get("name") if isinstance(params, dict) else None
+    asked = params.get("arguments") if isinstance(params, dict) else None
+    return ToolReading(
+        name=name if isinstance(name, str) else "",
+        inferred_name=(attributes.text(_TEMPLATE) or "").removeprefix(_PROTOCOL_REQUEST),
+        arguments=ABSENT if asked is None else decode_arguments(asked),
+        result=opened.result,
+        error=opened.error,
+        category=CallCategory.MCP,
+        is_part=is_servers_view,
+    )
 
 
 def _error(attributes: Attributes) -> ToolError | None:

@@ -24,8 +24,8 @@ _ROLES = {
     "llm_generation": SpanRole.MODEL,
 }
 _CATEGORIES = {"mcp_tool_call": CallCategory.MCP, "provider_tool_call": CallCategory.SERVER}
-_INPUTS = ("mastra.agent_run.input", "mastra.workflow_run.input", "input")
-_OUTPUTS = ("mastra.agent_run.output", "mastra.workflow_run.output", "output")
+_INPUTS = ("mastra.agent_run.input", "mastra.workflow_run.input", "langfuse.observation.input", "input")
+_OUTPUTS = ("mastra.agent_run.output", "mastra.workflow_run.output", "langfuse.observation.output", "output")
 _REFUSAL_KEYS = {"error", "message", "validationErrors"}
 _RUN_SPAN_PREFIXES = ("agent.", "workflow.", "invoke_agent ", "invoke_workflow ")
 _TOOL_SPAN_PREFIXES = ("tool.execute ", "execute_tool ")
@@ -38,7 +38,8 @@ class _Mastra:
     frameworks: Final = (
         Framework(
             name="Mastra",
-            versions="`@mastra/otel-exporter` 1 and 0.3",
+            versions="`@mastra/otel-exporter` 1 and 0.3; in the same way `@mastra/otel-bridge`, "
+            "`@mastra/arize` and `@mastra/langfuse` 1",
             reads="spans of type `tool_call`, `mcp_tool_call` and `provider_tool_call` are calls, "
             "`agent_run` and `workflow_run` are runs; in version 1 under the GenAI conventions, in 0.3 from "
             "`gen_ai.tool.input`, `.output` and `.success`",

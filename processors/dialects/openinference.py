@@ -28,6 +28,7 @@ from processors.captured.values import (
 )
 from processors.conventions.attribute_reading import better, first_result, first_text
 from processors.conventions.available_tools import read_tool_definitions
+from processors.conventions.delegated_work import delegated_work
 from processors.conventions.frameworks_openinference import OPENINFERENCE_FRAMEWORKS
 from processors.conventions.graph_runs import agent_of_graph, is_chain_part, is_conversation
 from processors.conventions.model_response import read_model_response
@@ -53,6 +54,7 @@ from processors.spans.attributes import Attributes
 from processors.spans.span import STATUS_ERROR, Span
 
 _KIND = "openinference.span.kind"
+_OTHER_STEP, _OLDER_STEP, _ACTIVITY = "nat.event_type", "aiq.event_type", "workflow.activity"
 _CALLS_OF_CLIENT = "message.tool_calls."
 _HISTORY_OF_CLIENT = "automatic_function_calling_history"
 _TOOL_NAMES = "smolagents.tools_names"
@@ -71,7 +73,7 @@ _EMITTER_SCOPE = "openinference.instrumentation.beeai"
 _PASSED_ON = "ParentCommand"
 _TOOL_CALLS = '"tool_calls"'
 _GRAPH_METADATA = (GRAPH_NODE, _INTEGRATION, GRAPH_AGENT)
-_POSITIONAL_KEYS = ({"args", "kwargs"}, {"args", "kwargs", "sanitize_inputs_outputs"})
+_OPTIONS_OF_CALLS = frozenset({"sanitize_inputs_outputs", "tool_name"})
 
 
 class _OpenInference:
@@ -82,6 +84,8 @@ class _OpenInference:
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
+        if _OTHER_STEP in attributes or _OLDER_STEP in attributes or _ACTIVITY in attributes:
+            return None  # a convention of its own that adds the kind
         kind = attributes.get(_KIND)
         if kind == "TOOL" or attributes.text("tool.name"):
             return SpanRole.TOOL
@@ -117,6 +121,7 @@ class _OpenInference:
             category=_category(span, name),
             agent_name=first_text(attributes, ("tool.agent_role",)),
             is_synthetic=_is_true(attributes.get("tool.synthesized")) or name in SYNTHETIC_TOOL_NAMES,
+            runs_agent=delegated_work(name, arguments.value) is not None,
         )
 
     def agent(self, span: Span) -> AgentReading:
@@ -125,6 +130,9 @@ class _OpenInference:
         if not name:
             in_graph = _run_in_graph(span)
             name = _graph_agent(span) if in_graph is None else in_graph
+        called = first_text(attributes, ("tool.name",))
+        given_to = delegated_work(called, _arguments(span).value) if called else None
+        name = name if given_to is None else given_to.agent
         if not name and span.name.endswith(_AGENT_STEP):
             given, made = attributes.text("input.value") or "", attributes.text("output.value") or ""
             name = agent_in_printed_step(given) or agent_in_printed_step(made)  # long ones are cut off
@@ -139,7 +147,7 @@ class _OpenInference:
             inferred_name="" if name else _name_in_span_name(span),
             id=first_text(attributes, ("agno.agent.id", "agentId")),
             session=session,
-            input=self._asked(span),
+            input=self._asked(span) if given_to is None else text_value(given_to.asked or None),
             output=ABSENT if _answers_with_error(span) else recorded_output(attributes),
         )
 
@@ -261,7 +269,7 @@ def _out_of_call_envelope(decoded: DecodedValue, value: JsonObject, parameters: 
         keywords = given_keywords(keywords, parameters)
         return DecodedValue(keywords, json_text(keywords), ValueState.PRESENT)
     positional = value.get("args")
-    if value.keys() not in _POSITIONAL_KEYS or not isinstance(positional, list):
+    if not isinstance(positional, list) or not value.keys() - {"args", "kwargs"} <= _OPTIONS_OF_CALLS:
         return decoded
     arguments: JsonObject
     if len(positional) <= len(parameters):

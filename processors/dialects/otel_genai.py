@@ -10,17 +10,11 @@ from typing import Final, NamedTuple
 
 from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.captured.late_value import LateValue
-from processors.captured.messages import ChatMessage, last_text, read_message, read_messages
-from processors.captured.values import (
-    ABSENT,
-    DecodedValue,
-    decode_arguments,
-    decode_result,
-    json_value,
-    text_value,
-)
+from processors.captured.messages import last_text
+from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result, text_value
 from processors.conventions.attribute_reading import better, first_arguments, first_result, first_text
 from processors.conventions.available_tools import read_tool_definitions
+from processors.conventions.borrowed_span import is_borrowed
 from processors.conventions.frameworks_otel_genai import OTEL_GENAI_FRAMEWORKS
 from processors.conventions.graph_runs import is_chain_part
 from processors.conventions.placeholder_names import (
@@ -34,14 +28,20 @@ from processors.conventions.placeholder_names import (
     RETRIEVAL_TOOL_TYPES,
     SYNTHETIC_TOOL_NAMES,
 )
-from processors.conventions.printed_messages import opened_answer
-from processors.conventions.result_envelope import BLOCKS, OUTPUT, open_result
+from processors.conventions.result_envelope import OUTPUT
+from processors.conventions.span_event_messages import (
+    call_in_events,
+    messages_in_attributes,
+    messages_in_events,
+)
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.json_value import JsonValue
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
 _OPERATION = "gen_ai.operation.name"
+_ACTIVITY = "workflow.activity"
+"""On spans that a durable workflow makes around its activities: what runs within has spans of its own."""
 _MODEL_OPERATIONS = frozenset(
     {
         "chat", "chat.completions", "chat.streaming_completions", "generate_content", "text.completions",
@@ -49,9 +49,11 @@ _MODEL_OPERATIONS = frozenset(
     }
 )  # fmt: skip
 _HANDOFF_OPERATIONS = frozenset({"agent_handoff", "handoff"})
+_STRUCTURED_OUTPUT = "execute_structured_output"
 _ROLES = {
     "execute_tool": SpanRole.TOOL,
     "invoke_agent": SpanRole.AGENT,
+    _STRUCTURED_OUTPUT: SpanRole.AGENT,
     "invoke_workflow": SpanRole.WORKFLOW,
     **dict.fromkeys(_MODEL_OPERATIONS, SpanRole.MODEL),
     **dict.fromkeys(_HANDOFF_OPERATIONS, SpanRole.TOOL),
@@ -73,6 +75,7 @@ _RESULTS = (
 _CALL_ID = ("gen_ai.tool.call.id",)
 _AGENT_NAME = ("gen_ai.agent.name",)
 _HANDOFF_SOURCE = "gen_ai.agent.source"
+_CUT_RESULT = "ag2.tool.call.result.truncated"
 _GRAPH_NODE = "metadata.langgraph_node"
 _TEAM = "gen_ai.agno.team.agents"
 _FLOW_PROVIDER = "crewai"
@@ -80,6 +83,7 @@ _GUARDRAIL = "gen_ai.guardrail.triggered"
 _HANDOFF_TARGETS = ("gen_ai.handoff.to_agent",)
 _TOOL_KEYS = frozenset(
     {
+        _CUT_RESULT,
         *_TOOL_NAMES,
         *_ARGUMENTS,
         *_RESULTS,
@@ -103,13 +107,6 @@ _TOOL_SPAN_PREFIXES = (
     "running tool ",
 )
 _AGENT_SPAN_PREFIXES = ("invoke_agent ", "invoke_workflow ")
-_DETAILS_EVENT = "gen_ai.client.inference.operation.details"
-_MESSAGE_EVENTS = {
-    "gen_ai.system.message": "system",
-    "gen_ai.user.message": "user",
-    "gen_ai.assistant.message": "assistant",
-    "gen_ai.tool.message": "tool",
-}
 _TOOL_DEFINITIONS = ("gen_ai.tool.definitions", "model_request_parameters", "gen_ai.agent.tools")
 
 
@@ -146,15 +143,19 @@ class _OtelGenAI:
         attributes = span.attributes
         operation = attributes.get(_OPERATION)
         if isinstance(operation, str) and operation in _ROLES:
+            if _ACTIVITY in attributes:
+                return None
             if operation == "invoke_agent":
                 return _role_of_agent(span)
             if operation == "invoke_workflow" and _TEAM in attributes:
                 return SpanRole.AGENT
+            if _ROLES[operation] is SpanRole.MODEL and is_borrowed(span):
+                return _role_of_borrowed(span)
             return _ROLES[operation]
         if "mcp.method.name" in attributes:
             return SpanRole.TOOL if attributes.get("mcp.method.name") == "tools/call" else SpanRole.OTHER
         if operation is not None:
-            return SpanRole.OTHER
+            return _role_of_borrowed(span) if is_borrowed(span) else SpanRole.OTHER
         return SpanRole.TOOL if "gen_ai.tool.name" in attributes else SpanRole.MODEL
 
     def tool(self, span: Span) -> ToolReading:
@@ -170,11 +171,13 @@ class _OtelGenAI:
         arguments = first_arguments(attributes, plan.arguments)
         opened = first_result(attributes, plan.results)
         result, error = opened.result, opened.error
+        if _CUT_RESULT in present and result.state is ValueState.PRESENT:
+            result = DecodedValue(None, result.text, ValueState.TRUNCATED)
         call_id = first_text(attributes, _CALL_ID) if "gen_ai.tool.call.id" in present else ""
         if (
             arguments.state is not ValueState.PRESENT or result.state is not ValueState.PRESENT or not call_id
         ) and span.has_events:
-            from_events, result_event, event_id = _tool_events(span)
+            from_events, result_event, event_id = call_in_events(span)
             arguments = better(arguments, from_events)
             result = better(result, result_event)
             call_id = call_id or event_id
@@ -187,6 +190,10 @@ class _OtelGenAI:
             "gen_ai.task.status" in present and attributes.get("gen_ai.task.status") == "failure"
         ):
             error = error or ToolError(type="", message=first_text(attributes, ("gen_ai.tool.error",)))
+        is_run = (
+            operation == "invoke_agent" and _HANDOFF_SOURCE not in present and _bears_its_call(attributes)
+        )
+        told_agent = "gen_ai.agent.name" in present and not is_run
         return ToolReading(
             name=name,
             inferred_name="" if name else _name_of(span, _TOOL_SPAN_PREFIXES) or span.name,
@@ -194,9 +201,10 @@ class _OtelGenAI:
             arguments=arguments,
             result=result,
             error=error,
-            category=_category(attributes, present, name, operation),
-            agent_name=first_text(attributes, _AGENT_NAME) if "gen_ai.agent.name" in present else "",
+            category=CallCategory.AGENT if is_run else _category(attributes, present, name, operation),
+            agent_name=first_text(attributes, _AGENT_NAME) if told_agent else "",
             is_synthetic=name in SYNTHETIC_TOOL_NAMES,
+            runs_agent=is_run,
         )
 
     def agent(self, span: Span) -> AgentReading:
@@ -213,8 +221,10 @@ class _OtelGenAI:
             version=first_text(attributes, ("gen_ai.agent.version",)),
             session=first_text(attributes, ("gen_ai.conversation.id",)),
             input=LateValue(lambda: text_value(last_text(conversation.input, "user"))),
-            output=LateValue(lambda: text_value(last_text(conversation.output, "assistant"))),
-            hides_calls=attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER,
+            output=_data_in_choice(span)
+            if attributes.get(_OPERATION) == _STRUCTURED_OUTPUT
+            else LateValue(lambda: text_value(last_text(conversation.output, "assistant"))),
+            hides_calls=_hides_calls(attributes) or is_borrowed(span),
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -227,8 +237,8 @@ class _OtelGenAI:
     def _messages(self, span: Span) -> Conversation:
         attributes = span.attributes
         if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
-            return _of_attributes(attributes)
-        return _of_events(span) if span.has_events else Conversation()
+            return messages_in_attributes(attributes)
+        return messages_in_events(span) if span.has_events else Conversation()
 
 
 def _role_of_agent(span: Span) -> SpanRole:
@@ -238,7 +248,7 @@ def _role_of_agent(span: Span) -> SpanRole:
         name = attributes.text("gen_ai.agent.name") or ""
         if (name in GRAPH_STEP_NAMES or is_chain_part(name)) and not _agent_that_is_called(attributes):
             return SpanRole.OTHER
-    if _HANDOFF_SOURCE in attributes:
+    if _HANDOFF_SOURCE in attributes or _bears_its_call(attributes):
         return SpanRole.TOOL
     if _GUARDRAIL in attributes:
         return SpanRole.OTHER
@@ -250,6 +260,32 @@ def _role_of_agent(span: Span) -> SpanRole:
     if is_node and attributes.get("gen_ai.agent.id") == attributes.get("gen_ai.agent.name"):
         return SpanRole.OTHER
     return SpanRole.AGENT
+
+
+def _bears_its_call(attributes: Attributes) -> bool:
+    """Whether a run's span also tells the call that started the run, for which there is no other span."""
+    return "gen_ai.tool.call.id" in attributes and "gen_ai.tool.name" in attributes
+
+
+def _data_in_choice(span: Span) -> DecodedValue:
+    """The answer as data, which stands in the place of a message."""
+    for event in span.events if span.has_events else ():
+        if event.name == "gen_ai.choice" and event.attributes.get("message") is not None:
+            return decode_result(event.attributes.get("message"))
+    return ABSENT
+
+
+def _role_of_borrowed(span: Span) -> SpanRole | None:
+    """What a span was before model calls were written on it, of which its name still tells."""
+    return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else None
+
+
+def _hides_calls(attributes: Attributes) -> bool:
+    """Whether calls of the run may have no span, or are told without their names."""
+    if attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER:
+        return True
+    answered = attributes.encoded("gen_ai.output.messages") or b""
+    return b'"tool_call"' in answered and b'"name"' not in answered
 
 
 def _agent_that_is_called(attributes: Attributes) -> str:
@@ -272,85 +308,6 @@ def _first_tools(attributes: Attributes) -> Mapping[str, JsonValue]:
         if tools:
             return tools
     return {}
-
-
-def _of_attributes(attributes: Attributes) -> Conversation:
-    """The messages in the attributes of a span, or of the event that holds the same ones."""
-
-    def asked() -> list[ChatMessage]:
-        instructions = attributes.get("gen_ai.system_instructions")
-        messages = read_messages(instructions, "system") if instructions else []
-        return [*messages, *read_messages(attributes.get("gen_ai.input.messages"), "user")]
-
-    def answered() -> list[ChatMessage]:
-        messages = read_messages(attributes.get("gen_ai.output.messages"), "assistant")
-        return [opened_answer(message) for message in messages]
-
-    return Conversation(asked, answered)
-
-
-def _of_events(span: Span) -> Conversation:
-    asked: list[ChatMessage] = []
-    answered: list[ChatMessage] = []
-    for event in span.events:
-        if event.name == _DETAILS_EVENT:  # one event may hold what went in, another what came out
-            told = _of_attributes(event.attributes)
-            asked.extend(told.input)
-            answered.extend(told.output)
-            continue
-        role = _MESSAGE_EVENTS.get(event.name)
-        if role is not None:
-            _add_event(asked, {"role": role, **event.attributes})
-        elif event.name == "gen_ai.choice":
-            _add_event(answered, {"role": "assistant", **event.attributes})
-    return Conversation(lambda: asked, lambda: answered)
-
-
-def _add_event(messages: list[ChatMessage], body: object) -> None:
-    fields = json_value(body)  # type: ignore[arg-type]  # a mapping of attribute values
-    if not isinstance(fields, dict):
-        return
-    for key in ("message", "content", "tool_calls"):
-        if isinstance(fields.get(key), str):
-            decoded = decode_result(fields[key])
-            if isinstance(decoded.value, (dict, list)):
-                fields[key] = decoded.value
-    inner = fields.pop("message", None)
-    if isinstance(inner, dict):
-        fields.update(inner)
-    elif inner is not None:
-        fields["content"] = inner
-    message = read_message(fields, "assistant")
-    if message is not None:
-        messages.append(message)
-
-
-def _tool_events(span: Span) -> tuple[DecodedValue, DecodedValue, str]:
-    """Arguments, result and call id as the events of a tool span tell them."""
-    arguments = result = ABSENT
-    call_id = ""
-    for event in span.events:
-        attributes = event.attributes
-        if event.name == "gen_ai.tool.message":
-            if "content" in attributes:
-                arguments = decode_arguments(attributes.get("content"))
-            call_id = call_id or first_text(attributes, ("id",))
-        elif event.name == "gen_ai.choice":
-            for key in ("message", "content"):
-                if key in attributes:
-                    result = open_result(decode_result(attributes.get(key)), BLOCKS).result
-                    break
-            call_id = call_id or first_text(attributes, ("id",))
-        elif event.name == _DETAILS_EVENT:
-            for message in read_messages(attributes.get("gen_ai.input.messages"), "assistant"):
-                for request in message.requests:
-                    if request.has_arguments:
-                        arguments = decode_arguments(request.arguments)
-                    call_id = call_id or request.call_id
-            for message in read_messages(attributes.get("gen_ai.output.messages"), "tool"):
-                for response in message.responses:
-                    result = open_result(decode_result(response.content), BLOCKS).result
-    return arguments, result, call_id
 
 
 def _category(

@@ -11,7 +11,7 @@ from typing import Final
 from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.captured.late_value import CapturedValue
 from processors.captured.messages import ChatMessage, last_text, read_messages
-from processors.captured.values import DecodedValue, text_value
+from processors.captured.values import DecodedValue, decode_result, text_value
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.chat_envelope import decode_output
 from processors.conventions.recorded_events import read_recorded_events
@@ -28,6 +28,8 @@ _RESULT = "tool_response"
 _TOOL_NAME = "gen_ai.tool.name"
 _ANSWER = "final_result"
 _SHOWN_AS = "logfire.msg"
+_OFFERED = "model_request_parameters"
+_ANSWER_TOOLS = "output_tools"
 _OUTPUT_FUNCTION = "running output function"
 _TRY_AGAIN = "\n\nFix the errors and try again."
 """How the text of a request to try again ends; older releases mark it in no other way."""
@@ -43,7 +45,7 @@ class _PydanticAI:
         _ALL_EVENTS,
         _ANSWER,
         _SHOWN_AS,
-        "model_request_parameters",
+        _OFFERED,
     )
     frameworks: Final = (
         Framework(
@@ -64,8 +66,8 @@ class _PydanticAI:
             return SpanRole.TOOL if is_own else None
         if _ALL_MESSAGES in attributes or _ALL_EVENTS in attributes:
             return SpanRole.AGENT
-        if "model_request_parameters" in attributes:
-            return SpanRole.MODEL if "events" in attributes else None
+        if _OFFERED in attributes:
+            return SpanRole.MODEL if "events" in attributes or _offers_answers(attributes) else None
         return SpanRole.AGENT if "agent_name" in attributes and "model_name" in attributes else None
 
     def tool(self, span: Span) -> ToolReading:
@@ -94,9 +96,11 @@ class _PydanticAI:
         attributes = span.attributes
         if _ALL_MESSAGES not in attributes and _ALL_EVENTS not in attributes:
             if "events" not in attributes:
-                return Conversation()
+                return Conversation(read_output=lambda: _with_answers(_answered(attributes), attributes))
             told = read_recorded_events(attributes.get("events"))
-            return Conversation(lambda: _with_failures(told.input), lambda: told.output)
+            return Conversation(
+                lambda: _with_failures(told.input), lambda: _with_answers(told.output, attributes)
+            )
         messages = read_messages(
             attributes.get(_ALL_MESSAGES if _ALL_MESSAGES in attributes else _ALL_EVENTS)
         )
@@ -133,6 +137,31 @@ def _with_failures(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
         for position, response in enumerate(message.responses):
             if isinstance(response.content, str) and response.content.endswith(_TRY_AGAIN):
                 message.responses[position] = replace(response, failed=True)
+    return messages
+
+
+def _offers_answers(attributes: Attributes) -> bool:
+    offered = attributes.text(_OFFERED) or ""
+    return f'"{_ANSWER_TOOLS}":[{{' in offered or f'"{_ANSWER_TOOLS}": [{{' in offered
+
+
+def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
+    if _OFFERED not in attributes or not _offers_answers(attributes):
+        return ()
+    return read_messages(attributes.get("gen_ai.output.messages"), "assistant")
+
+
+def _with_answers(messages: Sequence[ChatMessage], attributes: Attributes) -> Sequence[ChatMessage]:
+    """The same messages, where a request of a tool for the answer is known as one."""
+    if not any(message.requests for message in messages):
+        return messages
+    offered = decode_result(attributes.get(_OFFERED)).value if _OFFERED in attributes else None
+    tools = offered.get(_ANSWER_TOOLS) if isinstance(offered, dict) else None
+    names = [tool.get("name") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    for message in messages:
+        message.requests = [
+            replace(request, gives_answer=request.name in names) for request in message.requests
+        ]
     return messages
 
 

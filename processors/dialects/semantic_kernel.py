@@ -16,6 +16,8 @@ from processors.framework import Framework
 from processors.spans.span import Span
 
 _SCOPE = "semantic_kernel.functions.kernel_function"
+_DOTNET_SCOPE = "Microsoft.SemanticKernel"
+_DRAWN_NAME = re.compile(r"_[0-9a-f]{32}\Z")
 _NAME = "gen_ai.tool.name"
 _CALL_ID = "gen_ai.tool.call.id"
 _ARGUMENTS = "gen_ai.tool.call.arguments"
@@ -38,18 +40,22 @@ class _SemanticKernel:
     frameworks: Final = (
         Framework(
             name="Semantic Kernel",
-            versions="1 (Python)",
-            reads="`execute_tool` and `invoke_agent`; the tool's name is `Plugin-function`; results may be "
+            versions="1 (Python and .NET)",
+            reads="`execute_tool` and `invoke_agent`; the tool's name is `Plugin-function`, in .NET the "
+            "function's alone; results may be "
             "Python's text of a value or of text contents, which are opened; a prompt that the program runs "
-            "(a function of no plugin that no model asked for) is no call",
-            capture="`SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true`",
-            unknown="whether a model asked for a plugin's function that the program may have run itself; "
-            "what an agent was asked in a text; up to 1.35 what it answered",
+            "(a function of no plugin that no model asked for, in .NET one whose name is drawn for it) is no "
+            "call",
+            capture="`SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true`, in .NET the "
+            "switch `Microsoft.SemanticKernel.Experimental.GenAI.EnableOTelDiagnosticsSensitive`",
+            unknown="whether a model asked for a function that the program may have run itself; in Python "
+            "what an agent was asked in a text, and up to 1.35 what it answered; in .NET call ids, except "
+            "from messages",
         ),
     )
 
     def role(self, span: Span) -> SpanRole | None:
-        return SpanRole.TOOL if span.envelope.scope_name == _SCOPE else None
+        return SpanRole.TOOL if span.envelope.scope_name in (_SCOPE, _DOTNET_SCOPE) else None
 
     def tool(self, span: Span) -> ToolReading:
         name = first_text(span.attributes, (_NAME,))
@@ -63,15 +69,26 @@ class _SemanticKernel:
             arguments=_own_arguments(first_arguments(span.attributes, (_ARGUMENTS,))),
             result=_printed_contents(span),
             category=category,
-            is_synthetic=_PLUGIN_SEPARATOR not in name and _CALL_ID not in span.attributes,
+            is_synthetic=_is_prompt(span, name),
         )
 
     def agent(self, span: Span) -> AgentReading:
         """Of a prompt that stands for a run: what the model answered."""
+        if span.envelope.scope_name == _DOTNET_SCOPE:
+            return AgentReading(output=text_value(span.attributes.text(_RESULT)))
         return AgentReading(output=_printed_contents(span))
 
     def conversation(self, span: Span) -> Conversation:
         return Conversation()
+
+
+def _is_prompt(span: Span, name: str) -> bool:
+    """Whether the function is a prompt that the program runs: one of no plugin that no model asked for."""
+    if (
+        span.envelope.scope_name == _DOTNET_SCOPE
+    ):  # names the function alone: prompts get a name drawn for them
+        return _DRAWN_NAME.search(name) is not None
+    return _PLUGIN_SEPARATOR not in name and _CALL_ID not in span.attributes
 
 
 def _own_arguments(told: DecodedValue) -> DecodedValue:

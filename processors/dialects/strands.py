@@ -27,7 +27,8 @@ class _Strands:
     frameworks: Final = (
         Framework(
             name="Strands Agents",
-            versions="0.2 and 1 (built from 0.2.1 and 1.62), default and `gen_ai_latest_experimental`",
+            versions="0.2 and 1 (built from 0.2.1 and 1.62 for Python, 1.16 for TypeScript), default and "
+            "`gen_ai_latest_experimental`",
             reads="`execute_tool` spans are calls, `invoke_agent` spans are runs; values from the events "
             "`gen_ai.tool.message` and `gen_ai.choice`, or from attributes with the experimental conventions "
             "or OpenInference's processor; the tool for structured output is no call unless criteria name it",

@@ -21,6 +21,7 @@ from processors.captured.values import (
 )
 from processors.conventions.attribute_reading import first_text
 from processors.conventions.available_tools import read_tool_definitions
+from processors.conventions.borrowed_span import is_borrowed
 from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.conventions.graph_runs import agent_of_graph, is_chain_part
 from processors.conventions.placeholder_names import (
@@ -60,8 +61,10 @@ _AGENT_TOOLS = "crewai.agent.tools"
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "tool.arguments", _INPUT)
 _RESULTS = ("gen_ai.tool.call.result", _OUTPUT)
 _BLOCKS = '[{"type": "'
+_COMPONENT = "runinfo.component"  # of another convention, with flattened messages on every span
 _PROMPTS = "gen_ai.prompt."
 _COMPLETIONS = "gen_ai.completion."
+_WITHOUT_GENAI = {_PROMPTS: "llm.prompts.", _COMPLETIONS: "llm.completions."}
 _FUNCTIONS = "llm.request.functions."
 _ROLES = {
     "tool": SpanRole.TOOL,
@@ -96,16 +99,16 @@ class _Traceloop:
     frameworks: Final = (
         Framework(
             name="Traceloop OpenLLMetry",
-            versions="0.62, and the flattened messages of versions before it",
+            versions="0.62, the flattened messages of versions before it, and those of its Go SDK",
             reads="`traceloop.span.kind` tool, agent and workflow of its instrumentations for LangChain, "
-            "OpenAI Agents, Agno, CrewAI, LlamaIndex and MCP and of its decorators; values from "
+            "OpenAI Agents, Agno, CrewAI, LlamaIndex and MCP and of decorators, Respan's too; values from "
             "`traceloop.entity.input` and `.output` or the GenAI attributes, out of their envelopes; a "
             "LangChain graph within a graph or a call is the run of its agent",
             capture="nothing; `TRACELOOP_TRACE_CONTENT=false` leaves values out",
             unknown="call ids (but for LangChain); the names of a decorated function's positional arguments, "
-            "which stand under `$args`; with OpenAI Agents, that an agent ran as another's tool, who "
-            "receives a handoff and, over Chat Completions, the answer; with "
-            "LlamaIndex, which calls are those of an agent within a tool; with CrewAI the "
+            "which stand under `$args`, the class of a method's object first; with OpenAI Agents, that an "
+            "agent ran as another's tool and, over Chat Completions, the answer; "
+            "with LlamaIndex, which calls are those of an agent within a tool; with CrewAI the "
             "calls, for which its instrumentation makes no span; with LangChain.js the agents, the nesting "
             "and the names of tools that failed: its spans are no children of one another; with Agno what a "
             "streamed run called, as its spans are traces of their own, what a team's delegation gave back, "
@@ -117,7 +120,7 @@ class _Traceloop:
         attributes = span.attributes
         kind = attributes.text(_KIND)
         if kind is None:
-            return SpanRole.MODEL
+            return None if _COMPONENT in attributes or is_borrowed(span) else SpanRole.MODEL
         if _STEP_TOOL in attributes:
             return SpanRole.TOOL
         if kind != "tool" and (_run_in_graph(attributes) is not None or _TASK_AGENT in attributes):
@@ -126,7 +129,8 @@ class _Traceloop:
             return SpanRole.AGENT
         if kind == "workflow" and _is_agent_workflow(span):
             return SpanRole.AGENT
-        if span.envelope.scope_name == _JAVASCRIPT_GRAPH_SCOPE and is_chain_part(_workflow(attributes)):
+        workflow = attributes.text("traceloop.workflow.name") or ""
+        if span.envelope.scope_name == _JAVASCRIPT_GRAPH_SCOPE and is_chain_part(workflow):
             return SpanRole.OTHER
         if kind == "task" and _STEP_AGENT in (attributes.text(_OUTPUT) or ""):
             return SpanRole.STEP
@@ -193,13 +197,9 @@ class _Traceloop:
         ).offering(lambda: read_tool_definitions(flattened_list(attributes, _FUNCTIONS)))
 
 
-def _workflow(attributes: Attributes) -> str:
-    return attributes.text("traceloop.workflow.name") or ""
-
-
 def _messages(attributes: Attributes, prefix: str) -> list[JsonValue]:
     """The flattened messages, with the content blocks that were written as one text."""
-    messages = flattened_list(attributes, prefix)
+    messages = flattened_list(attributes, prefix) or flattened_list(attributes, _WITHOUT_GENAI[prefix])
     for message in messages:
         content = message.get("content") if isinstance(message, dict) else None
         if not isinstance(message, dict) or not isinstance(content, str) or not content.startswith(_BLOCKS):

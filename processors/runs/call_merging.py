@@ -15,7 +15,7 @@ from processors.conventions.placeholder_names import INTERRUPTION_ERRORS, MCP_NA
 from processors.dialect import ToolReading
 from processors.runs.requested_calls import is_call_id
 from processors.runs.span_reading import SpanReading, merged_tool
-from processors.spans.span import STATUS_ERROR, Span
+from processors.spans.span import KIND_SERVER, STATUS_ERROR, Span
 from processors.spans.span_tree import SpanTree
 
 _STATUS_OK = 1
@@ -90,6 +90,15 @@ def names_behind_servers(name: str) -> list[str]:
     """
     ends = [match.end() for match in _BEHIND_SEPARATOR.finditer(name)]
     return [name[end:] for end in ends[-_MAX_SEPARATORS:] if end < len(name)]
+
+
+def service_of_caller(position: int, tool_above: Sequence[int], tree: SpanTree) -> str:
+    """The service that made the call at `position`, not the tool server whose view of a call that is."""
+    views = tree.views
+    above = tool_above[position]
+    while above >= 0 and KIND_SERVER in (views[position].kind, views[above].kind):
+        position, above = above, tool_above[above]
+    return views[position].envelope.service_name
 
 
 def _merge_instrumentations(

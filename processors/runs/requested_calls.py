@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from processors.captured.messages import CallRequest, CallResponse, ChatMessage
-from processors.conventions.placeholder_names import BOGUS_CALL_IDS
+from processors.conventions.placeholder_names import BOGUS_CALL_IDS, SYNTHETIC_TOOL_NAMES
 from processors.dialect import Conversation
 
 
@@ -44,12 +44,14 @@ class RequestedCalls:
             place = after = 0
             answered: set[str] | None = None
             output = conversation.output
-            if output and not any(message.requests or message.text for message in output):
+            if output and _leaves_calls_out(output):
                 output = self._told_later(number)
             for message in output:
                 if message.responses:
                     after = place
                 for request in message.requests:
+                    if request.name in SYNTHETIC_TOOL_NAMES:
+                        continue
                     if is_call_id(request.call_id) and request.call_id in self._by_id:
                         if answered is None:
                             answered = _answered_ids(conversation.input)
@@ -64,7 +66,7 @@ class RequestedCalls:
                         self._by_id.setdefault(request.call_id, requested)
 
     def _told_later(self, number: int) -> Sequence[ChatMessage]:
-        """What an answer that says nothing held, if the next turn's history repeats it."""
+        """The calls that an answer leaves out, if the next turn's history repeats it."""
         if number + 1 == len(self._conversations):
             return ()
         known = len(self._conversations[number][1].input)
@@ -142,6 +144,14 @@ class RequestedCalls:
                 return found
         same_name = self._by_name.get(name, [])
         return same_name[nth] if nth < len(same_name) else None
+
+
+def _leaves_calls_out(output: Sequence[ChatMessage]) -> bool:
+    """Whether an answer asks for nothing, and says nothing at all or ends with an empty message."""
+    if any(message.requests for message in output):
+        return False
+    last = output[-1]
+    return not (last.text or last.responses) or not any(message.text for message in output)
 
 
 def _answered_ids(messages: Sequence[ChatMessage]) -> set[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
-from processors.captured.messages import PROVIDER_CALL_MARKERS, CallResponse
+from processors.captured.messages import PROVIDER_CALL_MARKERS, CallRequest, CallResponse
 from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.conventions.attribute_reading import better
 from processors.conventions.placeholder_names import (
@@ -18,6 +18,7 @@ from processors.dialect import Conversation, SpanRole
 from processors.runs.call_merging import MergedCall, merge_calls, names_behind_servers
 from processors.runs.call_order import NOT_ASKED_FOR, order_calls
 from processors.runs.call_retries import mark_retries
+from processors.runs.handoff_targets import name_targets
 from processors.runs.requested_calls import OfferedCalls, RequestedCall, RequestedCalls, is_call_id
 from processors.runs.run_scope import RunScope, Scopes
 from processors.runs.span_reading import SpanReading
@@ -48,6 +49,7 @@ class RunCalls:
         self._turns = sorted(scope.models, key=lambda position: (ends[position], position))
         self._nth: dict[int, int] = {}
         self._merged = merge_calls(scope.tools, scopes.tool_above, tree, readings) if scope.tools else []
+        name_targets(self._merged, scope.carrier, tree, readings)
         self.from_messages = not self._merged
 
     @property
@@ -74,8 +76,7 @@ class RunCalls:
         asked_for = dict.fromkeys(
             requested.request.name
             for requested in self._all_requests().in_order
-            if _category_of(requested.request.name, requested.request.runs_at_provider)
-            is CallCategory.FUNCTION
+            if _category_of(requested.request) is CallCategory.FUNCTION
         )
         return [
             name
@@ -334,7 +335,7 @@ class RunCalls:
         return ToolCall(
             name=request.name,
             call_id=self._all_requests().call_id(requested) or None,
-            category=_category_of(request.name, request.runs_at_provider),
+            category=_category_of(request),
             arguments=arguments.value if arguments.state is ValueState.PRESENT else None,
             arguments_text=arguments.text,
             arguments_state=arguments.state,
@@ -362,10 +363,11 @@ def _first_span(call: MergedCall) -> int:
     return call.spans[0]
 
 
-def _category_of(name: str, runs_at_provider: bool) -> CallCategory:
-    if runs_at_provider:
+def _category_of(request: CallRequest) -> CallCategory:
+    name = request.name
+    if request.runs_at_provider:
         return CallCategory.SERVER
     if name.startswith(HANDOFF_TOOL_PREFIXES):
         return CallCategory.HANDOFF
     is_answer = name in FINAL_ANSWER_TOOL_NAMES or name.startswith(FINAL_ANSWER_TOOL_PREFIX)
-    return CallCategory.FINAL_ANSWER if is_answer else CallCategory.FUNCTION
+    return CallCategory.FINAL_ANSWER if is_answer or request.gives_answer else CallCategory.FUNCTION

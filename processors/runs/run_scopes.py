@@ -10,9 +10,13 @@ from collections.abc import Sequence
 from processors.conventions.placeholder_names import is_placeholder_agent
 from processors.dialect import SpanRole
 from processors.runs.agent_stays import divide_by_agent
-from processors.runs.call_merging import names_behind_servers
+from processors.runs.agent_turns import join_turns
+from processors.runs.call_merging import service_of_caller
+from processors.runs.resumed_runs import join_resumed
 from processors.runs.run_scope import CarrierKind, RunScope, Scopes
+from processors.runs.servers_views import servers_views
 from processors.runs.span_reading import SpanReading
+from processors.runs.turns_told_once import turns_told_once
 from processors.spans.span import KIND_SERVER
 from processors.spans.span_tree import SpanTree
 from processors.spans.spans_side_by_side import SpansSideBySide
@@ -64,25 +68,23 @@ class _Finder:
 
     def find(self, lost_means_filtered: bool) -> Scopes:
         self._descend()
-        kept = self._without_echoes(self._without_transparent())
+        kept = join_resumed(self._without_echoes(self._without_transparent()), self._tree, self._readings)
         if lost_means_filtered:
             self._find_enclosing(kept)
         for scope in kept:
             if scope.parent is None:
                 scope.parent = self._enclosing.get(self._top[scope.carrier])
         containers: dict[tuple[CarrierKind, int, str], RunScope] = {}
-        servers_views = self._servers_views()
+        told_by_callers = servers_views(self._calls, self._tool_above, self._tree, self._readings)
         for position in self._calls:
-            if position in servers_views:
+            if position in told_by_callers:
                 continue
             home = self._scope[position] or self._container(position, containers)
             if home is not None:
                 home.tools.append(position)
                 if self._tree.misses_parent[self._top[position]]:
                     home.has_lost_parents = True
-        for position in self._turns:
-            if position in self._wrappers:
-                continue
+        for position in turns_told_once(self._turns, self._wrappers, self._tree, self._readings):
             home = self._scope[position] or self._container(position, containers)
             if home is not None:
                 home.models.append(position)
@@ -97,7 +99,7 @@ class _Finder:
         for scope in runs:
             if scope.kind is not CarrierKind.NOTHING and self._tree.misses_parent[self._top[scope.carrier]]:
                 scope.has_lost_parents = True
-        runs = divide_by_agent(runs, self._tree, self._readings)
+        runs = divide_by_agent(join_turns(runs, self._tree, self._readings), self._tree, self._readings)
         if len(runs) > 1:
             runs.sort(
                 key=lambda scope: (scope.carrier, scope.kind is not CarrierKind.AGENT, scope.agent_name)
@@ -121,6 +123,8 @@ class _Finder:
             reading = readings[position]
             if reading is not None:
                 role = reading.role
+                if role is SpanRole.MODEL and tool == parent >= 0 and self._is_of_other_agent(tool, reading):
+                    self._agent_call.setdefault(tool, tool)
                 if parent in self._agent_call and role in (SpanRole.TOOL, SpanRole.MODEL):
                     if role is SpanRole.TOOL and reading.tool.is_part:
                         self._agent_call[position] = self._agent_call[parent]
@@ -162,39 +166,19 @@ class _Finder:
             tools[position] = tool
             models[position] = model
 
-    def _servers_views(self) -> set[int]:
-        """Calls as a tool server saw them that a caller's span around them in time tells already.
-
-        A server in the agent's process knows the trace, but not the call it serves. One span, one view.
-        """
-        tree, readings = self._tree, self._readings
-        views = [
-            position
-            for position in self._calls
-            if tree.views[position].kind == KIND_SERVER and self._tool_above[position] < 0
-        ]
-        waiting: dict[str, list[int]] = {}
-        for position in sorted(set(self._calls).difference(views), reverse=True) if views else ():
-            reading = readings[position]
-            if reading is not None and not reading.tool.is_part:
-                name = reading.tool.name or reading.tool.inferred_name
-                for called in {name, *names_behind_servers(name)}:
-                    waiting.setdefault(called, []).append(position)
-        told: set[int] = set()
-        used: set[int] = set()
-        for view in sorted(views):
-            reading = readings[view]
-            name = "" if reading is None else reading.tool.name or reading.tool.inferred_name
-            callers = waiting.get(name, [])
-            for place in range(len(callers) - 1, max(len(callers) - 1 - _LOOK_BACK, -1), -1):
-                caller = callers[place]
-                is_around = tree.starts[caller] <= tree.starts[view] and tree.ends[view] <= tree.ends[caller]
-                if caller not in used and is_around:
-                    used.add(caller)
-                    told.add(view)
-                    del callers[place]
-                    break
-        return told
+    def _is_of_other_agent(self, call: int, turn: SpanReading) -> bool:
+        """Whether a model's turn right below a call names an agent, and another than made the call."""
+        name = turn.agent_of_turn
+        if not name or call in self._agent_call:
+            return False
+        scope, parents = self._scope[call], self._tree.parents
+        if scope is not None:
+            callers = self._names_of(scope)
+        else:
+            turns = self._turns[-_LOOK_BACK:]
+            asked = (self._readings[turn] for turn in turns if parents[turn] == parents[call])
+            callers = {reading.agent_of_turn for reading in asked if reading is not None}
+        return name not in callers and any(callers)
 
     def _run_below(self, call: int) -> RunScope:
         """The run of the agent that the call at `call` started, for which that call stands itself."""
@@ -353,7 +337,7 @@ class _Finder:
             if there is not None:
                 return there
         if kind is CarrierKind.NOTHING and not name:
-            name = tree.views[position].envelope.service_name
+            name = service_of_caller(position, self._tool_above, tree)
         return self._container_at(kind, carrier, name, containers, position)
 
     def _run_of_caller(

@@ -7,7 +7,7 @@ from processors.agent_run import CallCategory, ValueState
 from processors.captured.late_value import CapturedValue, LateValue, decoded
 from processors.captured.values import ABSENT
 from processors.conventions.attribute_reading import better, merged_error
-from processors.conventions.placeholder_names import is_placeholder_agent
+from processors.conventions.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
 from processors.dialect import (
     AgentReading,
     Conversation,
@@ -63,6 +63,12 @@ class SpanReading:
                 merged = merged_agent(merged, _without_placeholders(dialect.agent(self.span)))
             self._agent = merged
         return self._agent
+
+    @property
+    def agent_of_turn(self) -> str:
+        """The agent for which a model answered, where the model's span tells it; a placeholder is no name."""
+        name = self.span.attributes.text(AGENT_NAME_OF_TURN) or ""
+        return "" if is_placeholder_agent(name) else name
 
     @property
     def conversation(self) -> Conversation:
@@ -172,6 +178,7 @@ def merged_agent(first: AgentReading, second: AgentReading) -> AgentReading:
         input=_late_better(first.input, second.input),
         output=_late_better(first.output, second.output),
         hides_calls=first.hides_calls or second.hides_calls,
+        is_turn=first.is_turn or second.is_turn,
     )
 
 

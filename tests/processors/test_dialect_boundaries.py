@@ -32,9 +32,13 @@ WRITERS = frozenset(
 """Files that write telemetry under these names, or in a form that the user chooses by such a name."""
 
 SHARED_FORMS = frozenset(
-    {"processors/conventions/recorded_events.py", "processors/conventions/recorded_run.py"}
+    {
+        "processors/conventions/recorded_events.py",
+        "processors/conventions/recorded_run.py",
+        "processors/conventions/span_event_messages.py",
+    }
 )
-"""Shapes that several dialects read, which may not import each other."""
+"""Shapes that stand outside of the dialects that read them, as dialects may not import each other."""
 
 NAMESPACES = tuple(
     sorted(

@@ -391,6 +391,14 @@ def test_calls_at_the_provider_are_added_from_messages() -> None:
     ] == [(call.name, call.category, call.arguments) for call in runs_of(spans)[0].tool_calls]
 
 
+def test_listing_the_tools_of_a_server_at_the_provider_is_no_call() -> None:
+    part = {"type": "server_tool_call", "id": "l1", "name": "mcp_list_tools", "server_tool_call": {}}
+    answer = json.dumps([{"role": "assistant", "parts": [part]}])
+    spans = [agent(1, None, "a"), model(2, 1, (0, 5), **{"gen_ai.output.messages": answer})]
+
+    assert [] == runs_of(spans)[0].tool_calls
+
+
 def test_missing_arguments_and_results_come_from_messages_by_id() -> None:
     spans = [
         agent(1, None, "a"),

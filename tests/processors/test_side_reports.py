@@ -7,6 +7,7 @@ import pytest
 from processors.agent_run import CallCategory, ValueState
 from processors.captured.messages import last_text, read_messages
 from processors.json_value import JsonObject, JsonValue
+from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, span, tool
 
 
@@ -201,3 +202,39 @@ def test_an_agent_within_a_run_is_no_call_of_its_own_where_a_model_did_not_ask(
     boss = runs_of(spans)[0]
 
     assert [called] == [call.name for call in boss.tool_calls]
+
+
+def test_the_arguments_of_the_tool_for_the_answer_are_the_answer_where_nothing_else_tells_it() -> None:
+    spans = [
+        agent(1, None, "a"),
+        tool(2, 1, "get", (10, 20)),
+        tool(3, 1, "set_model_response", (30, 40), arguments='{"degrees": 11}', result='{"degrees": 11}'),
+    ]
+
+    assert {"degrees": 11} == runs_of(spans)[0].output
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        tool(3, 1, "set_model_response", (30, 40), arguments=None),
+        tool(3, 1, "set_model_response", (30, 40), arguments="{}"),
+        tool(3, 1, "set_model_response", (30, 40), **{"error.type": "ValidationError"}),
+        tool(3, 1, "get", (60, 70)),
+    ],
+    ids=["without content", "without arguments", "that failed", "before another call"],
+)
+def test_a_tool_for_the_answer_that_gave_none_makes_none_up(last: RawSpan) -> None:
+    spans = [agent(1, None, "a"), tool(2, 1, "final_result", (10, 20), **{"error.type": "X"}), last]
+
+    assert runs_of(spans)[0].output is None
+
+
+def test_what_a_run_says_itself_goes_before_what_its_answer_tool_was_given() -> None:
+    said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "11 degrees"}]}])
+    spans = [
+        agent(1, None, "a", (0, 100), **{"gen_ai.output.messages": said}),
+        tool(2, 1, "final_result", (10, 20), arguments='{"degrees": 11}'),
+    ]
+
+    assert "11 degrees" == runs_of(spans)[0].output

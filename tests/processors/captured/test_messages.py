@@ -149,3 +149,8 @@ def test_a_result_of_one_block_of_data_written_as_a_text_is_that_data() -> None:
     (message,) = read_messages(told)
 
     assert [{"t": 1}] == [response.content for response in message.responses]
+
+
+@pytest.mark.parametrize("raw", ["__REDACTED__", "[REDACTED]", " HIDDEN:non-empty "])
+def test_what_stands_for_hidden_messages_is_no_message(raw: str) -> None:
+    assert [] == read_messages(raw)

@@ -50,6 +50,7 @@ def test_arguments_that_are_an_object_are_present(raw: JsonValue, value: JsonVal
         ("__REDACTED__", ValueState.REDACTED),
         ("<REDACTED>", ValueState.REDACTED),
         (" [REDACTED] ", ValueState.REDACTED),
+        ("HIDDEN:non-empty", ValueState.REDACTED),
         ("[Scrubbed due to 'session']", ValueState.REDACTED),
         ("""{"city": "Oslo", "token": "[Scrubbed due to 'auth']"}""", ValueState.REDACTED),
     ],

@@ -19,6 +19,7 @@ Write: TypeAlias = Callable[[str, str, Told, JsonValue], JsonObject]
 
 ASKED: JsonObject = {"content": "Weather?", "type": "human"}
 ANSWERED: JsonObject = {"content": "Cold.", "type": "ai"}
+ANNOUNCED: JsonObject = {"content": 'Returning structured response: {"t": 1}', "type": "ai"}
 STATE: JsonObject = {"messages": [ASKED, ANSWERED]}
 ASKS_FOR_GET = json.dumps(
     [{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "get", "arguments": {}}]}]
@@ -339,6 +340,9 @@ def test_the_content_blocks_of_a_tool_servers_answer_may_have_ids() -> None:
     [
         ({"messages": [ASKED, {"content": "", "type": "ai"}], "structured_response": {"t": 1}}, {"t": 1}),
         ({"messages": [ASKED, ANSWERED], "structured_response": {"t": 1}}, "Cold."),
+        ({"messages": [ASKED, {"content": "", "type": "ai"}], "structuredResponse": {"t": 1}}, {"t": 1}),
+        ({"messages": [ASKED, ANNOUNCED], "structuredResponse": {"t": 1}}, {"t": 1}),
+        ({"messages": [ASKED, ANNOUNCED]}, {"t": 1}),
         (
             {"messages": [ASKED, {**ANSWERED, "content": "I look."}, {"content": "Rain.", "type": "tool"}]},
             "Rain.",

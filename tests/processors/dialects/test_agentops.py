@@ -1,5 +1,7 @@
 """AgentOps: spans of agent SDKs and of decorated functions, by their kind."""
 
+import pytest
+
 from processors.agent_run import CallCategory, ToolError, ValueState
 from processors.json_value import JsonObject, JsonValue
 from processors.spans.span import RawSpan
@@ -87,6 +89,67 @@ def test_decorated_functions_are_named_and_record_how_they_were_called() -> None
     assert [("get", {"city": "Oslo"}, "cold")] == [
         (made.name, made.arguments, made.result) for made in run.tool_calls
     ]
+
+
+def test_what_a_decorated_run_was_asked_is_its_argument() -> None:
+    asked = {
+        "agentops.agent.input": '{"args": ["Weather?"], "kwargs": {}}',
+        "agentops.agent.output": "Cold.",
+    }
+
+    (run,) = runs_of([span(1, None, "planner.agent", {**kind("agent", operation__name="planner"), **asked})])
+
+    assert ("Weather?", "Cold.") == (run.input, run.output)
+
+
+@pytest.mark.parametrize(
+    ("kind_of_run", "entity"), [("workflow", "workflow"), ("session", "entity"), ("session", "session")]
+)
+def test_a_decorated_workflow_or_trace_stands_for_the_run(kind_of_run: str, entity: str) -> None:
+    told = {
+        f"agentops.{entity}.input": '{"args": [], "kwargs": {"question": "Weather?"}}',
+        f"agentops.{entity}.output": "Cold.",
+    }
+    root = {**kind(kind_of_run, operation__name="forecast"), **told}
+    spans = [span(1, None, f"forecast.{kind_of_run}", root), span(2, 1, "get.tool", kind("tool"))]
+
+    (run,) = runs_of(spans)
+
+    assert ("forecast", {"question": "Weather?"}, "Cold.") == (run.agent.name, run.input, run.output)
+
+
+@pytest.mark.parametrize("root", ["default", "session"])
+def test_a_session_that_nobody_named_names_no_agent(root: str) -> None:
+    spans = [
+        span(1, None, f"{root}.session", kind("session", operation__name=root)),
+        span(2, 1, "get.tool", kind("tool")),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert "demo" == run.agent.name
+
+
+@pytest.mark.parametrize("told", [{}, {"agentops.span.kind": "AgentOpsSpanKindValues.TOOL"}])
+def test_what_a_client_tells_of_the_calls_it_was_asked_for_is_no_call(told: JsonObject) -> None:
+    asked: JsonObject = {
+        **told,
+        "tool.name": "get",
+        "tool.parameters": '{"city": "Oslo"}',
+        "tool.call.id": "call_1",
+        "tool.call.type": "function",
+    }
+    made = kind("tool", operation__name="get", agentops__tool__output="cold")
+    spans = [
+        span(1, None, "planner.agent", kind("agent", operation__name="planner"), at=(0, 90)),
+        span(2, 1, "openai.chat.completion", {"gen_ai.request.model": "m"}, at=(1, 10)),
+        span(3, 2, "tool_call.get", asked, at=(9, 10)),
+        span(4, 1, "get.tool", made, at=(20, 30)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert [("get", "cold")] == [(call.name, call.result) for call in run.tool_calls]
 
 
 def test_a_receiver_that_another_instrumentation_tells_is_no_handoff() -> None:

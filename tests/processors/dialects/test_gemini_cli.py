@@ -95,3 +95,9 @@ def test_a_prompt_without_an_agent_above_it_is_a_run() -> None:
         run.session,
         [call.name for call in run.tool_calls],
     )
+
+
+def test_the_id_of_a_call_is_read_where_content_is_left_out() -> None:
+    call = call_with(**{"gen_ai.tool.call.id": "", "gen_ai.tool.call_id": "read_file__1"})
+
+    assert ("read_file__1", ValueState.ABSENT) == (call.call_id, call.arguments_state)

@@ -190,3 +190,23 @@ def test_an_agent_is_a_run_in_its_session() -> None:
         run.input,
         run.output,
     )
+
+
+@pytest.mark.parametrize(
+    ("made", "result"),
+    [
+        ({"output": {"t": 1}}, {"t": 1}),
+        ({"output": "cold", "metadata": {}}, "cold"),
+        ({}, None),
+        ({"output": 1, "content": [{"text": "one"}]}, {"output": 1, "content": [{"text": "one"}]}),
+        ({"output": 1, "unit": "C"}, {"output": 1, "unit": "C"}),
+    ],
+)
+def test_a_result_comes_out_of_what_tools_of_several_parts_return(
+    made: JsonObject, result: JsonValue
+) -> None:
+    called = span(2, 1, "get", action("tool.v2", "get", {"city": "Oslo"}, made), at=(10, 20))
+
+    (run,) = runs_of([FLOW, called])
+
+    assert [(result, ValueState.PRESENT)] == [(call.result, call.result_state) for call in run.tool_calls]

@@ -353,3 +353,76 @@ def test_the_tool_for_structured_output_gives_the_answer() -> None:
     spans = [agent(2, None, "planner"), tool(3, "set_model_response", "c1", 5, captured({"t": 1}, {"t": 1}))]
 
     assert [CallCategory.FINAL_ANSWER] == [call.category for call in runs_of(spans)[0].tool_calls]
+
+
+def test_a_list_comes_out_of_the_envelope_that_the_javascript_sdk_puts_around_it() -> None:
+    def called(response: str) -> list[JsonValue]:
+        fields: JsonObject = {**legacy({"city": "Oslo"}, {}), "gcp.vertex.agent.tool_response": response}
+        (run,) = runs_of([span(1, None, "invocation"), span(2, 1, "execute_tool get", fields)])
+        return [call.result for call in run.tool_calls]
+
+    assert [[1, "two"]] == called('{"results":[1,"two"]}')
+    assert [{"results": [1, "two"]}] == called('{"results": [1, "two"]}')
+    assert [{"results": [1], "total": 1}] == called('{"results":[1],"total":1}')
+    assert [{"results": "none"}] == called('{"results":"none"}')
+
+
+def test_a_call_without_attributes_failed_also_where_its_status_does_not_tell() -> None:
+    of = envelope(scope="gcp.vertex.agent")
+    spans = [
+        agent(2, None, "planner"),
+        span(3, 2, "execute_tool get", at=(10, 20), of=of),
+        tool(4, "get", "c2", 30, captured({}, {"result": "two"})),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert [ToolError(type="", message=""), None] == [call.error for call in run.tool_calls]
+
+
+def test_a_placeholder_in_place_of_a_response_is_no_result() -> None:
+    of_go: JsonObject = {
+        **legacy({"city": "Oslo"}, {}),
+        "gen_ai.tool.call.id": "<not specified>",
+        "gcp.vertex.agent.tool_response": "<not specified>",
+    }
+    of_java: JsonObject = {**legacy({"city": "Oslo"}, {}), "gen_ai.tool_call.id": "<not specified>"}
+    spans = [
+        span(1, None, "invocation"),
+        span(2, 1, "execute_tool get", of_go, at=(1, 2), status=(STATUS_ERROR, "kaput")),
+        span(3, 1, "execute_tool get", of_java, at=(3, 4), status=(STATUS_ERROR, "kaput")),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert [({"city": "Oslo"}, ValueState.ABSENT, None)] * 2 == [
+        (call.arguments, call.result_state, call.call_id) for call in run.tool_calls
+    ]
+
+
+def test_the_sdk_for_java_has_a_name_of_its_own_for_the_call_id() -> None:
+    fields: JsonObject = {**legacy({}, {"result": {}}), "gen_ai.tool_call.id": "c1"}
+
+    (run,) = runs_of([span(1, None, "invocation"), span(2, 1, "execute_tool get", fields)])
+
+    assert ["c1"] == [call.call_id for call in run.tool_calls]
+
+
+def test_requests_that_are_written_in_go_name_their_messages_with_a_capital() -> None:
+    asked = {"Model": "m", "Contents": [{"role": "user", "parts": [{"text": "Weather?"}]}]}
+    turn: JsonObject = {
+        "gen_ai.operation.name": "generate_content",
+        "gcp.vertex.agent.llm_request": json.dumps(asked),
+        "gcp.vertex.agent.llm_response": '{"content":{"parts":[{"text":"Cold."}],"role":"model"}}',
+    }
+    run = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "planner"}
+    called = legacy({"city": "Oslo"}, {"result": "cold"})
+    spans = [
+        span(1, None, "invoke_agent planner", run),
+        span(2, 1, "execute_tool get", called, at=(1, 2)),
+        span(3, 1, "generate_content m", turn, at=(3, 4)),
+    ]
+
+    (made,) = runs_of(spans)
+
+    assert ("planner", "Weather?", "Cold.") == (made.agent.name, made.input, made.output)

@@ -153,6 +153,37 @@ def test_before_version_3_calls_are_what_generators_asked_for_and_the_invoker_an
     assert run.tool_calls[0].parallel_group == run.tool_calls[1].parallel_group is not None
 
 
+def test_before_version_3_an_invoker_that_ended_with_a_tools_error_tells_which_call_failed() -> None:
+    asked_for = message("assistant", asked("get", "c1"), asked("get", "c2"))
+    given = (
+        "{'messages': [ChatMessage(_content=[ToolCall(tool_name='get', arguments={'city': 'Oslo'}, id='c1', "
+        "extra=None), ToolCall(tool_name='get', arguments={'city': 'Rome'}, id='c2', extra=None)])]}"
+    )
+    failed: JsonObject = {"haystack.component.type": "ToolInvoker", "haystack.component.input": given}
+    reason = (
+        "failed to run:\nError: Failed to invoke Tool `get` with parameters {'city': 'Rome'}. Error: kaput"
+    )
+    spans = [
+        *agent_of_version_2(),
+        component(3, (2, 10), "OpenAIChatGenerator", {"replies": [asked_for]}),
+        span(4, 2, "haystack.component.run", failed, at=(11, 20), status=(2, reason)),
+    ]
+
+    assert [("c1", None), ("c2", ToolError(type="", message="kaput"))] == [
+        (call.call_id, call.error) for call in runs_of(spans)[0].tool_calls
+    ]
+
+
+def test_a_tools_span_that_is_marked_as_failed_is_a_failed_call_without_content_too() -> None:
+    spans = [
+        span(2, None, "haystack.agent.run", AGENT),
+        span(3, 2, "haystack.agent.step", {"haystack.agent.step": 0}),
+        tool(5, 10, "boom", {"haystack.tool.error": True}),
+    ]
+
+    assert [ToolError(type="", message="")] == [call.error for call in runs_of(spans)[0].tool_calls]
+
+
 def test_an_agent_below_the_invoker_is_a_run_of_its_own() -> None:
     spans = [
         *agent_of_version_2(),

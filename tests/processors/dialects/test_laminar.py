@@ -2,7 +2,7 @@
 
 from processors.agent_run import ToolError, ValueState
 from processors.json_value import JsonObject
-from tests.support.agent_spans import runs_of, span
+from tests.support.agent_spans import envelope, runs_of, span
 
 ROOT: JsonObject = {
     "lmnr.span.type": "DEFAULT",
@@ -39,3 +39,34 @@ def test_missing_values_stay_unknown_and_the_status_tells_a_failure() -> None:
     (call,) = run.tool_calls
     assert (ValueState.ABSENT, ValueState.ABSENT) == (call.arguments_state, call.result_state)
     assert ToolError(type="", message="boom") == call.error
+
+
+def test_runs_and_calls_of_mastras_exporter_are_told_by_the_names_of_its_spans() -> None:
+    of = envelope(scope="@mastra/laminar")
+    answered = '{"text": "It is cold.", "files": []}'
+    run: JsonObject = {
+        "lmnr.span.type": "DEFAULT",
+        "lmnr.span.input": '[{"role": "user", "content": "Weather?"}]',
+        "lmnr.span.output": answered,
+    }
+    model: JsonObject = {"lmnr.span.type": "LLM"}
+    spans = [
+        span(1, None, "workflow run: 'news-flow'", {"lmnr.span.type": "DEFAULT"}, of=of),
+        span(2, 1, "workflow step: 'a'", {"lmnr.span.type": "DEFAULT"}, at=(1, 99), of=of),
+        span(3, 2, "agent run: 'planner' (resumed)", run, at=(2, 90), of=of),
+        span(4, 3, "llm: 'm'", model, at=(3, 80), of=of),
+        span(5, 4, "tool: 'get'", TOOL, at=(10, 20), of=of),
+    ]
+
+    (told,) = runs_of(spans)
+
+    assert ("planner", "Weather?", "It is cold.") == (told.agent.name, told.input, told.output)
+    assert [("get", {"city": "Oslo"}, {"t": 1})] == [
+        (call.name, call.arguments, call.result) for call in told.tool_calls
+    ]
+
+
+def test_a_tool_of_another_sender_keeps_the_name_that_looks_like_mastras() -> None:
+    (run,) = runs_of([span(1, None, "planner", ROOT), span(2, 1, "tool: 'get'", TOOL)])
+
+    assert ["tool: 'get'"] == [call.name for call in run.tool_calls]

@@ -159,3 +159,43 @@ def test_the_assistants_messages_at_the_end_of_a_turn_are_what_it_answered() -> 
     assert [("get", "c1", {"city": "Oslo"}, "cold")] == [
         (made.name, made.call_id, made.arguments, made.result) for made in run.tool_calls
     ]
+
+
+def requested(number: int, parent: int, method: str = "tools/call get", **answer: JsonValue) -> RawSpan:
+    request = {"method": "tools/call", "params": {"task": None, "name": "get", "arguments": {"city": "Oslo"}}}
+    response = {"meta": None, "content": [{"type": "text", "text": "cold"}], "isError": False, **answer}
+    fields = templated(f"MCP request: {method}", request=json.dumps(request), response=json.dumps(response))
+    return span(number, parent, f"MCP request: {method}", fields, at=(12, 19))
+
+
+def handled(number: int, parent: int | None) -> RawSpan:
+    fields = templated("MCP server handle request: tools/call", request="{}", response="{}")
+    return span(number, parent, "MCP server handle request: tools/call", fields, at=(13, 18))
+
+
+def test_a_request_to_a_tool_server_is_a_call_with_what_was_sent() -> None:
+    run = span(1, None, "Agent run: {name!r}", templated("Agent run: {name!r}", name="Planner"), at=(0, 90))
+    listed = requested(4, 1, "tools/list")
+
+    (told,) = runs_of([run, requested(2, 1), handled(3, 2), listed])
+
+    assert [("get", {"city": "Oslo"}, "cold", None, CallCategory.MCP)] == [
+        (call.name, call.arguments, call.result, call.error, call.category) for call in told.tool_calls
+    ]
+
+
+def test_a_response_that_is_an_error_is_the_failure_of_the_call_around_it() -> None:
+    run = span(1, None, "Agent run: {name!r}", templated("Agent run: {name!r}", name="Planner"), at=(0, 90))
+    function = span(5, 1, "Function: {name}", templated("Function: {name}", name="get", output="no station"),
+                    at=(11, 20))  # fmt: skip
+    text: JsonValue = [{"type": "text", "text": "no station"}]
+
+    (told,) = runs_of([run, function, requested(2, 5, content=text, isError=True)])
+
+    assert [("get", "no station", ToolError(type="", message="no station"))] == [
+        (call.name, call.result, call.error) for call in told.tool_calls
+    ]
+
+
+def test_what_a_tool_server_handled_tells_of_no_agent() -> None:
+    assert [] == runs_of([handled(3, None)])

@@ -192,3 +192,17 @@ def test_what_its_server_was_asked_to_run_is_part_of_the_call_that_asked() -> No
     (run,) = runs_of([agent(), tool("mcp_tool_call"), server])
 
     assert ["get"] == [call.name for call in run.tool_calls]
+
+
+def test_what_was_asked_stands_under_the_observation_with_the_exporter_for_langfuse() -> None:
+    fields: JsonObject = {
+        "gen_ai.operation.name": "invoke_agent",
+        "mastra.span.type": "agent_run",
+        "gen_ai.agent.name": "Planner",
+        "langfuse.observation.input": '[{"role":"user","content":"Weather?"}]',
+        "langfuse.observation.output": '{"text":"It is cold.","files":[]}',
+    }
+
+    (run,) = runs_of([span(1, None, "invoke_agent Planner", fields)])
+
+    assert ("Weather?", "It is cold.") == (run.input, run.output)

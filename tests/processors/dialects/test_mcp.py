@@ -8,7 +8,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from processors.agent_run import CallCategory, ToolError
 from processors.json_value import JsonObject, JsonValue
 from processors.spans.span import RawSpan
-from tests.support.agent_spans import agent, runs_of, span, tool
+from tests.support.agent_spans import agent, envelope, runs_of, span, tool
 
 METHOD: JsonObject = {"mcp.method.name": "tools/call"}
 NAMED: JsonObject = {**METHOD, "gen_ai.tool.name": "get", "gen_ai.operation.name": "execute_tool"}
@@ -70,6 +70,23 @@ def test_listing_and_discovery_are_no_calls() -> None:
 
 def test_a_server_alone_tells_of_no_agent() -> None:
     assert [] == runs_of([span(5, 99, "tools/call get", NAMED, kind=Span.SPAN_KIND_SERVER)])
+
+
+def test_a_server_in_another_process_repeats_the_call_of_a_client_without_an_agent() -> None:
+    client, server = envelope(service="weather-agent"), envelope(service="tool-server")
+    error: JsonObject = {**NAMED, "error.type": "tool_error"}
+    spans = [
+        span(2, None, "MCP send tools/call get", METHOD, at=(10, 30), kind=Span.SPAN_KIND_CLIENT, of=client),
+        span(3, 2, "tools/call get", error, at=(12, 28), kind=Span.SPAN_KIND_SERVER, of=server),
+        span(4, 3, "tools/call get", NAMED, at=(14, 26), of=server),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert ("weather-agent", [("get", ToolError(type="tool_error", message=""))]) == (
+        run.agent.name,
+        [(call.name, call.error) for call in run.tool_calls],
+    )
 
 
 @pytest.mark.parametrize(

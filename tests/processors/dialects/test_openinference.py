@@ -34,6 +34,12 @@ def call_of(**fields: JsonValue) -> ToolCall:
         ('{"args": ["Oslo"], "kwargs": {"days": 2}}', SCHEMA, {"city": "Oslo", "days": 2}),
         ('{"args": ["Oslo"], "kwargs": {}}', None, {"$args": ["Oslo"]}),
         ('{"kwargs": {"city": "Oslo"}}', SCHEMA, {"city": "Oslo"}),
+        ('{"tool_name": "get", "args": [], "kwargs": {"city": "Oslo"}}', None, {"city": "Oslo"}),
+        (
+            '{"tool_name": "get", "kwargs": {"city": "Oslo"}}',
+            None,
+            {"tool_name": "get", "kwargs": {"city": "Oslo"}},
+        ),
         ("Oslo", '{"type": "object", "properties": {"city": {"type": "string"}}}', {"city": "Oslo"}),
         ("Oslo", '{"city": "Oslo"}', {"city": "Oslo"}),
         (None, '{"city": "Oslo"}', {"city": "Oslo"}),
@@ -80,6 +86,13 @@ def test_a_tool_message_tells_the_id_and_a_handled_error() -> None:
     )
 
     assert ("c1", ToolError(type="", message="no")) == (call.call_id, call.error)
+
+
+def test_a_printed_result_that_says_that_it_is_an_error_is_one() -> None:
+    printed = "content=[TextContent(type='text', text='kaput')] structuredContent=None isError="
+
+    assert call_of(output_value=f"{printed}True").error is not None
+    assert call_of(output_value=f"{printed}False").error is None
 
 
 def test_a_name_makes_a_tool_whatever_the_kind() -> None:
@@ -223,3 +236,26 @@ def test_the_name_of_a_root_span_that_only_names_the_package_is_no_agents_name()
     ]
 
     assert ["demo"] == [run.agent.name for run in runs_of(spans)]
+
+
+@pytest.mark.parametrize("printed", ["generator", "async_generator"])
+def test_a_stream_that_was_printed_is_no_answer(printed: str) -> None:
+    told: JsonObject = {**AGENT, "output.value": f"<{printed} object plan.<locals>.run at 0x7f3f6e739d20>"}
+
+    (run,) = runs_of([span(1, None, "plan", told)])
+
+    assert run.output is None
+
+
+def test_a_search_at_the_models_provider_is_a_call_there_under_the_tools_own_name() -> None:
+    asked = "llm.output_messages.0.message."
+    fields: JsonObject = {
+        "openinference.span.kind": "LLM",
+        f"{asked}role": "assistant",
+        f"{asked}tool_calls.0.tool_call.id": "ws_1",
+        f"{asked}tool_calls.0.tool_call.function.name": "web_search_call",
+    }
+
+    (run,) = runs_of([span(1, None, "main"), span(2, 1, "Response", fields, at=(10, 20))])
+
+    assert [("web_search", CallCategory.SERVER)] == [(made.name, made.category) for made in run.tool_calls]

@@ -161,3 +161,44 @@ def test_the_error_that_an_emitter_writes_as_a_failed_runs_output_is_no_answer()
     )
 
     assert ValueState.ABSENT is failed.output_state
+
+
+def delegation(
+    number: int, given: str, at: tuple[int, int], name: str = "Delegate work to coworker"
+) -> RawSpan:
+    call = of_kind("TOOL", tool__name=name, input__value=given, output__value="80 %")
+    return span(number, 1, f"{name}.run", call, at=at)
+
+
+@pytest.mark.parametrize(
+    ("name", "asks"), [("Delegate work to coworker", "task"), ("Ask question to coworker", "question")]
+)
+def test_what_lies_below_a_delegation_is_done_by_the_coworker(name: str, asks: str) -> None:
+    get = of_kind("TOOL", tool__name="get", input__value='{"city": "Oslo"}', output__value="80")
+    spans = [
+        span(1, None, "boss.task._execute_core", of_kind("AGENT", graph__node__id="boss"), at=(0, 100)),
+        delegation(2, f'{{"{asks}": "How humid?", "context": "none", "coworker": "humid"}}', (10, 50), name),
+        span(3, 2, "get.run", get, at=(20, 30)),
+    ]
+
+    boss, humid = runs_of(spans)
+
+    assert [(name, CallCategory.AGENT)] == [(call.name, call.category) for call in boss.tool_calls]
+    assert ("humid", "boss", "How humid?", "80 %") == (
+        humid.agent.name,
+        humid.parent_agent,
+        humid.input,
+        humid.output,
+    )
+    assert ["get"] == [call.name for call in humid.tool_calls]
+
+
+def test_a_delegation_that_hides_to_whom_names_no_agent() -> None:
+    get = of_kind("TOOL", tool__name="get", input__value="__REDACTED__")
+    spans = [
+        span(1, None, "boss.task._execute_core", of_kind("AGENT", graph__node__id="boss"), at=(0, 100)),
+        delegation(2, "__REDACTED__", (10, 50)),
+        span(3, 2, "get.run", get, at=(20, 30)),
+    ]
+
+    assert ["boss"] == [run.agent.name for run in runs_of(spans)]

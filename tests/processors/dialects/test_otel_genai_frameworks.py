@@ -273,7 +273,15 @@ def test_a_handoff_with_a_span_of_its_own_is_told_once(name: str) -> None:
     assert ["get", name] == [call.name for call in run.tool_calls]
 
 
-@pytest.mark.parametrize("name", ["22de137e-1f68-4e44-84ba-b105f68b4fe1", "agent_srAsTQJicMuoUOjL"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "22de137e-1f68-4e44-84ba-b105f68b4fe1",
+        "22de137e1f684e4484bab105f68b4fe1",
+        "agent_srAsTQJicMuoUOjL",
+        "UnnamedAgent",
+    ],
+)
 def test_a_name_drawn_for_an_agent_that_has_none_is_no_name(name: str) -> None:
     run: JsonObject = {**operation("invoke_agent"), "gen_ai.agent.name": name, "gen_ai.agent.id": name}
 
@@ -314,3 +322,33 @@ def test_calls_after_a_turn_are_of_that_turn_whatever_older_releases_called_it(n
     ]
 
     assert [0, 0] == [call.parallel_group for call in runs_of(spans)[0].tool_calls]
+
+
+def test_a_run_that_bears_the_call_that_started_it_is_both() -> None:
+    answer = [{"role": "assistant", "parts": [{"type": "text", "content": "It is 21."}]}]
+    delegated: JsonObject = {
+        **tool("ask_expert", "c1", '{"question": "How warm?"}', "21"),
+        **operation("invoke_agent"),
+        "gen_ai.agent.name": "expert",
+        "gen_ai.output.messages": json.dumps(answer),
+    }
+    planner: JsonObject = {**operation("invoke_agent"), "gen_ai.agent.name": "planner"}
+    spans = [
+        span(1, None, "invoke_agent planner", planner, at=(0, 100)),
+        span(2, 1, "invoke_agent expert", delegated, at=(10, 50)),
+        span(3, 2, "execute_tool get", tool("get", "c2", "{}", "21"), at=(20, 30)),
+        span(4, 1, "execute_tool get", tool("get", "c3", "{}", "22"), at=(60, 70)),
+    ]
+
+    outer, inner = runs_of(spans)
+
+    assert [
+        ("ask_expert", "c1", {"question": "How warm?"}, 21, CallCategory.AGENT),
+        ("get", "c3", {}, 22, CallCategory.FUNCTION),
+    ] == [(call.name, call.call_id, call.arguments, call.result, call.category) for call in outer.tool_calls]
+    assert ("expert", "planner", "It is 21.", ["c2"]) == (
+        inner.agent.name,
+        inner.parent_agent,
+        inner.output,
+        [call.call_id for call in inner.tool_calls],
+    )

@@ -316,3 +316,44 @@ def test_where_there_is_a_tool_for_each_kind_of_answer_it_is_no_function_either(
     spans = [span(1, None, "invoke_agent planner", answering()), span(2, 1, "chat m", turn, at=(1, 5))]
 
     assert [CallCategory.FINAL_ANSWER] == [call.category for call in runs_of(spans)[0].tool_calls]
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_tool_for_the_answer_with_a_name_of_its_own_is_no_function(blank: str) -> None:
+    offered: JsonValue = {"function_tools": [{"name": "get"}], "output_tools": [{"name": "give_report"}]}
+    asks: JsonValue = {"type": "tool_call", "id": "c1", "name": "give_report", "arguments": {"city": "Oslo"}}
+    told: JsonObject = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [asks]}]),
+        "model_request_parameters": json.dumps(offered, separators=("," + blank, ":" + blank)),
+    }
+    root: JsonObject = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "planner"}
+
+    (run,) = runs_of([span(1, None, "invoke_agent planner", root), span(2, 1, "chat m", told, at=(10, 20))])
+
+    assert [("give_report", CallCategory.FINAL_ANSWER)] == [
+        (call.name, call.category) for call in run.tool_calls
+    ]
+    assert {"city": "Oslo"} == run.output
+
+
+def test_a_tool_for_the_answer_that_runs_nowhere_was_not_left_out() -> None:
+    offered: JsonValue = {"function_tools": [{"name": "get"}], "output_tools": [{"name": "give_report"}]}
+    asks: JsonValue = {"type": "tool_call", "id": "c2", "name": "give_report", "arguments": {}}
+    told: JsonObject = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [asks]}]),
+        "model_request_parameters": json.dumps(offered),
+    }
+    get: JsonObject = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get"}
+    root: JsonObject = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "planner"}
+
+    (run,) = runs_of(
+        [
+            span(1, None, "invoke_agent planner", root),
+            span(2, 1, "execute_tool get", get, at=(5, 8)),
+            span(3, 1, "chat m", told, at=(10, 20)),
+        ]
+    )
+
+    assert [] == list(run.requested_tools)

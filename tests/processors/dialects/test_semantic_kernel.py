@@ -124,3 +124,33 @@ def test_handoffs_and_the_end_of_the_task_are_functions_of_their_own_plugin() ->
     assert [CallCategory.HANDOFF, CallCategory.FINAL_ANSWER] == [
         call.category for call in runs_of(spans)[0].tool_calls
     ]
+
+
+def test_a_prompt_of_the_dotnet_kernel_is_known_by_the_name_that_is_drawn_for_it() -> None:
+    of = envelope(service="demo", scope="Microsoft.SemanticKernel")
+    prompt: JsonObject = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "InvokePromptAsync_0f8fad5bd9cb469fa16570867728950e",
+        "gen_ai.tool.call.arguments": "{}",
+        "gen_ai.tool.call.result": "It is cold.",
+    }
+    called: JsonObject = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "get",
+        "gen_ai.tool.call.arguments": '{"city":"Oslo"}',
+        "gen_ai.tool.call.result": "11.5",
+    }
+
+    (run,) = runs_of(
+        [
+            span(1, None, "execute_tool InvokePromptAsync_0f8", prompt, of=of),
+            model(2, 1, (2, 8)),
+            span(3, 1, "execute_tool get", called, at=(10, 20), of=of),
+            model(4, 1, (30, 40)),
+        ]
+    )
+
+    assert ("demo", "It is cold.") == (run.agent.name, run.output)
+    assert [("get", {"city": "Oslo"}, 11.5)] == [
+        (call.name, call.arguments, call.result) for call in run.tool_calls
+    ]

@@ -173,3 +173,45 @@ def test_the_tool_for_structured_output_gives_the_answer() -> None:
     )
 
     assert [CallCategory.FINAL_ANSWER] == [call.category for call in run.tool_calls]
+
+
+def test_a_list_comes_out_of_the_object_that_was_made_of_it() -> None:
+    result = ("gen_ai.choice", {"message": '[{"json":{"$value":[1,2]}}]', "id": "c1"})
+    agent = operation("invoke_agent", **{"gen_ai.agent.name": "planner"})
+
+    (run,) = runs_of([span(1, None, "a", agent), span(2, 1, "get", tool_fields("c1"), events=[result])])
+
+    assert [([1, 2], "[1, 2]")] == [(call.result, call.result_text) for call in run.tool_calls]
+
+
+def test_the_tool_for_structured_output_is_known_by_its_name_where_it_is_not_described() -> None:
+    fields: JsonObject = {**tool_fields("c1"), "gen_ai.tool.name": "strands_structured_output"}
+
+    (run,) = runs_of(
+        [
+            span(1, None, "invoke_agent planner", operation("invoke_agent")),
+            span(2, 1, "execute_tool strands_structured_output", fields, at=(1, 2)),
+        ]
+    )
+
+    assert [CallCategory.FINAL_ANSWER] == [call.category for call in run.tool_calls]
+
+
+def test_structured_output_without_a_run_is_one_that_answers_with_data() -> None:
+    fields: JsonObject = {
+        "gen_ai.operation.name": "execute_structured_output",
+        "gen_ai.agent.name": "planner",
+    }
+    events = [
+        ("gen_ai.user.message", {"role": "user", "content": '[{"text": "Weather?"}]'}),
+        ("gen_ai.choice", {"message": '{"city": "Oslo", "t": 25}'}),
+    ]
+
+    (run,) = runs_of([span(1, None, "execute_structured_output", fields, events=events)])
+
+    assert ("planner", "Weather?", {"city": "Oslo", "t": 25}, 0) == (
+        run.agent.name,
+        run.input,
+        run.output,
+        len(run.tool_calls),
+    )

@@ -355,6 +355,26 @@ def test_an_agents_span_that_also_tells_its_model_is_a_run() -> None:
     assert ("planner", "Weather?", "Cold.") == (run.agent.name, run.input, run.output)
 
 
+@pytest.mark.parametrize(
+    ("after", "name"),
+    [("Support", "Planner → Support"), (None, "Planner → unknown")],
+    ids=["known", "unknown"],
+)
+def test_a_handoff_whose_target_was_not_known_yet_is_to_the_agent_that_took_over(
+    after: str | None, name: str
+) -> None:
+    fields: JsonObject = {**kind("handoff"), "gen_ai.handoff.from_agent": "Planner"}
+    spans = [
+        span(1, None, "Agent Workflow", kind("workflow"), at=(0, 100)),
+        span(2, 1, "Planner.agent", {**kind("agent"), "gen_ai.agent.name": "Planner"}, at=(1, 30)),
+        span(3, 2, "Planner → unknown.handoff", fields, at=(20, 21)),
+    ]
+    if after:
+        spans.append(span(4, 1, f"{after}.agent", {**kind("agent"), "gen_ai.agent.name": after}, at=(31, 90)))
+
+    assert [name] == [call.name for call in runs_of(spans)[0].tool_calls]
+
+
 def test_a_handoff_is_no_function() -> None:
     fields: JsonObject = {
         **kind("handoff"),
@@ -661,3 +681,36 @@ def test_a_step_whose_tool_does_not_exist_fails_with_what_the_model_was_told() -
     (call,) = runs_of([span(1, None, "call_tool.task", step)])[0].tool_calls
 
     assert ToolError(type="", message="Tool get not found.") == call.error
+
+
+def test_messages_of_its_go_sdk_tell_the_calls_and_their_results() -> None:
+    def turn(number: int, at: tuple[int, int], **messages: JsonValue) -> RawSpan:
+        told: JsonObject = {"llm.vendor": "openai", "llm.request.type": "chat", "llm.request.model": "m"}
+        told |= {f"llm.{key.replace('__', '.')}": value for key, value in messages.items()}
+        return span(number, 1, "openai.chat", told, at=at)
+
+    asked: JsonObject = {
+        "completions__0__role": "assistant",
+        "completions__0__content": "",
+        "completions__0__tool_calls__0__id": "c1",
+        "completions__0__tool_calls__0__type": "function",
+        "completions__0__tool_calls__0__name": "get",
+        "completions__0__tool_calls__0__arguments": '{"city": "Oslo"}',
+    }
+    question: JsonObject = {"prompts__0__role": "user", "prompts__0__content": "Weather?"}
+    result: JsonObject = {"prompts__2__role": "tool", "prompts__2__content": "cold"}
+    request = {key.replace("completions__0", "prompts__1"): value for key, value in asked.items()}
+    answer: JsonObject = {"completions__0__role": "assistant", "completions__0__content": "It is cold."}
+    workflow = {"traceloop.span.kind": "workflow", "traceloop.entity.name": "planner"}
+    spans = [
+        span(1, None, "planner.workflow", workflow),
+        turn(2, (1, 5), **question, **asked),
+        turn(3, (10, 15), **question, **request, **result, **answer),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert ("planner", "Weather?", "It is cold.") == (run.agent.name, run.input, run.output)
+    assert [("get", "c1", {"city": "Oslo"}, "cold")] == [
+        (call.name, call.call_id, call.arguments, call.result) for call in run.tool_calls
+    ]
