@@ -157,7 +157,10 @@ class Dialect(Protocol):
 
     @property
     def keys(self) -> Sequence[str]:
-        """Attribute keys of which a span has at least one if the dialect can apply to it."""
+        """Attribute keys of which a span has at least one if the dialect can apply to it.
+
+        There may be none for a `ScopeDialect` whose spans bear no dialect's keys.
+        """
         ...
 
     @property

@@ -17,7 +17,7 @@ _LOOP = "orchestrate_tools"
 class _MicrosoftExtensionsAI:
     name: Final = "microsoft_extensions_ai"
     rank: Final = 20
-    keys: Final = ("gen_ai.usage.input_tokens",)
+    keys: Final = ()  # known by its scope alone
     scopes: Final = (_SCOPE,)
     frameworks: Final = (
         Framework(
