@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from processors.agent_run import CallCategory, ValueState
 from processors.captured.late_value import CapturedValue, LateValue, decoded
-from processors.captured.values import ABSENT
+from processors.captured.values import ABSENT, DecodedValue
 from processors.conventions.attribute_reading import better, merged_error
 from processors.conventions.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
 from processors.dialect import (
@@ -186,7 +186,29 @@ def _late_better(first: CapturedValue, second: CapturedValue) -> CapturedValue:
     """`better`, but for what is not there at all without looking at either yet."""
     if second is ABSENT:
         return first
-    return second if first is ABSENT else LateValue(lambda: decoded(better(first, second)))
+    return second if first is ABSENT else _LateBetter(first, second)
+
+
+class _LateBetter(LateValue):
+    """The better of two values, found when somebody looks; a run of many turns chains thousands of these."""
+
+    __slots__ = ("_first", "_second")
+
+    def __init__(self, first: CapturedValue, second: CapturedValue) -> None:
+        super().__init__(self._choose)
+        self._first = first
+        self._second = second
+
+    def _choose(self) -> DecodedValue:
+        first: CapturedValue = self
+        behind: list[CapturedValue] = []
+        while isinstance(first, _LateBetter):
+            behind.append(first._second)
+            first = first._first
+        found = decoded(first)
+        while behind and found.state is not ValueState.PRESENT:
+            found = decoded(better(found, behind.pop()))
+        return found
 
 
 def _without_placeholders(reading: AgentReading) -> AgentReading:

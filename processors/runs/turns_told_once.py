@@ -5,8 +5,9 @@ framework's own span of that model call, but beside it or further up, within its
 """
 
 from collections.abc import Iterable, Sequence, Set
+from typing import NamedTuple
 
-from processors.captured.messages import ChatMessage, after_results, last_text
+from processors.captured.messages import after_results, last_text
 from processors.dialect import SpanRole
 from processors.runs.span_reading import SpanReading
 from processors.spans.span_tree import SpanTree
@@ -39,6 +40,7 @@ def turns_told_once(
 def _told_twice(models: Iterable[int], tree: SpanTree, readings: Sequence[SpanReading | None]) -> set[int]:
     parents, starts, ends, views = tree.parents, tree.starts, tree.ends, tree.views
     first, last = _numbered(tree)
+    answers: dict[int, _Answer] = {}
     found: set[int] = set()
     under_way: list[int] = []
     for position in models:  # in order of start
@@ -51,7 +53,10 @@ def _told_twice(models: Iterable[int], tree: SpanTree, readings: Sequence[SpanRe
                 continue
             if parent >= 0 and not first[parent] < first[around] <= last[parent]:
                 continue
-            agree = _agree(readings[around], readings[position])
+            for told in (around, position):
+                if told not in answers:
+                    answers[told] = _answer(readings[told])
+            agree = _agree(answers[around], answers[position])
             is_beside = parent >= 0 or tree.parent_ids[position] == tree.parent_ids[around]
             if agree or (agree is None and is_beside):
                 found.add(position)
@@ -83,19 +88,23 @@ def _numbered(tree: SpanTree) -> tuple[list[int], list[int]]:
     return first, [begin + below - 1 for begin, below in zip(first, size, strict=True)]
 
 
-def _agree(one: SpanReading | None, other: SpanReading | None) -> bool | None:
+class _Answer(NamedTuple):
+    """What a model answered: the ids of the calls that it asked for, and its text."""
+
+    asked: Set[str]
+    text: str
+
+
+def _answer(reading: SpanReading | None) -> _Answer:
+    messages = [] if reading is None else after_results(reading.conversation.output)
+    asked = {request.call_id for message in messages for request in message.requests if request.call_id}
+    return _Answer(asked, (last_text(messages, "assistant") or "").strip())
+
+
+def _agree(one: _Answer, other: _Answer) -> bool | None:
     """Whether both tell the same answer of the model; None where not both tell one."""
-    if one is None or other is None:
-        return False
-    answers = [after_results(reading.conversation.output) for reading in (one, other)]
-    asked, also_asked = (_call_ids(messages) for messages in answers)
-    if asked and also_asked:
-        return not asked.isdisjoint(also_asked)
-    text, other_text = ((last_text(messages, "assistant") or "").strip() for messages in answers)
-    if asked or also_asked or not text or not other_text:
+    if one.asked and other.asked:
+        return not one.asked.isdisjoint(other.asked)
+    if one.asked or other.asked or not one.text or not other.text:
         return None
-    return text in other_text or other_text in text
-
-
-def _call_ids(messages: Iterable[ChatMessage]) -> set[str]:
-    return {request.call_id for message in messages for request in message.requests if request.call_id}
+    return one.text in other.text or other.text in one.text

@@ -89,3 +89,17 @@ def test_calls_of_which_only_the_ids_are_told_are_hidden_and_not_missing() -> No
     (run,) = runs_of(spans)
 
     assert (False, "content_not_captured", 0) == (run.complete, run.incomplete_reason, len(run.tool_calls))
+
+
+def test_a_run_of_thousands_of_turns_is_read_as_one_of_three() -> None:
+    count = 3000
+    turns = [turn(n, (2 * n, 2 * n + 1), brings(f"c{n - 1}", n), asks(f"c{n}")) for n in range(3, count)]
+    spans = [
+        span(1, None, "main", at=(0, 3 * count)),
+        turn(2, (1, 5), says("Weather?", "user"), asks("c2")),
+        *turns,
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert ("Weather?", None, count - 2) == (run.input, run.output, len(run.tool_calls))
