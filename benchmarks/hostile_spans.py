@@ -29,6 +29,7 @@ def agent_span(
     at: Milliseconds,
     *,
     given: str | None = None,
+    made: str | None = None,
     answer: str | None = None,
 ) -> RawSpan:
     attributes: dict[str, SpanAttribute] = {"gen_ai.operation.name": "invoke_agent"}
@@ -36,6 +37,8 @@ def agent_span(
         attributes["gen_ai.agent.name"] = name
     if given is not None:
         attributes["gen_ai.input.messages"] = given
+    if made is not None:
+        attributes["gen_ai.output.messages"] = made
     if answer is not None:
         attributes["gen_ai.input.messages"] = json.dumps(
             [message("user", {"type": "text", "content": "Which city is it?"})]
@@ -47,13 +50,20 @@ def agent_span(
 
 
 def model_span(
-    number: int, parent: int, at: Milliseconds, *, output: str = "", given: str = "", tools: str = ""
+    number: int,
+    parent: int,
+    at: Milliseconds,
+    *,
+    output: str = "",
+    given: str = "",
+    tools: str = "",
+    of: Envelope | None = None,
 ) -> RawSpan:
     attributes: dict[str, SpanAttribute] = {"gen_ai.operation.name": "chat"}
     for key, value in (("output.messages", output), ("input.messages", given), ("tool.definitions", tools)):
         if value:
             attributes[f"gen_ai.{key}"] = value
-    return _span(number, parent, "chat", attributes, at)
+    return _span(number, parent, "chat", attributes, at, of)
 
 
 def tool_span(

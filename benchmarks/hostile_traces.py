@@ -258,6 +258,41 @@ def _two_instrumentations(count: int) -> list[RawSpan]:
     ]
 
 
+def _turns_of_two_scopes(count: int) -> list[RawSpan]:
+    """Model turns from two instrumentations, each within the time of all before it, that all differ."""
+    return [
+        agent_span(1, 0, "a", (0, 30 * count)),
+        *(
+            model_span(
+                number,
+                1,
+                (number, 20 * count - number),
+                output=json.dumps([message("assistant", {"type": "text", "content": f"answer {number}."})]),
+                of=ENVELOPES[number % 2],
+            )
+            for number in range(2, count + 1)
+        ),
+    ]
+
+
+def _resumed_runs(count: int) -> list[RawSpan]:
+    """One hosted agent that is called again and again with the result of what it asked for."""
+    return [
+        plain_span(1, 0, (0, 20 * count)),
+        *(
+            agent_span(
+                number,
+                1,
+                "a",
+                (10 * number, 10 * number + 5),
+                given=json.dumps([message("tool", call_result(f"c{number - 1}", 1))]),
+                made=json.dumps([message("assistant", call_request("t", f"c{number}"))]),
+            )
+            for number in range(2, count + 1)
+        ),
+    ]
+
+
 def _endless_retries(count: int) -> list[RawSpan]:
     failed = '{"error": "timeout"}'
     return [
@@ -330,6 +365,8 @@ HOSTILE_KINDS: Final = (
     HostileKind("calls-of-one-node", "a node that lists 2,000 calls above all calls", _calls_of_one_node),
     HostileKind("history-without-turns", "1,500 messages of history and no turns", _history_without_turns),
     HostileKind("two-instrumentations", "equal calls from two instrumentations", _two_instrumentations),
+    HostileKind("turns-of-two-scopes", "overlapping turns from two instrumentations", _turns_of_two_scopes),
+    HostileKind("resumed-runs", "one hosted run with as many turns as spans", _resumed_runs),
     HostileKind("endless-retries", "one tool fails again and again", _endless_retries),
     HostileKind("crumbled-messages", "messages in 1,000 parts each", _crumbled_messages),
     HostileKind("flattened-messages", "80 attributes a message list, keys 2,000 deep", _flattened_messages),

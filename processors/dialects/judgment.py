@@ -36,8 +36,8 @@ class _Judgment:
             "also sent before it ends the last state counts",
             capture="nothing; `record_input=False` and `record_output=False` leave values out",
             unknown="call ids; the answer and the calls of a generator, each of whose steps is a trace of "
-            "its own; that a trace goes on: its root span is also sent when it begins, so `root_grace` should "
-            "be longer than the longest wait of the agent",
+            "its own; that a trace goes on: its root span is also sent when it begins, so `root_grace` "
+            "should be longer than the longest wait of the agent",
         ),
     )
 

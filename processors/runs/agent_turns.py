@@ -51,6 +51,7 @@ def _join(
     asked: dict[str, RunScope] = {}
     last: RunScope | None = None
     is_executed = False
+    later: dict[int, list[int]] = {}
     for turn in turns:
         reading = readings[turn.carrier]
         if reading is None:
@@ -68,10 +69,13 @@ def _join(
         if is_executed and last is not None and _name(last, readings) == reading.agent.name != "":
             last.tools += turn.tools
             last.models += turn.models
-            last.layers.insert(0, turn.carrier)
+            later.setdefault(id(last), []).append(turn.carrier)
             joined[id(turn)] = run = last
         asked.update((call_id, run) for call_id in requests if is_call_id(call_id))
         last, is_executed = run, False
+    for turn in turns:
+        if id(turn) in later:
+            turn.layers[:0] = reversed(later[id(turn)])
 
 
 def _asked_by(

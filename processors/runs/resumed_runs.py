@@ -52,7 +52,7 @@ def _join(runs: Sequence[RunScope], readings: Sequence[SpanReading | None]) -> s
             if not asked.models:
                 asked.models.append(asked.carrier)
             asked.models.append(scope.carrier)
-            asked.layers.insert(0, scope.carrier)
+            asked.layers.append(scope.carrier)
             joined.add(id(scope))
             run = asked
         hidden = run if reading.agent.hides_calls else None
@@ -60,6 +60,9 @@ def _join(runs: Sequence[RunScope], readings: Sequence[SpanReading | None]) -> s
             for request in message.requests:
                 if is_call_id(request.call_id):
                     waiting[request.call_id] = run
+    for scope in runs:
+        if id(scope) not in joined:
+            scope.layers.reverse()  # the last invocation first
     return joined
 
 
