@@ -23,7 +23,7 @@ from processors.captured.span_attributes import span_attributes
 from processors.captured.transcript import in_turns
 from processors.captured.values import ABSENT, DecodedValue, json_value
 from processors.conventions.attribute_reading import better
-from processors.conventions.available_tools import AvailableTools, merge_tools
+from processors.conventions.available_tools import merge_tools
 from processors.conventions.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_placeholder_agent
 from processors.dialect import AgentReading, Dialect
 from processors.finish_reason import CUT_SHORT, FinishReason
@@ -118,7 +118,7 @@ def reconstruct(
             resource=_resource(envelope.resource),
             span_attributes=LateMapping(partial(span_attributes, tree.views[scope.carrier].raw)),
             carrier_span_id=tree.span_ids[scope.carrier],
-            available_tools=AvailableTools(run.tools),
+            available_tools=LateMapping(run.tools),
             requested_tools=LateSequence(run.calls.never_made),
         )
         rebuilt.defer(run.input, run.output)

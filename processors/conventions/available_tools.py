@@ -1,10 +1,10 @@
-"""The tools that a run could call, with their schemas, read from telemetry only when somebody looks at them.
+"""The tools that a run could call, by name with their JSON schemas (null where none is told).
 
 Every provider describes tools in a shape of its own, and telemetry repeats that: as values, as JSON, or as a
 list of JSON texts.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from processors.captured.values import json_value, parse_json
@@ -27,33 +27,6 @@ _WRAPPERS = ("function", "toolSpec", "tool_spec", "tool")
 _SCHEMA_WORDS = frozenset({"type", "properties", "$ref", "anyOf", "allOf", "oneOf", "required", "$schema"})
 _DEEPEST_WRAPPING = 4
 _LONGEST_REMEMBERED = 64 * 1024
-
-
-class AvailableTools(Mapping[str, JsonValue]):
-    """Tool names with their JSON schemas (null where none is told), decoded on first use."""
-
-    __slots__ = ("_read", "_tools")
-
-    def __init__(self, read: Callable[[], Mapping[str, JsonValue]]) -> None:
-        self._read = read
-        self._tools: Mapping[str, JsonValue] | None = None
-
-    def _all(self) -> Mapping[str, JsonValue]:
-        if self._tools is None:
-            self._tools = self._read()
-        return self._tools
-
-    def __getitem__(self, name: str) -> JsonValue:
-        return self._all()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-    def __repr__(self) -> str:
-        return f"AvailableTools({dict(self)!r})"
 
 
 def read_tool_definitions(value: "AttributeValue | JsonValue") -> Mapping[str, JsonValue]:

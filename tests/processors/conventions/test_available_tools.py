@@ -5,7 +5,6 @@ import pytest
 
 from processors.conventions.available_tools import (
     MAX_TOOLS,
-    AvailableTools,
     merge_tools,
     read_tool_definitions,
 )
@@ -57,19 +56,3 @@ def test_the_number_of_tools_is_bounded() -> None:
     names: list[Any] = [f"tool_{number}" for number in range(3 * MAX_TOOLS)]
 
     assert MAX_TOOLS == len(read_tool_definitions(names))
-
-
-def test_tools_are_read_once_and_only_when_somebody_looks() -> None:
-    reads: list[int] = []
-
-    def read() -> dict[str, Any]:
-        reads.append(1)
-        return {"a": None}
-
-    tools = AvailableTools(read)
-    assert [] == reads
-
-    assert {"a": None} == tools
-    assert ["a"] == list(tools)
-    assert tools["a"] is None
-    assert [1] == reads
