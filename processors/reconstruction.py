@@ -21,7 +21,7 @@ from processors.captured.late_value import CapturedValue
 from processors.captured.messages import ChatMessage, after_results, last_text
 from processors.captured.span_attributes import span_attributes
 from processors.captured.transcript import in_turns
-from processors.captured.values import ABSENT, DecodedValue, json_value
+from processors.captured.values import ABSENT, DecodedValue, json_value, text_value
 from processors.conventions.attribute_reading import better
 from processors.conventions.available_tools import merge_tools
 from processors.conventions.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_placeholder_agent
@@ -185,7 +185,7 @@ class _Run:
         for position in sorted(self._scope.models):
             reading = self._readings[position]
             if reading is not None and reading.conversation.input:
-                return better(told, _text(last_text(reading.conversation.input, "user")))
+                return better(told, text_value(last_text(reading.conversation.input, "user")))
         return told
 
     def output(self) -> CapturedValue:
@@ -200,7 +200,7 @@ class _Run:
             if reading is not None:
                 answered = after_results(reading.conversation.output)
                 if not any(message.requests for message in answered):
-                    told = _text(last_text(answered, "assistant"))
+                    told = text_value(last_text(answered, "assistant"))
         return _given_to_answer_tool(self.made) if told.state is ValueState.ABSENT else told
 
     def messages(self) -> Sequence[Message]:
@@ -277,10 +277,6 @@ def _incomplete_reason(reason: FinishReason, lacks_events: bool, hides_calls: bo
     if reason is FinishReason.OVER_LIMIT or lacks_events:
         return "over_limit"
     return "content_not_captured" if hides_calls and reason not in CUT_SHORT else "incomplete_trace"
-
-
-def _text(text: str | None) -> DecodedValue:
-    return ABSENT if text is None else DecodedValue(text, text, ValueState.PRESENT)
 
 
 def _given_to_answer_tool(made: Sequence[ToolCall]) -> CapturedValue:
