@@ -3,7 +3,7 @@
 import json
 
 from benchmarks.agent_trace import AGENT_NAME, CORRECT_WAREHOUSE, STOCK_RESULT
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 
 EVALUATIONS_PER_TRACE = 6
 

@@ -23,7 +23,7 @@ from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
 from processors.finish_reason import FinishReason
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.reconstruction import reconstruct
 from processors.spans.span import RawSpan
 

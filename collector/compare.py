@@ -25,7 +25,7 @@ from processors.dialect import Dialect
 from processors.documents.problem import Problem, ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import EvaluationResult
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 
 _SCORE_TOLERANCE = 1e-9
 _STYLES = {"pass": "green", "fail": "bold red", "error": "bold magenta", "not_evaluated": "yellow"}

@@ -28,7 +28,7 @@ from processors.documents.located_yaml import LocatedYaml, Place, read_yaml
 from processors.documents.model_problems import MASK, validated, without_user_info
 from processors.documents.problem import Problem, ProblemsFound, did_you_mean
 from processors.documents.yaml_scalar import plain_scalar
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 __all__ = ["ServiceConfig", "load_configuration", "print_configuration", "schema_documents"]
 

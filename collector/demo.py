@@ -26,7 +26,7 @@ from rich.text import Text
 from collector.default_files import default_file
 from collector.demo_agent import RUNS, SERVICE_NAME, perform
 from collector.run_table import RunTable, outcome_counts
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 
 _PATIENCE_SECONDS = 45.0
 _READY = re.compile(r"^tracegrade ready: (.*)$")

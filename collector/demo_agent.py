@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 SERVICE_NAME = "tracegrade-demo"
 

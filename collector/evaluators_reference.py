@@ -22,7 +22,7 @@ from processors.documents.problem import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.evaluator import Evaluator
 from processors.evaluator_example import EvaluatorExample
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.response_checks.checks import RESPONSE_CHECKS
 
 _INTRODUCTION = """\

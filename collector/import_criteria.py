@@ -18,7 +18,7 @@ from processors.documents.problem import Problem, ProblemsFound
 from processors.importers.letta import import_letta
 from processors.importers.letta_dataset import read_dataset
 from processors.importers.uipath import import_uipath
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 
 _EVALUATORS, _SETS = "evaluators", "eval-sets"
 _PROJECT_FOLDERS = ("evaluations", "evals")

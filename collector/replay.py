@@ -24,7 +24,7 @@ from processors.criteria.agent_criteria import CriteriaSet
 from processors.dialect import Dialect
 from processors.documents.problem import Problem, ProblemsFound
 from processors.evaluation_result import EvaluationResult, Outcome, Stage
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 from processors.reconstruction import span_reader
 from processors.trace_explanation import explain_trace
 

@@ -20,7 +20,7 @@ from processors.agent_run import (
 from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.documents.problem import did_you_mean
 from processors.finish_reason import FinishReason
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 _RUN_KEYS = (
     "trace_id", "span_id", "agent", "parent_agent", "session", "input", "output", "finish_reason", "messages",

@@ -16,7 +16,7 @@ from collector.trace import GradedRun
 from processors.agent_run import IncompleteReason, ToolCall, ValueState
 from processors.evaluation_result import EvaluationResult, Stage
 from processors.finish_reason import CUT_SHORT, FinishReason
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 
 
 def format_run(graded: GradedRun) -> bytes:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from processors.finish_reason import FinishReason
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.value_type import value_type
 
 IncompleteReason: TypeAlias = Literal["incomplete_trace", "over_limit", "content_not_captured"]

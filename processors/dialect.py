@@ -14,7 +14,7 @@ from processors.captured.late_value import CapturedValue
 from processors.captured.messages import ChatMessage
 from processors.captured.values import ABSENT, DecodedValue
 from processors.framework import Framework
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.spans.span import Span
 
 

@@ -27,7 +27,7 @@ from processors.conventions.available_tools import merge_tools
 from processors.conventions.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_placeholder_agent
 from processors.dialect import AgentReading, Dialect
 from processors.finish_reason import CUT_SHORT, FinishReason
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.late.late_mapping import LateMapping
 from processors.late.late_sequence import LateSequence
 from processors.runs.dialect_discovery import discover_dialects

@@ -19,7 +19,7 @@ from processors.agent_run import (
 )
 from processors.captured.values import json_text
 from processors.evaluator import Evaluator
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 TOOL_NAMES = ("search", "get weather", "get_weather", "get.weather", "天気", "transfer_to_b", "!!!")
 CALL_IDS = ("c-1", "c-2", "search")

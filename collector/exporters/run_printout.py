@@ -14,7 +14,7 @@ from collector.trace import GradedRun
 from processors.agent_run import ToolCall, ValueState
 from processors.captured.values import json_text
 from processors.evaluation_result import EvaluationResult, Outcome, Stage
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 _STYLES = {
     Outcome.PASS: "green",

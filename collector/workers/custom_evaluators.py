@@ -16,7 +16,7 @@ from collector.workers.worker_process import COMMAND
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.documents.problem import Problem, ProblemsFound
 from processors.evaluator import Evaluator
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 
 LOAD_SECONDS = 15.0
 """How long the custom evaluators of a worker may take to load, all together."""

@@ -4,7 +4,7 @@ import json
 
 import orjson
 
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 
 def json_text(value: JsonValue) -> bytes:

@@ -13,7 +13,7 @@ from processors.agent_run import AgentRun
 from processors.evaluation_error import EvaluationError
 from processors.evaluation_result import NotEvaluated, Score
 from processors.grading.letta_grading import ExtractorSettings
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 
 Answer: TypeAlias = Callable[[], Score | NotEvaluated]
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from processors.agent_run import ValueState
 from processors.captured.values import DecodedValue
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 
 class CapturedValue(Protocol):

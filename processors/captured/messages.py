@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from processors.captured.values import REDACTION_MARKERS, json_text, json_value, parse_json
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.spans.attributes import AttributeValue
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]

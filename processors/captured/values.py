@@ -14,7 +14,7 @@ import orjson
 
 from processors.agent_run import ValueState
 from processors.captured.python_literal import parse_python_literal
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.spans.attributes import AttributeValue
 
 MAX_TEXT_LENGTH = 256 * 1024

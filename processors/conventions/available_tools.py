@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from processors.captured.values import json_value, parse_json
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import AttributeValue
 
 MAX_TOOLS = 1000

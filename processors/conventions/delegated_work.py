@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from processors.conventions.placeholder_names import DELEGATION_TOOL_NAMES
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 _WHO = "coworker"
 _WHAT = ("task", "question")

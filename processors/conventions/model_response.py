@@ -2,7 +2,7 @@
 
 from processors.captured.messages import ChatMessage, add_request, read_messages
 from processors.captured.values import json_value, parse_text
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import AttributeValue
 
 _ANSWERS = ("choices", "candidates", "generations", "output")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from processors.captured.messages import CallRequest, ChatMessage
 from processors.captured.python_literal import parse_python_literal
 from processors.conventions.model_response import read_model_response
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 _QUOTED = r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _CHAT_MESSAGE = re.compile(rf"id='.* content={_QUOTED} type='TextMessage'\s*", re.DOTALL)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from processors.agent_run import ValueState
 from processors.captured.values import DecodedValue, decode_arguments, json_text
 from processors.conventions.chat_envelope import decode_input
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import AttributeValue
 
 _PRINTED_OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")

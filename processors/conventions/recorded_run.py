@@ -13,7 +13,7 @@ from processors.conventions.printed_messages import (
     is_printed_result,
     last_printed_message,
 )
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import Attributes
 
 _INPUT = "input.value"

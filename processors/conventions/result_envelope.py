@@ -13,7 +13,7 @@ from processors.conventions.printed_messages import (
     printed_tool_message,
     printed_tool_result,
 )
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 CONTENT: Final = 1
 """`{"content": x}`; the text is Python's `str(x)`."""

@@ -8,7 +8,7 @@ from processors.agent_run import AgentRun
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.evaluator import Evaluator
 from processors.grading.run_input import input_object, unknown_input
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.matching.expected_value import INPUT, LITERAL, ONE_OF, input_path, is_matcher
 from processors.matching.value_equality import equality_key
 

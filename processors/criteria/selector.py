@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from processors.agent_run import AgentRun
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.grading.run_input import input_object, unknown_input
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.matching.expected_value import Expected, fits, fits_members
 from processors.matching.json_schema_check import SchemaTooComplexError
 from processors.matching.matchers import Matcher

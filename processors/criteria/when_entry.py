@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 from processors.criteria.criteria_template import has_references
 from processors.criteria.selector import NO_CONDITION, Selector
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 from processors.matching.expected_value import Expected, compile_expected, expected_value_problems
 
 Path: TypeAlias = tuple[str | int, ...]

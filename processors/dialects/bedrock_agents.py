@@ -6,7 +6,7 @@ from processors.agent_run import ValueState
 from processors.captured.values import ABSENT, DecodedValue, decode_result, json_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.span import Span
 
 _SCOPE = "openinference.instrumentation.bedrock"

@@ -8,7 +8,7 @@ from processors.conventions.attribute_reading import better, first_arguments, fi
 from processors.conventions.result_envelope import open_result
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

@@ -11,7 +11,7 @@ from processors.conventions.attribute_reading import first_arguments, first_resu
 from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.spans.attributes import Attributes, AttributeValue
 from processors.spans.span import Span
 

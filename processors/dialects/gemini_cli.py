@@ -11,7 +11,7 @@ from processors.captured.values import ABSENT, DecodedValue, decode_arguments, d
 from processors.conventions.attribute_reading import first_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

@@ -10,7 +10,7 @@ from processors.conventions.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.conventions.result_envelope import open_result
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

@@ -24,7 +24,7 @@ from processors.conventions.placeholder_names import (
 from processors.conventions.recorded_call import given_keywords
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import Attributes, AttributeValue
 from processors.spans.span import Span
 

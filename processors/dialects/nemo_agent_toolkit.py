@@ -10,7 +10,7 @@ from processors.conventions.available_tools import read_tool_definitions
 from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

@@ -49,7 +49,7 @@ from processors.conventions.recorded_call import given_keywords, input_of_emitte
 from processors.conventions.recorded_run import recorded_input, recorded_output
 from processors.conventions.result_envelope import CONTENT, RESPONSE
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import Attributes
 from processors.spans.span import STATUS_ERROR, Span
 

@@ -35,7 +35,7 @@ from processors.conventions.span_event_messages import (
     messages_in_events,
 )
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

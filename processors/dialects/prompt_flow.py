@@ -9,7 +9,7 @@ from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.conventions.model_response import read_model_response
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

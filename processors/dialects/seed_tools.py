@@ -24,7 +24,7 @@ from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.conventions.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import AttributeValue
 from processors.spans.span import Span
 

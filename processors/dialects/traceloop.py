@@ -39,7 +39,7 @@ from processors.conventions.recorded_call import arguments_of_recorded_call
 from processors.conventions.result_envelope import OUTPUT, OpenedResult, open_result
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

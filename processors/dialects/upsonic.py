@@ -9,7 +9,7 @@ from processors.conventions.chat_envelope import decode_output
 from processors.conventions.result_envelope import OpenedResult, open_result
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

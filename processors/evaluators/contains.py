@@ -13,7 +13,7 @@ from processors.grading.output_comparison import OutputComparison
 from processors.grading.output_target import OutputTarget
 from processors.grading.output_value import python_text
 from processors.grading.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 _NO_DETAILS: JsonObject = {}
 

@@ -12,7 +12,7 @@ from processors.documents.evaluator_model import EvaluatorModel
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.matching.tool_patterns import ToolPatterns
 from processors.matching.value_equality import equality_key
 from processors.tool_name import canonical_tool_name

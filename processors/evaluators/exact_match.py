@@ -18,7 +18,7 @@ from processors.grading.output_target import OutputTarget
 from processors.grading.output_value import output_detail, output_line, python_text, with_floats
 from processors.grading.run_output import known_output
 from processors.grading.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.limits import MAX_MATCHED_CHARACTERS
 from processors.matching.expected_value import Expected, compile_expected, fits, matching_cost
 from processors.matching.json_schema_check import SchemaTooComplexError

@@ -12,7 +12,7 @@ from processors.evaluator_example import EvaluatorExample
 from processors.grading.output_comparison import Comparison, OutputComparison
 from processors.grading.output_target import OutputConfig, OutputTarget
 from processors.grading.output_value import with_floats
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.limits import MAX_EDIT_STEPS
 from processors.matching.leaf_similarity import LeafSimilarity
 

@@ -15,7 +15,7 @@ from processors.grading.label_metrics import Average, LabelMetrics, averaged_met
 from processors.grading.output_path import WHOLE_OUTPUT, OutputPath, kind_of
 from processors.grading.output_value import is_too_large
 from processors.grading.run_output import known_output
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat
 

@@ -19,7 +19,7 @@ from processors.grading.captured_value import (
     unknown_arguments,
     unknown_result,
 )
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS
 from processors.matching.json_paths import JsonPath, parse_json_path
 from processors.matching.tool_patterns import ToolPatterns

@@ -20,7 +20,7 @@ from processors.grading.captured_value import (
 )
 from processors.grading.grounding import Evidence, EvidenceTooLargeError
 from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.matching.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
 from processors.matching.tool_patterns import ToolPatterns
 from processors.matching.value_equality import equality_key

@@ -11,7 +11,7 @@ from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS
 from processors.matching.json_schema_check import SchemaTooComplexError, schema_violations
 from processors.matching.json_schema_problems import schema_problems

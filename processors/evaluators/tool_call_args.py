@@ -19,7 +19,7 @@ from processors.grading.captured_value import (
     unknown_arguments,
 )
 from processors.grading.tool_call_config import ToolCallConfig
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.late.late_mapping import LateMapping
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.matching.expected_value import Expected, compile_expected, fits, fits_members, matching_cost

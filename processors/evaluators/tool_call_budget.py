@@ -10,7 +10,7 @@ from processors.documents.lenient_bool import LenientBool
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.matching.tool_patterns import ToolPatterns
 
 

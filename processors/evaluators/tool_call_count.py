@@ -13,7 +13,7 @@ from processors.documents.lenient_bool import LenientBool
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.grading.tool_call_config import ToolCallConfig
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 from processors.late.late_mapping import LateMapping
 from processors.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 

@@ -9,7 +9,7 @@ from processors.documents.evaluator_model import EvaluatorModel
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.grading.tool_call_config import ToolCallConfig
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.late.late_mapping import LateMapping
 from processors.limits import MAX_ORDERED_CALLS
 from processors.matching.common_subsequence import common_subsequence, common_subsequence_length

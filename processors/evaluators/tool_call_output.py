@@ -18,7 +18,7 @@ from processors.grading.captured_value import (
     value_written_in,
 )
 from processors.grading.tool_call_config import ToolCallConfig
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.late.late_mapping import LateMapping
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.matching.expected_value import Expected, alternatives, compile_expected, fits, matching_cost

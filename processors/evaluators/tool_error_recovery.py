@@ -9,7 +9,7 @@ from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.grading.tool_call_config import ToolSelectionConfig
 from processors.grading.tool_call_failure import looks_failed
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.tool_name import canonical_tool_name
 
 _SHOWN_TOOLS = 20

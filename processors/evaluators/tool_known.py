@@ -8,7 +8,7 @@ from processors.agent_run import AgentRun
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.matching.tool_patterns import ToolPatterns
 from processors.tool_name import canonical_tool_name
 

@@ -10,7 +10,7 @@ from processors.documents.evaluator_model import EvaluatorModel
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.matching.tool_patterns import ToolPatterns
 
 _SHOWN_TOOLS = 20

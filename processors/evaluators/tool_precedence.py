@@ -9,7 +9,7 @@ from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
 from processors.evaluation_result import NotEvaluated, Score
 from processors.evaluator_example import EvaluatorExample
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.matching.tool_patterns import ToolPatterns
 from processors.tool_name import canonical_tool_name
 

@@ -11,7 +11,7 @@ from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator_example import EvaluatorExample
 from processors.grading.captured_value import comparable_arguments
 from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.response_checks.agent_response import (
     MAX_CHECKED_CALLS,
     AgentResponse,

@@ -11,7 +11,7 @@ from processors.agent_run import ToolCall, ValueState
 from processors.captured.python_literal import parse_python_literal
 from processors.captured.values import MAX_TEXT_LENGTH, json_text, parse_json
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.limits import MAX_DETAIL_CHARACTERS
 
 _LITERAL_STARTS = frozenset("{[(+-.0123456789TFN")

@@ -13,7 +13,7 @@ from processors.grading.classification_metrics import (
     Metric,
     label_pairs,
 )
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 
 _METRICS: dict[str, Metric] = {"precision": "precision", "recall": "recall", "fscore": "f-score"}
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from processors.evaluation_result import Score
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.limits import MAX_EXPLANATION_CHARACTERS
 
 _SEPARATOR = "; "

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Final, Literal
 
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.matching.json_paths import leaves
 from processors.texts.english import STOP_WORDS
 from processors.texts.folded_text import blanked, folded

@@ -9,7 +9,7 @@ from processors.agent_run import AgentRun
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.grading.extractors import Extraction, ExtractorConfig, ExtractorName
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 from processors.limits import MAX_SEARCHED_CHARACTERS
 from processors.texts.linear_regex import compile_linear
 

@@ -12,7 +12,7 @@ from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.grading.output_path import OutputPath
 from processors.grading.output_target import OutputConfig, OutputTarget
 from processors.grading.output_value import output_detail, output_line, python_text
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.limits import MAX_COMPARED_LINES
 
 _SHOWN_LINES = 100

@@ -3,7 +3,7 @@
 import re
 
 from processors.evaluation_error import EvaluationError
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 WHOLE_OUTPUT = "*"
 

@@ -12,7 +12,7 @@ from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.grading.output_path import WHOLE_OUTPUT, OutputPath, OutputPathError, kind_of
 from processors.grading.output_value import is_too_large, with_floats
 from processors.grading.run_output import known_output
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 
 def _valid_paths(written: str | tuple[str, ...]) -> str | tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from processors.captured.values import MAX_DEPTH
 from processors.evaluation_error import EvaluationError
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.limits import MAX_DETAIL_CHARACTERS, MAX_OUTPUT_CHARACTERS, MAX_OUTPUT_VALUES
 
 _SHOWN_CHARACTERS = 400

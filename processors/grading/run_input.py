@@ -3,7 +3,7 @@
 from processors.agent_run import AgentRun, ValueState
 from processors.captured.values import parse_json
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 
 def unknown_input(run: AgentRun, what: str) -> NotEvaluated | None:

@@ -3,7 +3,7 @@
 from processors.agent_run import AgentRun, ValueState
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.grading.output_path import kind_of
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 
 
 def known_output(run: AgentRun) -> str | JsonObject | NotEvaluated:

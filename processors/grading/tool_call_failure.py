@@ -2,7 +2,7 @@
 
 from processors.agent_run import ToolCall, ValueState
 from processors.grading.captured_value import value_written_in
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 _TEXT_STARTS = ("error", "exception", "traceback")
 _LONGEST_START = max(map(len, _TEXT_STARTS))

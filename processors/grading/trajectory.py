@@ -12,7 +12,7 @@ from processors.captured.values import json_text
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.grading.expected_calls import ExpectedCall, TrajectoryConfig, TrajectoryCriteria
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_ORDERED_CALLS
 from processors.matching.argument_match import ArgumentMatch
 from processors.matching.json_schema_check import SchemaTooComplexError

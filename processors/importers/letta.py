@@ -17,7 +17,7 @@ from processors.documents.problem import Problem
 from processors.grading.extractors import ExtractorName
 from processors.grading.letta_grading import ExtractorSettings
 from processors.importers.letta_dataset import Sample
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 _WITHOUT_TRUTH = "ascii_printable_only"
 _FUNCTIONS = {

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fnmatch import translate
 from typing import Literal, TypeAlias
 
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 from processors.matching.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
 from processors.matching.value_equality import equal_values
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
 from processors.documents.problem import did_you_mean
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.matching.json_paths import EVERY, JsonPath, parse_json_path
 from processors.matching.matchers import MATCHERS, Matcher
 from processors.matching.value_equality import equal_values

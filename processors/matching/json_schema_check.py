@@ -7,7 +7,7 @@ and Gemini (`STRING`) give them. A keyword that is not known here asserts nothin
 import math
 from dataclasses import dataclass, field
 
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.matching.json_schema_problems import JSON_TYPES, linear_pattern, schema_problems
 from processors.matching.value_equality import equal_values, equality_key
 

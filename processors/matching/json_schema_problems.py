@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import re2
 
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 JSON_TYPES: Mapping[str, Callable[[JsonValue], bool]] = {
     "object": lambda value: isinstance(value, dict),

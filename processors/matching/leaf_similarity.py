@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.limits import MAX_EDIT_STEPS
 from processors.texts.edit_distance import edit_distance, edit_steps
 

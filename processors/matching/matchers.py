@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from processors.documents.problem import did_you_mean
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.matching.json_schema_check import compile_schema
 from processors.matching.json_schema_problems import JSON_TYPES
 from processors.texts.linear_regex import compile_linear

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from processors.agent_run import ToolCall, ValueState
 from processors.grading.captured_value import value_written_in
 from processors.grading.tool_call_failure import looks_failed
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.response_checks.settings import ErrorClass
 
 _ERROR_WORDS: Mapping[ErrorClass, Sequence[str]] = {

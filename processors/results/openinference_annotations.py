@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from processors.agent_run import AgentRun
 from processors.evaluation_result import EvaluationResult, Stage
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 from processors.results.result_attributes import (
     SPAN_ATTRIBUTE,
     encode_double_attribute,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from processors.agent_run import AgentRun
 from processors.captured.late_value import CapturedValue
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 _INPUT, _OUTPUT = ("input", "input_state"), ("output", "output_state")
 

@@ -11,7 +11,7 @@ from collector.runs_file import format_run, run_to_json
 from collector.trace import GradedRun
 from processors.agent_run import AgentRun, ToolError, ValueState
 from processors.finish_reason import FinishReason
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from tests.support.graded_runs import agent_runs, result, weather_run
 
 _WHERE = "cases.runs.jsonl:3"

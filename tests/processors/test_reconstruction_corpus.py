@@ -10,7 +10,7 @@ import pytest
 from collector.otlp.codec import split_request
 from processors.agent_run import AgentRun, CallCategory, ToolCall, ValueState
 from processors.finish_reason import FinishReason
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.reconstruction import reconstruct
 from processors.spans.span import RawSpan
 from tests.support.corpus import CORPUS

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from processors.agent_run import AgentRun
 from processors.finish_reason import FinishReason
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.reconstruction import reconstruct
 from processors.spans.envelope import Envelope
 from processors.spans.span import RawSpan

@@ -13,7 +13,7 @@ from processors.evaluators.tool_args_schema import ToolArgsSchema
 from processors.evaluators.tool_known import ToolKnown, ToolKnownConfig
 from processors.finish_reason import FinishReason
 from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.reconstruction import reconstruct
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, tool

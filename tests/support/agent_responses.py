@@ -2,7 +2,7 @@
 
 from processors.agent_run import AgentRun, ToolCall, ToolError, ValueState
 from processors.captured.values import decode_arguments, decode_result
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from tests.strategies import run_with
 
 

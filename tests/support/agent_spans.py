@@ -14,7 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from processors.agent_run import AgentRun
 from processors.finish_reason import FinishReason
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.reconstruction import reconstruct
 from processors.spans.envelope import Envelope
 from processors.spans.span import RawSpan

@@ -24,7 +24,7 @@ from collector.telemetry.score_series import ScoreSeries
 from collector.trace import GradedRun, GradedTrace
 from processors.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError
 from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from tests.support.named_criteria import criteria_with
 
 TRACE_ID = bytes(range(16))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from processors.captured.messages import read_messages
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 ARGUMENTS: JsonValue = {"city": "Oslo"}
 TEXT = json.dumps(ARGUMENTS)

@@ -7,7 +7,7 @@ import pytest
 from processors.agent_run import ValueState
 from processors.captured.python_literal import parse_python_literal
 from processors.captured.values import ABSENT, decode_arguments, decode_result, json_text
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.spans.attributes import AttributeValue
 
 

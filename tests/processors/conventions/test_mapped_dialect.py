@@ -7,7 +7,7 @@ from processors.agent_run import AgentRun, ToolError, ValueState
 from processors.conventions.dialect_mapping import DialectMapping
 from processors.conventions.mapped_dialect import MappedDialect
 from processors.finish_reason import FinishReason
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.reconstruction import reconstruct, span_reader
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import TRACE_ID, runs_of, span

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from processors.dialect import Dialect, ScopeDialect, SpanRole
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.runs.dialect_discovery import discover_dialects
 from processors.spans.span import Span
 from tests.support.agent_spans import envelope, span

@@ -4,7 +4,7 @@ import pytest
 
 from processors.agent_run import ToolCall, ToolError, ValueState
 from processors.captured.values import json_text
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from tests.support.agent_spans import runs_of, span
 
 REQUEST: JsonObject = {"callId": "c1", "name": "read_file", "args": {"path": "a.txt"}, "prompt_id": "p1"}

@@ -17,7 +17,7 @@ from processors.evaluators.tool_call_output import (
     ToolCallOutputConfig,
     ToolCallOutputCriteria,
 )
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 from processors.limits import MAX_MATCHED_CHARACTERS
 from tests.strategies import agent_runs, json_values, run_with
 

@@ -14,7 +14,7 @@ from processors.evaluator import Evaluator
 from processors.evaluators.multiclass_classification import UnknownClassError
 from processors.grading.output_path import OutputPathError
 from processors.grading.output_value import OutputNumberError
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.limits import (
     MAX_COMPARED_LINES,
     MAX_DETAIL_CHARACTERS,

@@ -8,7 +8,7 @@ from processors.agent_run import ToolCall, ToolError, ValueState
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluators.tool_error_recovery import ToolErrorRecovery, ToolErrorRecoveryConfig
 from processors.evaluators.tool_repetition import ToolRepetition, ToolRepetitionConfig
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 from tests.strategies import run_with
 
 _FAILED = ToolError(type="TimeoutError", message="")

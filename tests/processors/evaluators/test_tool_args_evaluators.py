@@ -8,7 +8,7 @@ from processors.agent_run import AgentRun, Message, ToolCall, ToolError, ValueSt
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator import Evaluator
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from tests.strategies import run_with
 
 _FAILED = ToolError(type="TimeoutError", message="no flight AX7")

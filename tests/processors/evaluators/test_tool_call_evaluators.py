@@ -10,7 +10,7 @@ from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator import Evaluator
 from processors.grading.tool_call_config import ToolCallConfig
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from tests.strategies import run_with
 
 

@@ -10,7 +10,7 @@ from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.evaluator import Evaluator
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 from tests.strategies import run_with
 
 _FAILED = ToolError(type="TimeoutError", message="")

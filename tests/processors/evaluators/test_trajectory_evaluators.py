@@ -11,7 +11,7 @@ from processors.agent_run import ToolCall, ToolError, ValueState
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluator import Evaluator
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 from processors.limits import MAX_ORDERED_CALLS
 from tests.strategies import run_with
 

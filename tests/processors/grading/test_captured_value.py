@@ -4,7 +4,7 @@ import pytest
 
 from processors.agent_run import ToolCall, ValueState
 from processors.grading.captured_value import comparable_result_text
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 
 def _returned(result: JsonValue, text: str | None, *, lenient: bool = False) -> ToolCall:

@@ -8,7 +8,7 @@ from processors.grading.grounding import (
     Evidence,
     EvidenceTooLargeError,
 )
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 
 def _told(*values: JsonValue) -> Evidence:

@@ -2,7 +2,7 @@ import pytest
 
 from processors.agent_run import ToolCall, ToolError, ValueState
 from processors.grading.tool_call_failure import looks_failed
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 
 def _returning(result: JsonValue) -> ToolCall:

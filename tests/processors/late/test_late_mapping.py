@@ -1,6 +1,6 @@
 """A mapping that is put together when it is looked at, and once."""
 
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.late.late_mapping import LateMapping
 
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 from processors.matching.expected_value import (
     compile_expected,
     expected_value_problems,
