@@ -16,7 +16,7 @@ from collector.alerting.baselines import BaselinesFile, PinnedScore
 from collector.prometheus_api import PrometheusApi
 from collector.telemetry.label_values import OVERFLOW
 from collector.trace import GradedRun
-from processors.evaluation_result import Stage
+from processors.model.evaluation_result import Stage
 
 MIN_SAMPLES = 20
 """What the alert rules ask for too before they trust a mean."""

@@ -19,12 +19,12 @@ from rich.text import Text
 from collector.output_console import OutputConsole
 from collector.recorded_stream import RecordedStream
 from collector.workers.offline import OfflineWorkers
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.dialect import Dialect
 from processors.documents.problem import Problem, ProblemsFound
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import EvaluationResult
+from processors.model.evaluation_result import EvaluationResult
 from processors.model.json_value import JsonObject
 
 _SCORE_TOLERANCE = 1e-9

@@ -17,7 +17,7 @@ from processors.criteria.criteria_case import CriteriaCase
 from processors.criteria.criteria_file import CriteriaDocument, read_criteria_file
 from processors.criteria.criteria_warnings import criteria_warnings
 from processors.documents.problem import Problem, ProblemsFound, join_path
-from processors.evaluator import Evaluator
+from processors.model.evaluator import Evaluator
 
 DEFAULT_CRITERIA = "criteria/default.yaml"
 """The shipped criteria that apply when none are configured: they need no reference."""

@@ -15,7 +15,7 @@ from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet
 from processors.criteria.criteria_case import CriteriaCase, ExpectedResult
 from processors.documents.problem import Problem, did_you_mean
-from processors.evaluation_result import EvaluationResult
+from processors.model.evaluation_result import EvaluationResult
 
 _SCORE_TOLERANCE = 1e-9
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")

@@ -18,12 +18,12 @@ from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, GradedRun, GradedTrace
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.annotation import count_results
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
 from processors.dialect import Dialect
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, SkipReason
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, SkipReason
 from processors.reconstruction import reconstruct, span_reader
 
 _ON_SPANS = ResultsConfig()

@@ -20,8 +20,8 @@ from processors.criteria.criteria_file import CriteriaDocument, read_criteria_fi
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.documents.problem import ProblemsFound
 from processors.evaluate import evaluate_run
-from processors.evaluator import Evaluator
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluator import Evaluator
+from processors.model.evaluator_example import EvaluatorExample
 from processors.model.json_value import JsonObject, JsonValue
 from processors.response_checks.checks import RESPONSE_CHECKS
 

@@ -17,7 +17,7 @@ from collector.telemetry.prometheus_config import PrometheusConfig
 from processors.criteria.criteria_file_model import CriteriaFile
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.documents.model_types import camel_case
-from processors.evaluator import Evaluator
+from processors.model.evaluator import Evaluator
 
 JsonSchema = dict[str, Any]
 

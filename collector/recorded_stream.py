@@ -19,7 +19,7 @@ from collector.recorded_traffic import RecordedTraffic, find_recorded_files
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, GradedRun, SpanBatch
 from collector.workers.offline import OfflineWorkers
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.dialect import Dialect
 from processors.documents.problem import Problem

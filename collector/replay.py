@@ -23,7 +23,7 @@ from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.dialect import Dialect
 from processors.documents.problem import Problem, ProblemsFound
-from processors.evaluation_result import EvaluationResult, Outcome, Stage
+from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.model.json_value import JsonObject
 from processors.reconstruction import span_reader
 from processors.trace_explanation import explain_trace

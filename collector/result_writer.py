@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from collector.results_config import ResultsConfig
 from collector.trace import FinishedTrace, GradedRun, GradedTrace
 from processors.annotation import append_results
-from processors.evaluation_span import evaluation_spans
-from processors.result_records import result_records
+from processors.results.evaluation_span import evaluation_spans
+from processors.results.result_records import result_records
 from processors.spans.span import RawSpan
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal, TypeVar
 
 from collector.runs_file import incomplete_reason_of, is_complete_by_default
-from processors.agent_run import (
+from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,
     CallCategory,
@@ -17,9 +17,9 @@ from processors.agent_run import (
     ToolError,
     ValueState,
 )
-from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.documents.problem import did_you_mean
-from processors.finish_reason import FinishReason
+from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonObject, JsonValue
 
 _RUN_KEYS = (

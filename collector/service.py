@@ -42,7 +42,7 @@ from collector.telemetry.verdict_delay import observe_verdict_delays
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool
-from processors.finish_reason import FinishReason
+from processors.model.finish_reason import FinishReason
 from processors.spans.span import RawSpan
 
 FINISH_INTERVAL_SECONDS = 0.1

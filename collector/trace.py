@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import EvaluationResult
-from processors.finish_reason import FinishReason
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult
+from processors.model.finish_reason import FinishReason
 from processors.spans.span import RawSpan
 
 SPAN_OVERHEAD_BYTES = 256

@@ -7,8 +7,8 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import EvaluationResult
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult
 from processors.results.openinference_annotations import encode_annotations, first_free_index
 from processors.results.result_attributes import (
     EVENT_ATTRIBUTE,

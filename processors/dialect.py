@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from processors.agent_run import CallCategory, ToolError
+from processors.model.agent_run import CallCategory, ToolError
 from processors.captured.late_value import CapturedValue
 from processors.captured.messages import ChatMessage
-from processors.captured.values import ABSENT, DecodedValue
+from processors.model.values import ABSENT, DecodedValue
 from processors.framework import Framework
 from processors.model.json_value import JsonValue
 from processors.spans.span import Span

@@ -6,11 +6,11 @@ This is the one place where a broken evaluator is caught: its evaluation ends in
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.trace_sampling import is_sampled
-from processors.evaluation_error import EvaluationError
-from processors.evaluation_result import (
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import (
     EvaluationResult,
     NotEvaluated,
     NotEvaluatedReason,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from typing import Literal
 
-from processors.agent_run import (
+from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,
     CallCategory,
@@ -21,12 +21,12 @@ from processors.captured.late_value import CapturedValue
 from processors.captured.messages import ChatMessage, after_results, last_text
 from processors.captured.span_attributes import span_attributes
 from processors.captured.transcript import in_turns
-from processors.captured.values import ABSENT, DecodedValue, json_value, text_value
+from processors.model.values import ABSENT, DecodedValue, json_value, text_value
 from processors.conventions.attribute_reading import better
 from processors.conventions.available_tools import merge_tools
 from processors.conventions.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_placeholder_agent
 from processors.dialect import AgentReading, Dialect
-from processors.finish_reason import CUT_SHORT, FinishReason
+from processors.model.finish_reason import CUT_SHORT, FinishReason
 from processors.model.json_value import JsonValue
 from processors.late.late_mapping import LateMapping
 from processors.late.late_sequence import LateSequence

@@ -8,7 +8,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from processors.agent_run import (
+from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,
     CallCategory,
@@ -17,8 +17,8 @@ from processors.agent_run import (
     ToolError,
     ValueState,
 )
-from processors.captured.values import json_text
-from processors.evaluator import Evaluator
+from processors.model.values import json_text
+from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonValue
 
 TOOL_NAMES = ("search", "get weather", "get_weather", "get.weather", "天気", "transfer_to_b", "!!!")

@@ -9,7 +9,7 @@ from collector.alerting.series_selector import Pair
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
 from processors.documents.located_yaml import LocatedYaml
 from processors.documents.problem import Problem, did_you_mean
-from processors.evaluation_result import Severity, Stage
+from processors.model.evaluation_result import Severity, Stage
 
 
 @dataclass(frozen=True, slots=True)

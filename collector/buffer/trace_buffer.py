@@ -21,7 +21,7 @@ from collector.clock import Clock
 from collector.errors import Overloaded, RequestTooLarge
 from collector.telemetry.metrics import Metrics
 from collector.trace import SPAN_OVERHEAD_BYTES, FinishedTrace, SpanBatch, held_bytes
-from processors.finish_reason import FinishReason
+from processors.model.finish_reason import FinishReason
 from processors.spans.span import RawSpan
 
 SOFT_LIMIT = 0.8

@@ -11,9 +11,9 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from collector.trace import GradedRun
-from processors.agent_run import ToolCall, ValueState
-from processors.captured.values import json_text
-from processors.evaluation_result import EvaluationResult, Outcome, Stage
+from processors.model.agent_run import ToolCall, ValueState
+from processors.model.values import json_text
+from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.model.json_value import JsonValue
 
 _STYLES = {

@@ -22,7 +22,7 @@ from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.telemetry_config import SelfCheckConfig
 from collector.trace import FinishedTrace, held_bytes
-from processors.evaluation_result import Outcome
+from processors.model.evaluation_result import Outcome
 
 VERDICT_MARGIN_SECONDS = 20.0
 """How long after the grace a verdict may come. The finish clock may stand still for 10 s of it."""

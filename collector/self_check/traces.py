@@ -16,7 +16,7 @@ from processors.annotation import count_results
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
 from processors.criteria.reserved_agents import SELF_CHECK_AGENT
-from processors.evaluation_result import Outcome
+from processors.model.evaluation_result import Outcome
 
 _CRITERIA = """
 agents:

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping
 
-from processors.evaluation_error import EvaluationError
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 
 _MAX_TYPE_CHARACTERS = 100
 _REASONS = {reason.value: reason for reason in NotEvaluatedReason}

@@ -15,7 +15,7 @@ from collector.workers.worker_evaluator import SubmissionEvaluator, WorkerEvalua
 from collector.workers.worker_process import COMMAND
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.documents.problem import Problem, ProblemsFound
-from processors.evaluator import Evaluator
+from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject
 
 LOAD_SECONDS = 15.0

@@ -12,10 +12,10 @@ from functools import partial
 from collector.workers.answer import WorkerFailure
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluator import WorkerEvaluator, run_text
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import (
+from processors.model.evaluation_result import (
     EvaluationResult,
     NotEvaluated,
     NotEvaluatedReason,

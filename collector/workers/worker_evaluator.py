@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from collector.runs_file import run_to_json
 from collector.trace import GradedRun
 from collector.workers.json_text import json_text
-from processors.agent_run import AgentRun
-from processors.evaluation_error import EvaluationError
-from processors.evaluation_result import NotEvaluated, Score
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import NotEvaluated, Score
 from processors.grading.letta_grading import ExtractorSettings
 from processors.model.json_value import JsonObject
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from processors.agent_run import ValueState
-from processors.captured.values import DecodedValue
+from processors.model.agent_run import ValueState
+from processors.model.values import DecodedValue
 from processors.model.json_value import JsonValue
 
 

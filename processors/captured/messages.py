@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from processors.captured.values import REDACTION_MARKERS, json_text, json_value, parse_json
+from processors.model.values import REDACTION_MARKERS, json_text, json_value, parse_json
 from processors.model.json_value import JsonValue
 from processors.spans.attributes import AttributeValue
 

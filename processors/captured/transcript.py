@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from processors.agent_run import Message
+from processors.model.agent_run import Message
 from processors.captured.messages import ChatMessage
 
 

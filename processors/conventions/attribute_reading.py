@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from processors.agent_run import ToolError, ValueState
+from processors.model.agent_run import ToolError, ValueState
 from processors.captured.late_value import CapturedValue
-from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.conventions.result_envelope import OpenedResult, open_result
 from processors.spans.attributes import Attributes
 

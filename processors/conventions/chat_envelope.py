@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from processors.agent_run import ValueState
+from processors.model.agent_run import ValueState
 from processors.captured.messages import is_role_pair, last_text, read_messages, text_of
-from processors.captured.values import ABSENT, DecodedValue, decode_result
+from processors.model.values import ABSENT, DecodedValue, decode_result
 from processors.conventions.placeholder_names import DATA_ANNOUNCEMENTS
 from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import AttributeValue

@@ -8,7 +8,7 @@ puts out is a whole conversation; a step puts out what it adds.
 import re
 from collections.abc import Callable
 
-from processors.captured.values import REDACTION_MARKERS
+from processors.model.values import REDACTION_MARKERS
 from processors.conventions.placeholder_names import (
     CHAIN_PART_NAMES,
     CHAIN_PART_PREFIXES,

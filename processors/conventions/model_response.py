@@ -1,7 +1,7 @@
 """The answer of a model as providers and frameworks return it, as messages."""
 
 from processors.captured.messages import ChatMessage, add_request, read_messages
-from processors.captured.values import json_value, parse_text
+from processors.model.values import json_value, parse_text
 from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import AttributeValue
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from processors.captured.messages import CallRequest, ChatMessage
-from processors.captured.python_literal import parse_python_literal
+from processors.model.python_literal import parse_python_literal
 from processors.conventions.model_response import read_model_response
 from processors.model.json_value import JsonValue
 

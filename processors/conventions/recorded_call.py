@@ -3,8 +3,8 @@
 import re
 from collections.abc import Collection
 
-from processors.agent_run import ValueState
-from processors.captured.values import DecodedValue, decode_arguments, json_text
+from processors.model.agent_run import ValueState
+from processors.model.values import DecodedValue, decode_arguments, json_text
 from processors.conventions.chat_envelope import decode_input
 from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import AttributeValue

@@ -1,7 +1,7 @@
 """A model turn's messages recorded as a list of events, before the conventions had attributes for them."""
 
 from processors.captured.messages import ChatMessage, Role, read_message
-from processors.captured.values import decode_result
+from processors.model.values import decode_result
 from processors.dialect import Conversation
 from processors.spans.attributes import AttributeValue
 

@@ -4,8 +4,8 @@ An object that steers the run and holds no question is no input: what is left ou
 the first model turn.
 """
 
-from processors.agent_run import ValueState
-from processors.captured.values import ABSENT, DecodedValue, decode_result, json_text, text_value
+from processors.model.agent_run import ValueState
+from processors.model.values import ABSENT, DecodedValue, decode_result, json_text, text_value
 from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.conventions.printed_messages import (
     answer_in_printed_result,

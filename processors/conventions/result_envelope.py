@@ -6,8 +6,8 @@ return are taken off only for dialects that are known to use them.
 
 from typing import Final, NamedTuple
 
-from processors.agent_run import ToolError, ValueState
-from processors.captured.values import ABSENT, DecodedValue, decode_result
+from processors.model.agent_run import ToolError, ValueState
+from processors.model.values import ABSENT, DecodedValue, decode_result
 from processors.conventions.printed_messages import (
     is_pending_result,
     printed_tool_message,

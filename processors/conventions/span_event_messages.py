@@ -5,7 +5,7 @@ Before 1.37 each message is an event of its own; since then one event may hold a
 """
 
 from processors.captured.messages import ChatMessage, read_message, read_messages
-from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_value
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_value
 from processors.conventions.attribute_reading import first_text
 from processors.conventions.printed_messages import opened_answer
 from processors.conventions.result_envelope import BLOCKS, open_result

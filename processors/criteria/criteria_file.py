@@ -21,7 +21,7 @@ from processors.documents.located_yaml import LocatedYaml, read_yaml
 from processors.documents.model_problems import Path, known_keys, model_problems, validated
 from processors.documents.model_types import camel_case
 from processors.documents.problem import Problem, ProblemsFound, did_you_mean
-from processors.evaluator import Evaluator
+from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject, JsonValue
 from processors.matching.expected_value import (
     KNOWN_MATCHERS,

@@ -4,9 +4,9 @@ from collections.abc import Hashable, Iterator
 
 from pydantic import BaseModel, ValidationError
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.evaluator import Evaluator
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
+from processors.model.evaluator import Evaluator
 from processors.grading.run_input import input_object, unknown_input
 from processors.model.json_value import JsonObject, JsonValue
 from processors.matching.expected_value import INPUT, LITERAL, ONE_OF, input_path, is_matcher

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.grading.run_input import input_object, unknown_input
 from processors.model.json_value import JsonValue
 from processors.matching.expected_value import Expected, fits, fits_members

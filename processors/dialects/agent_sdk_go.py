@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from processors.agent_run import ToolError
+from processors.model.agent_run import ToolError
 from processors.conventions.attribute_reading import first_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework

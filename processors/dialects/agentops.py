@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from processors.agent_run import CallCategory, ToolError
+from processors.model.agent_run import CallCategory, ToolError
 from processors.captured.flattened_list import flattened_list
 from processors.captured.messages import read_messages
-from processors.captured.values import ABSENT
+from processors.model.values import ABSENT
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.chat_envelope import decode_output
 from processors.conventions.placeholder_names import GENERIC_CHAIN_NAMES

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from processors.agent_run import ValueState
-from processors.captured.values import ABSENT, DecodedValue, decode_result, json_text
+from processors.model.agent_run import ValueState
+from processors.model.values import ABSENT, DecodedValue, decode_result, json_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework
 from processors.model.json_value import JsonObject, JsonValue

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from processors.agent_run import ToolError, ValueState
-from processors.captured.values import ABSENT, REDACTION_MARKERS, DecodedValue, decode_result, json_text
+from processors.model.agent_run import ToolError, ValueState
+from processors.model.values import ABSENT, REDACTION_MARKERS, DecodedValue, decode_result, json_text
 from processors.conventions.attribute_reading import better, first_arguments, first_text
 from processors.conventions.result_envelope import open_result
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading

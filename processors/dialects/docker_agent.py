@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from processors.agent_run import CallCategory
+from processors.model.agent_run import CallCategory
 from processors.conventions.attribute_reading import first_text
 from processors.conventions.placeholder_names import HANDOFF_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from processors.agent_run import CallCategory
+from processors.model.agent_run import CallCategory
 from processors.captured.flattened_list import flattened_list
 from processors.captured.late_value import LateValue
 from processors.captured.messages import ChatMessage, read_messages
-from processors.captured.values import ABSENT, DecodedValue, decode_result
+from processors.model.values import ABSENT, DecodedValue, decode_result
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading

@@ -5,9 +5,9 @@ The messages of a tool span hold the scheduler's request and its completed call.
 
 from typing import Final
 
-from processors.agent_run import ToolError, ValueState
+from processors.model.agent_run import ToolError, ValueState
 from processors.captured.messages import read_messages
-from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.conventions.attribute_reading import first_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework

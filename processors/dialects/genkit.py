@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from processors.agent_run import CallCategory, ValueState
+from processors.model.agent_run import CallCategory, ValueState
 from processors.captured.messages import ChatMessage, read_messages
-from processors.captured.values import ABSENT, DecodedValue, decode_result
+from processors.model.values import ABSENT, DecodedValue, decode_result
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.available_tools import read_tool_definitions
 from processors.conventions.chat_envelope import decode_input, decode_output

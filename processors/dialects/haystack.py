@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from processors.agent_run import ToolError
+from processors.model.agent_run import ToolError
 from processors.captured.messages import CallResponse, ChatMessage, last_text, read_messages
-from processors.captured.values import decode_result, text_value
+from processors.model.values import decode_result, text_value
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.available_tools import read_tool_definitions
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading

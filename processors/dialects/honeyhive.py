@@ -3,7 +3,7 @@
 from typing import Final
 
 from processors.captured.flattened_list import flattened_value
-from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_text
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_text
 from processors.conventions.attribute_reading import first_text
 from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.conventions.placeholder_names import GENERIC_CHAIN_NAMES

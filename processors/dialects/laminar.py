@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from processors.captured.messages import read_messages
-from processors.captured.values import ABSENT, DecodedValue, text_value
+from processors.model.values import ABSENT, DecodedValue, text_value
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.conventions.model_response import read_model_response

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from processors.agent_run import CallCategory, ToolError
+from processors.model.agent_run import CallCategory, ToolError
 from processors.captured.messages import read_messages
-from processors.captured.values import ABSENT
+from processors.model.values import ABSENT
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.chat_envelope import decode_output
 from processors.conventions.graph_runs import agent_of_graph, is_chain_part

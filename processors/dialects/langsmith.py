@@ -5,9 +5,9 @@ It names operations of the GenAI conventions too, but chains and the shapes of v
 
 from typing import Final
 
-from processors.agent_run import CallCategory, ValueState
+from processors.model.agent_run import CallCategory, ValueState
 from processors.captured.messages import read_messages
-from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.conventions.attribute_reading import first_text
 from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.conventions.graph_runs import agent_of_graph, is_chain_part

@@ -7,7 +7,7 @@ on that span what it knows, each call over the one before, and only these reques
 from typing import Final
 
 from processors.captured.messages import ChatMessage, read_messages
-from processors.captured.values import decode_result
+from processors.model.values import decode_result
 from processors.conventions.available_tools import read_tool_definitions
 from processors.conventions.model_response import read_model_response
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading

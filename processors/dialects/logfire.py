@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from processors.agent_run import CallCategory, ToolError
+from processors.model.agent_run import CallCategory, ToolError
 from processors.captured.messages import read_messages
-from processors.captured.values import ABSENT, decode_arguments, decode_result
+from processors.model.values import ABSENT, decode_arguments, decode_result
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.model_response import read_model_response
 from processors.conventions.recorded_events import read_recorded_events

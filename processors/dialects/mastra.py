@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from processors.agent_run import CallCategory, ToolError, ValueState
+from processors.model.agent_run import CallCategory, ToolError, ValueState
 from processors.captured.messages import read_messages
-from processors.captured.values import ABSENT, DecodedValue
+from processors.model.values import ABSENT, DecodedValue
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.conventions.model_response import read_model_response

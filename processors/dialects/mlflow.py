@@ -5,9 +5,9 @@ Where it writes the GenAI conventions instead, it names no agent but in the meta
 
 from typing import Final
 
-from processors.agent_run import CallCategory, ValueState
+from processors.model.agent_run import CallCategory, ValueState
 from processors.captured.messages import read_messages
-from processors.captured.values import ABSENT, DecodedValue, decode_arguments, json_text
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, json_text
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.conventions.graph_runs import agent_of_graph

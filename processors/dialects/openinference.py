@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from processors.agent_run import CallCategory, ValueState
+from processors.model.agent_run import CallCategory, ValueState
 from processors.captured.flattened_list import flattened_list
 from processors.captured.messages import (
     CallResponse,
@@ -16,7 +16,7 @@ from processors.captured.messages import (
     last_text,
     read_messages,
 )
-from processors.captured.values import (
+from processors.model.values import (
     ABSENT,
     DecodedValue,
     decode_arguments,

@@ -8,10 +8,10 @@ family, and so are the names that emitters used before a standard place existed.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from processors.agent_run import CallCategory, ToolError, ValueState
+from processors.model.agent_run import CallCategory, ToolError, ValueState
 from processors.captured.late_value import LateValue
 from processors.captured.messages import last_text
-from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result, text_value
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, text_value
 from processors.conventions.attribute_reading import better, first_arguments, first_result, first_text
 from processors.conventions.available_tools import read_tool_definitions
 from processors.conventions.borrowed_span import is_borrowed

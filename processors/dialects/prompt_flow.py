@@ -3,7 +3,7 @@
 from typing import Final
 
 from processors.captured.messages import read_messages
-from processors.captured.values import ABSENT, decode_result
+from processors.model.values import ABSENT, decode_result
 from processors.conventions.available_tools import read_tool_definitions
 from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.conventions.model_response import read_model_response

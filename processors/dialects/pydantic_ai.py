@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from processors.agent_run import CallCategory, ToolError, ValueState
+from processors.model.agent_run import CallCategory, ToolError, ValueState
 from processors.captured.late_value import CapturedValue
 from processors.captured.messages import ChatMessage, last_text, read_messages
-from processors.captured.values import DecodedValue, decode_result, text_value
+from processors.model.values import DecodedValue, decode_result, text_value
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.chat_envelope import decode_output
 from processors.conventions.recorded_events import read_recorded_events

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from processors.agent_run import ToolError
-from processors.captured.values import ABSENT, text_value
+from processors.model.agent_run import ToolError
+from processors.model.values import ABSENT, text_value
 from processors.conventions.attribute_reading import first_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework

@@ -8,9 +8,9 @@ yes skip nothing.
 import json
 from typing import Final
 
-from processors.agent_run import CallCategory, ValueState
-from processors.captured.python_literal import parse_python_literal
-from processors.captured.values import (
+from processors.model.agent_run import CallCategory, ValueState
+from processors.model.python_literal import parse_python_literal
+from processors.model.values import (
     ABSENT,
     MAX_DEPTH,
     MAX_TEXT_LENGTH,

@@ -7,9 +7,9 @@ value, also of the kernel's own content objects.
 import re
 from typing import Final
 
-from processors.agent_run import CallCategory, ValueState
-from processors.captured.python_literal import parse_python_literal
-from processors.captured.values import ABSENT, DecodedValue, decode_result, json_text, text_value
+from processors.model.agent_run import CallCategory, ValueState
+from processors.model.python_literal import parse_python_literal
+from processors.model.values import ABSENT, DecodedValue, decode_result, json_text, text_value
 from processors.conventions.attribute_reading import first_arguments, first_text
 from processors.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.framework import Framework

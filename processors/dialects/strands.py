@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from processors.agent_run import CallCategory, ToolError
+from processors.model.agent_run import CallCategory, ToolError
 from processors.captured.messages import last_text, read_messages
-from processors.captured.values import decode_result, text_value
+from processors.model.values import decode_result, text_value
 from processors.conventions.attribute_reading import first_result, first_text
 from processors.conventions.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
 from processors.conventions.result_envelope import BLOCKS, open_result

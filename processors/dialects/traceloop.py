@@ -7,11 +7,11 @@ the GenAI conventions; so this reading goes before that of the conventions.
 import re
 from typing import Final, NamedTuple
 
-from processors.agent_run import CallCategory, ToolError, ValueState
+from processors.model.agent_run import CallCategory, ToolError, ValueState
 from processors.captured.flattened_list import flattened_list
 from processors.captured.messages import read_messages
-from processors.captured.python_literal import parse_python_literal
-from processors.captured.values import (
+from processors.model.python_literal import parse_python_literal
+from processors.model.values import (
     ABSENT,
     DecodedValue,
     decode_arguments,

@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from processors.agent_run import ToolError, ValueState
-from processors.captured.python_literal import parse_python_literal
-from processors.captured.values import (
+from processors.model.agent_run import ToolError, ValueState
+from processors.model.python_literal import parse_python_literal
+from processors.model.values import (
     ABSENT,
     DecodedValue,
     decode_arguments,

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from processors.agent_run import ToolError, ValueState
-from processors.captured.values import ABSENT, DecodedValue, decode_result, json_text, text_value
+from processors.model.agent_run import ToolError, ValueState
+from processors.model.values import ABSENT, DecodedValue, decode_result, json_text, text_value
 from processors.conventions.attribute_reading import first_arguments, first_text
 from processors.conventions.chat_envelope import decode_output
 from processors.conventions.result_envelope import OpenedResult, open_result

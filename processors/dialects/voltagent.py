@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from processors.agent_run import ToolError
+from processors.model.agent_run import ToolError
 from processors.captured.messages import read_messages
-from processors.captured.values import ABSENT
+from processors.model.values import ABSENT
 from processors.conventions.attribute_reading import first_arguments, first_result, first_text
 from processors.conventions.chat_envelope import decode_input, decode_output
 from processors.conventions.model_response import read_model_response

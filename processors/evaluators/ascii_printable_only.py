@@ -4,9 +4,9 @@ from typing import ClassVar
 
 from pydantic import BaseModel
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.letta_grading import ExtractorSettings, TextGrading
 
 

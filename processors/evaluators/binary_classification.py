@@ -4,10 +4,10 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.class_label import ClassificationConfig, PredictedClass
 from processors.grading.output_value import output_detail, output_line
 

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.letta_grading import TextGrading
 from processors.grading.output_comparison import OutputComparison
 from processors.grading.output_target import OutputTarget

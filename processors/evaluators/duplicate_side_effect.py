@@ -7,15 +7,15 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.agent_run import AgentRun, ToolCall
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.model.json_value import JsonObject, JsonValue
 from processors.matching.tool_patterns import ToolPatterns
 from processors.matching.value_equality import equality_key
-from processors.tool_name import canonical_tool_name
+from processors.model.tool_name import canonical_tool_name
 
 _SHOWN_TOOLS = 20
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field, model_validator
 
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.documents.evaluator_model import ExpectedObject
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.classification_report import Aggregator, check_classes
 from processors.grading.letta_grading import TextGrading
 from processors.grading.output_comparison import Comparison, OutputComparison
@@ -19,7 +19,7 @@ from processors.grading.output_value import output_detail, output_line, python_t
 from processors.grading.run_output import known_output
 from processors.grading.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
 from processors.model.json_value import JsonObject, JsonValue
-from processors.limits import MAX_MATCHED_CHARACTERS
+from processors.model.limits import MAX_MATCHED_CHARACTERS
 from processors.matching.expected_value import Expected, compile_expected, fits, matching_cost
 from processors.matching.json_schema_check import SchemaTooComplexError
 

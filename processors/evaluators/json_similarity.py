@@ -5,15 +5,15 @@ from typing import ClassVar
 from pydantic import BaseModel, Field
 from pydantic import JsonValue as AnyJson
 
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.output_comparison import Comparison, OutputComparison
 from processors.grading.output_target import OutputConfig, OutputTarget
 from processors.grading.output_value import with_floats
 from processors.model.json_value import JsonObject, JsonValue
-from processors.limits import MAX_EDIT_STEPS
+from processors.model.limits import MAX_EDIT_STEPS
 from processors.matching.leaf_similarity import LeafSimilarity
 
 

@@ -5,12 +5,12 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr
 
-from processors.agent_run import AgentRun
-from processors.captured.values import parse_json
+from processors.model.agent_run import AgentRun
+from processors.model.values import parse_json
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_error import EvaluationError
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.label_metrics import Average, LabelMetrics, averaged_metrics, one_label_metrics
 from processors.grading.output_path import WHOLE_OUTPUT, OutputPath, kind_of
 from processors.grading.output_value import is_too_large

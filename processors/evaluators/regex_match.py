@@ -6,14 +6,14 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.letta_grading import ExtractorSettings, TextGrading
 from processors.grading.output_path import kind_of
 from processors.grading.run_output import known_output
 from processors.grading.text_source import OneKeyCriteria
-from processors.limits import MAX_SEARCHED_CHARACTERS
+from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from processors.texts.linear_regex import LinearPattern, compile_linear
 
 

@@ -6,11 +6,11 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from processors.agent_run import AgentRun, ToolCall
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.captured_value import (
     comparable_arguments,
     comparable_result_text,
@@ -20,7 +20,7 @@ from processors.grading.captured_value import (
     unknown_result,
 )
 from processors.model.json_value import JsonValue
-from processors.limits import MAX_ASSIGNMENT_ATTEMPTS
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
 from processors.matching.json_paths import JsonPath, parse_json_path
 from processors.matching.tool_patterns import ToolPatterns
 from processors.matching.value_equality import equal_values

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, Field
 from pydantic import JsonValue as AnyJson
 
-from processors.agent_run import AgentRun, Message, ToolCall, ValueState
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.captured_value import (
     comparable_arguments,
     comparable_result_text,

@@ -5,17 +5,17 @@ from typing import ClassVar
 from pydantic import BaseModel, Field
 from pydantic import JsonValue as AnyJson
 
-from processors.agent_run import AgentRun, ToolCall, ValueState
+from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.grading.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
-from processors.limits import MAX_ASSIGNMENT_ATTEMPTS
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
 from processors.matching.json_schema_check import SchemaTooComplexError, schema_violations
 from processors.matching.json_schema_problems import schema_problems
-from processors.tool_name import canonical_tool_name
+from processors.model.tool_name import canonical_tool_name
 
 _SHOWN_VIOLATIONS = 20
 _NO_OBJECT = "arguments: no JSON object"

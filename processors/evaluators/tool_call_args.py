@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.agent_run import AgentRun, ToolCall
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel, ExpectedObject
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.captured_value import (
     all_comparable_arguments,
     arguments_detail,
@@ -21,12 +21,12 @@ from processors.grading.captured_value import (
 from processors.grading.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonObject, JsonValue
 from processors.late.late_mapping import LateMapping
-from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.matching.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
 from processors.matching.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
 from processors.matching.json_schema_check import SchemaTooComplexError
 from processors.matching.value_equality import equal_values
-from processors.tool_name import ToolKeys
+from processors.model.tool_name import ToolKeys
 
 
 class ToolCallArgsConfig(ToolCallConfig):

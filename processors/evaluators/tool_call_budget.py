@@ -4,11 +4,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Field, model_validator
 
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
 from processors.matching.tool_patterns import ToolPatterns

@@ -7,15 +7,15 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from processors.agent_run import AgentRun, ToolCall
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonObject
 from processors.late.late_mapping import LateMapping
-from processors.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
+from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 
 Operator = Literal["=", "==", "!=", ">", "<", ">=", "<="]
 
@@ -52,7 +52,7 @@ class ToolCallCount:
 
     score = criteria with `calls operator count` / criteria. Failed calls count as calls unless
     `include_failed: false`; tools that no criterion names are ignored; a tool never called has 0 calls. A key
-    counts the calls whose id it is or whose name it spells (`processors.tool_name`).
+    counts the calls whose id it is or whose name it spells (`processors.model.tool_name`).
 
     Empty criteria score 1 without calls and 0 with calls. A run without calls is graded with all counts 0.
     Strict details show only the first criterion, in written order, that fails.

@@ -4,17 +4,17 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.agent_run import AgentRun, ToolCall
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonObject, JsonValue
 from processors.late.late_mapping import LateMapping
-from processors.limits import MAX_ORDERED_CALLS
+from processors.model.limits import MAX_ORDERED_CALLS
 from processors.matching.common_subsequence import common_subsequence, common_subsequence_length
 from processors.matching.parallel_order import best_fitting_order, parallel_segments
-from processors.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
+from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 
 
 class ToolCallOrderCriteria(EvaluatorModel):

@@ -5,10 +5,10 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from processors.agent_run import AgentRun, ToolCall
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.captured_value import (
     comparable_result_text,
     comparable_result_value,
@@ -20,13 +20,13 @@ from processors.grading.captured_value import (
 from processors.grading.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonObject, JsonValue
 from processors.late.late_mapping import LateMapping
-from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.matching.expected_value import Expected, alternatives, compile_expected, fits, matching_cost
 from processors.matching.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
 from processors.matching.json_schema_check import SchemaTooComplexError
 from processors.matching.matchers import Matcher
 from processors.matching.value_equality import equal_values
-from processors.tool_name import ToolKeys
+from processors.model.tool_name import ToolKeys
 
 
 class ToolCallOutputConfig(ToolCallConfig):

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field, model_validator
 
-from processors.agent_run import AgentRun, ToolCall
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
 from processors.matching.tool_patterns import ToolPatterns

@@ -4,14 +4,14 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.agent_run import AgentRun, ToolCall
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.model.json_value import JsonValue
 from processors.matching.tool_patterns import ToolPatterns
-from processors.tool_name import canonical_tool_name
+from processors.model.tool_name import canonical_tool_name
 
 
 class ToolPrecedenceConfig(EvaluatorModel):

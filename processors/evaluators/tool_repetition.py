@@ -5,13 +5,13 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.agent_run import AgentRun, ToolCall
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.grading.tool_call_config import ToolSelectionConfig
 from processors.matching.value_equality import equality_key
-from processors.tool_name import canonical_tool_name
+from processors.model.tool_name import canonical_tool_name
 
 
 class ToolRepetitionConfig(ToolSelectionConfig):

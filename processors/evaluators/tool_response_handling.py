@@ -4,11 +4,11 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from processors.agent_run import AgentRun, ToolCall, ValueState
-from processors.captured.values import json_text
+from processors.model.agent_run import AgentRun, ToolCall, ValueState
+from processors.model.values import json_text
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.captured_value import comparable_arguments
 from processors.grading.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonObject, JsonValue
@@ -23,7 +23,7 @@ from processors.response_checks.check_result import CheckResult
 from processors.response_checks.checks import CHECK_IDS, check_answer, group_of
 from processors.response_checks.settings import CheckSettings, ErrorClass, PersonalData
 from processors.response_checks.tool_errors import ErrorClassifier
-from processors.tool_name import canonical_tool_name
+from processors.model.tool_name import canonical_tool_name
 
 CheckName = Literal[
     "RH1", "RH2", "RH3", "RH3.1", "RH3.2", "RH3.3", "RH4", "RH5", "RH6", "RH7", "RH8",

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from pydantic import BaseModel
 
-from processors.agent_run import AgentRun, ToolCall
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.expected_calls import TrajectoryConfig, TrajectoryCriteria
 from processors.grading.trajectory import Alignment, Trajectory
 from processors.matching.maximum_matching import matching_size, maximum_matching

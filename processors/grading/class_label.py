@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated
 from processors.grading.output_target import OutputConfig, OutputTarget
 from processors.grading.output_value import python_text
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from processors.evaluation_result import Score
+from processors.model.evaluation_result import Score
 from processors.model.json_value import JsonValue
-from processors.limits import MAX_EXPLANATION_CHARACTERS
+from processors.model.limits import MAX_EXPLANATION_CHARACTERS
 
 _SEPARATOR = "; "
 _FEW_LINES = 16

@@ -9,12 +9,12 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from processors.agent_run import AgentRun, Message, ToolCall, ValueState
+from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.grading.captured_value import comparable_result_text, unknown_arguments, unknown_result
-from processors.limits import MAX_SEARCHED_CHARACTERS
+from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from processors.texts.linear_regex import LinearPattern, compile_linear
 
 ExtractorName: TypeAlias = Literal[
@@ -103,7 +103,7 @@ class Extraction:
         """The text of `run`, of one turn alone if `turn` is given; empty where there is none.
 
         Not evaluated where the text may exist but was not captured, and beyond the caps of
-        `processors.limits`.
+        `processors.model.limits`.
         """
         return self._extract(run, turn)
 

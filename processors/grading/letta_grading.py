@@ -5,12 +5,12 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.grading.extractors import Extraction, ExtractorConfig, ExtractorName
 from processors.model.json_value import JsonObject
-from processors.limits import MAX_SEARCHED_CHARACTERS
+from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from processors.texts.linear_regex import compile_linear
 
 GradeFunction: TypeAlias = Literal["exact_match", "contains", "regex_match", "ascii_printable_only"]

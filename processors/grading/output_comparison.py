@@ -7,13 +7,13 @@ details show, is decided here.
 from collections.abc import Callable
 from typing import TypeAlias
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.grading.output_path import OutputPath
 from processors.grading.output_target import OutputConfig, OutputTarget
 from processors.grading.output_value import output_detail, output_line, python_text
 from processors.model.json_value import JsonObject, JsonValue
-from processors.limits import MAX_COMPARED_LINES
+from processors.model.limits import MAX_COMPARED_LINES
 
 _SHOWN_LINES = 100
 _EXPLAINED_LINES = 5

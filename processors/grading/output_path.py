@@ -2,7 +2,7 @@
 
 import re
 
-from processors.evaluation_error import EvaluationError
+from processors.model.evaluation_error import EvaluationError
 from processors.model.json_value import JsonValue
 
 WHOLE_OUTPUT = "*"

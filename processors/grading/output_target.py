@@ -4,11 +4,11 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from processors.agent_run import AgentRun
-from processors.captured.values import parse_json
+from processors.model.agent_run import AgentRun
+from processors.model.values import parse_json
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.grading.output_path import WHOLE_OUTPUT, OutputPath, OutputPathError, kind_of
 from processors.grading.output_value import is_too_large, with_floats
 from processors.grading.run_output import known_output

@@ -1,6 +1,6 @@
 """Whether a tool call failed, read widely: also where only its result says so."""
 
-from processors.agent_run import ToolCall, ValueState
+from processors.model.agent_run import ToolCall, ValueState
 from processors.grading.captured_value import value_written_in
 from processors.model.json_value import JsonObject, JsonValue
 

@@ -7,16 +7,16 @@ expectations is.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from processors.agent_run import AgentRun, ToolCall
-from processors.captured.values import json_text
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.values import json_text
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.grading.expected_calls import ExpectedCall, TrajectoryConfig, TrajectoryCriteria
 from processors.model.json_value import JsonObject, JsonValue
-from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_ORDERED_CALLS
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_ORDERED_CALLS
 from processors.matching.argument_match import ArgumentMatch
 from processors.matching.json_schema_check import SchemaTooComplexError
-from processors.tool_name import ToolKeys, canonical_tool_name
+from processors.model.tool_name import ToolKeys, canonical_tool_name
 
 _SHOWN_CALLS = 20
 _SHOWN_ARGUMENTS = 80

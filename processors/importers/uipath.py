@@ -20,7 +20,7 @@ from processors.criteria.imported_criteria import (
 from processors.documents.located_yaml import LocatedYaml
 from processors.documents.model_types import camel_case
 from processors.documents.problem import Problem
-from processors.evaluator import Evaluator
+from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject, JsonValue
 
 _EVALUATORS = frozenset(

@@ -8,9 +8,9 @@ these evaluators read, and every attempt appears in the details.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from processors.agent_run import ToolCall
-from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_EXPLANATION_CHARACTERS
-from processors.tool_name import canonical_tool_name, canonical_tool_names
+from processors.model.agent_run import ToolCall
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_EXPLANATION_CHARACTERS
+from processors.model.tool_name import canonical_tool_name, canonical_tool_names
 
 
 @dataclass(frozen=True, slots=True)

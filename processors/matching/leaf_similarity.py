@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from processors.model.json_value import JsonValue
-from processors.limits import MAX_EDIT_STEPS
+from processors.model.limits import MAX_EDIT_STEPS
 from processors.texts.edit_distance import edit_distance, edit_steps
 
 _ZERO = 1e-12

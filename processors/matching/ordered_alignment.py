@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from processors.agent_run import ToolCall
+from processors.model.agent_run import ToolCall
 from processors.matching.common_subsequence import common_subsequence, common_subsequence_length
 from processors.matching.parallel_order import best_fitting_order, parallel_segments
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from processors.agent_run import ToolCall
-from processors.limits import MAX_REORDERING_STEPS
+from processors.model.agent_run import ToolCall
+from processors.model.limits import MAX_REORDERING_STEPS
 
 
 def parallel_segments(calls: Sequence[ToolCall]) -> list[range]:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from fnmatch import translate
 from functools import lru_cache
 
-from processors.agent_run import AgentRun, CallCategory, ToolCall
-from processors.tool_name import canonical_tool_name
+from processors.model.agent_run import AgentRun, CallCategory, ToolCall
+from processors.model.tool_name import canonical_tool_name
 
 _WILDCARD = re.compile(r"([*?])")
 
@@ -14,7 +14,7 @@ _WILDCARD = re.compile(r"([*?])")
 class ToolPatterns:
     """A set of tool names in which `*` stands for any characters and `?` for one.
 
-    Names without these mean what they mean everywhere in criteria (`processors.tool_name`); in a pattern the
+    Names without these mean what they mean everywhere in criteria (`processors.model.tool_name`); in a pattern the
     same holds for the text between them.
     """
 

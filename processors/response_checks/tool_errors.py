@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from processors.agent_run import ToolCall, ValueState
+from processors.model.agent_run import ToolCall, ValueState
 from processors.grading.captured_value import value_written_in
 from processors.grading.tool_call_failure import looks_failed
 from processors.model.json_value import JsonValue

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import EvaluationResult, Stage
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult, Stage
 from processors.model.json_value import JsonObject
 from processors.results.result_attributes import (
     SPAN_ATTRIBUTE,

@@ -7,9 +7,9 @@ event `gen_ai.evaluation.result`; everything of our own stands under `tracegrade
 import struct
 from functools import lru_cache
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
-from processors.finish_reason import FinishReason
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
+from processors.model.finish_reason import FinishReason
 from processors.spans.protobuf_wire import encode_field
 
 EVENT_NAME = "gen_ai.evaluation.result"

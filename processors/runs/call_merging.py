@@ -8,8 +8,8 @@ leaves out, and an error that any of them tells is the call's.
 import re
 from collections.abc import Sequence
 
-from processors.agent_run import ToolError
-from processors.captured.values import DecodedValue
+from processors.model.agent_run import ToolError
+from processors.model.values import DecodedValue
 from processors.conventions.attribute_reading import merged_error
 from processors.conventions.placeholder_names import INTERRUPTION_ERRORS, MCP_NAME_SEPARATORS
 from processors.dialect import ToolReading

@@ -7,7 +7,7 @@ retry is a call of the same tool that came after a failed one, not side by side 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from processors.agent_run import ToolCall
+from processors.model.agent_run import ToolCall
 
 
 def mark_retries(calls: Sequence[ToolCall]) -> list[ToolCall]:

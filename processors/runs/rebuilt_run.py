@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.captured.late_value import CapturedValue
 from processors.model.json_value import JsonValue
 

@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
+from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
 from processors.captured.messages import PROVIDER_CALL_MARKERS, CallRequest, CallResponse
-from processors.captured.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.conventions.attribute_reading import better
 from processors.conventions.placeholder_names import (
     FINAL_ANSWER_TOOL_NAMES,
@@ -23,7 +23,7 @@ from processors.runs.requested_calls import OfferedCalls, RequestedCall, Request
 from processors.runs.run_scope import RunScope, Scopes
 from processors.runs.span_reading import SpanReading
 from processors.spans.span_tree import SpanTree
-from processors.tool_name import canonical_tool_name
+from processors.model.tool_name import canonical_tool_name
 
 _TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState.UNPARSED})
 """States of arguments for which what the model asked for is looked up."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from processors.agent_run import CallCategory, ValueState
+from processors.model.agent_run import CallCategory, ValueState
 from processors.captured.late_value import CapturedValue, LateValue, decoded
-from processors.captured.values import ABSENT, DecodedValue
+from processors.model.values import ABSENT, DecodedValue
 from processors.conventions.attribute_reading import better, merged_error
 from processors.conventions.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
 from processors.dialect import (

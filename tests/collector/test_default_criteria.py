@@ -13,7 +13,7 @@ from collector.recorded_stream import RecordedStream
 from collector.run_reader import run_from_json
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import EvaluationResult, Outcome, Severity
+from processors.model.evaluation_result import EvaluationResult, Outcome, Severity
 from processors.model.json_value import JsonObject
 from tests.support.corpus import CORPUS
 

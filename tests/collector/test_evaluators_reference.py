@@ -10,12 +10,12 @@ from pydantic import BaseModel
 
 from collector.criteria_tests import run_criteria_tests
 from collector.evaluators_reference import evaluators_reference, example_of, graded_example
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.evaluation_result import Outcome, Score
-from processors.evaluator import Evaluator
+from processors.model.evaluation_result import Outcome, Score
+from processors.model.evaluator import Evaluator
 
 PAGE = Path(__file__).parents[2] / "docs" / "evaluators.md"
 _TYPES = list(evaluator_types().values())

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from collector.run_reader import run_from_json
 from collector.runs_file import format_run, run_to_json
 from collector.trace import GradedRun
-from processors.agent_run import AgentRun, ToolError, ValueState
-from processors.finish_reason import FinishReason
+from processors.model.agent_run import AgentRun, ToolError, ValueState
+from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonValue
 from tests.support.graded_runs import agent_runs, result, weather_run
 

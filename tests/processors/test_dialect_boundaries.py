@@ -23,10 +23,10 @@ WRITERS = frozenset(
         "collector/result_writer.py",
         "collector/results_config.py",
         "collector/self_check/traces.py",
-        "processors/evaluation_span.py",
+        "processors/results/evaluation_span.py",
         "processors/results/openinference_annotations.py",
         "processors/results/result_attributes.py",
-        "processors/result_records.py",
+        "processors/results/result_records.py",
     }
 )
 """Files that write telemetry under these names, or in a form that the user chooses by such a name."""

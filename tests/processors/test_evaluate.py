@@ -4,12 +4,12 @@ from typing import ClassVar, Literal
 import pytest
 from pydantic import BaseModel
 
-from processors.agent_run import AgentRun, ToolCall
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.criteria.agent_criteria import Evaluation, Mute
 from processors.criteria.selector import Selector
 from processors.criteria.trace_sampling import is_sampled
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import (
+from processors.model.evaluation_result import (
     NotEvaluated,
     NotEvaluatedReason,
     Outcome,

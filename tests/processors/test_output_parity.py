@@ -9,7 +9,7 @@ from processors.criteria.agent_criteria import AgentCriteria
 from processors.criteria.criteria_file import read_criteria
 from processors.documents.problem import ProblemsFound
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import Outcome
+from processors.model.evaluation_result import Outcome
 from tests.support.parity import Case, load_cases, wanted
 
 _REFUSED = ("criteria_error", "config_error")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from collector.otlp.codec import split_request
-from processors.agent_run import AgentRun, CallCategory, ToolCall, ValueState
-from processors.finish_reason import FinishReason
+from processors.model.agent_run import AgentRun, CallCategory, ToolCall, ValueState
+from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonValue
 from processors.reconstruction import reconstruct
 from processors.spans.span import RawSpan

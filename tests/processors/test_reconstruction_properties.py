@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.agent_run import AgentRun
-from processors.finish_reason import FinishReason
+from processors.model.agent_run import AgentRun
+from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonValue
 from processors.reconstruction import reconstruct
 from processors.spans.envelope import Envelope

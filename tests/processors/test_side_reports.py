@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from processors.agent_run import CallCategory, ValueState
+from processors.model.agent_run import CallCategory, ValueState
 from processors.captured.messages import last_text, read_messages
 from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.span import RawSpan

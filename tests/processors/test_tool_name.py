@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.agent_run import EVALUATED_CATEGORIES, CallCategory, ToolCall
-from processors.tool_name import ToolKeys, canonical_tool_name
+from processors.model.agent_run import EVALUATED_CATEGORIES, CallCategory, ToolCall
+from processors.model.tool_name import ToolKeys, canonical_tool_name
 from tests.strategies import run_with
 
 

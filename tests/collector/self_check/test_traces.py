@@ -10,8 +10,8 @@ from collector.otlp.codec import split_request
 from collector.self_check.traces import misgrading, self_check_criteria, self_check_request
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, GradedTrace
-from processors.evaluation_result import Outcome
-from processors.finish_reason import FinishReason
+from processors.model.evaluation_result import Outcome
+from processors.model.finish_reason import FinishReason
 from tests.support.held_spans import START_UNIX_NANO, trace_id
 
 EXPECTED = {trace_id(1): Outcome.PASS, trace_id(2): Outcome.FAIL}

@@ -16,8 +16,8 @@ from collector.telemetry.registry import MetricsRegistry
 from collector.telemetry.score_series import ScoreSeries
 from collector.telemetry.telemetry_config import TelemetryConfig
 from collector.trace import GradedRun, GradedTrace
-from processors.agent_run import AgentIdentity, AgentRun
-from processors.evaluation_result import EvaluationResult, Outcome
+from processors.model.agent_run import AgentIdentity, AgentRun
+from processors.model.evaluation_result import EvaluationResult, Outcome
 from tests.support.named_criteria import criteria_with
 
 

@@ -22,8 +22,8 @@ from collector.telemetry.run_series import (
 )
 from collector.telemetry.score_series import ScoreSeries
 from collector.trace import GradedRun, GradedTrace
-from processors.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError
-from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
+from processors.model.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
 from processors.model.json_value import JsonValue
 from tests.support.named_criteria import criteria_with
 

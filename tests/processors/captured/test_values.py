@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from processors.agent_run import ValueState
-from processors.captured.python_literal import parse_python_literal
-from processors.captured.values import ABSENT, decode_arguments, decode_result, json_text
+from processors.model.agent_run import ValueState
+from processors.model.python_literal import parse_python_literal
+from processors.model.values import ABSENT, decode_arguments, decode_result, json_text
 from processors.model.json_value import JsonValue
 from processors.spans.attributes import AttributeValue
 

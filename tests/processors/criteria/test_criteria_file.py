@@ -10,7 +10,7 @@ from processors.criteria.criteria_file import read_criteria, read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import Selector
 from processors.documents.problem import ProblemsFound
-from processors.evaluation_result import Severity, Stage
+from processors.model.evaluation_result import Severity, Stage
 from processors.model.json_value import JsonObject, JsonValue
 
 ORDER: JsonObject = {"tool_calls_order": ["search", "book"]}

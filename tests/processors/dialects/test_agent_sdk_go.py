@@ -1,6 +1,6 @@
 """Agent SDK for Go: Langfuse attributes, on spans that tell the agent and a tool's error otherwise."""
 
-from processors.agent_run import ToolError
+from processors.model.agent_run import ToolError
 from processors.model.json_value import JsonObject
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import runs_of, span

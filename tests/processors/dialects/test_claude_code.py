@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from processors.agent_run import CallCategory, ToolCall, ToolError, ValueState
+from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
 from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import envelope, runs_of, span

@@ -1,6 +1,6 @@
 """Codex CLI's turns and the calls in them, of which its spans tell the names."""
 
-from processors.agent_run import ValueState
+from processors.model.agent_run import ValueState
 from processors.model.json_value import JsonObject
 from tests.support.agent_spans import envelope, runs_of, span
 

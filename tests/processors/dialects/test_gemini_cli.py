@@ -2,8 +2,8 @@
 
 import pytest
 
-from processors.agent_run import ToolCall, ToolError, ValueState
-from processors.captured.values import json_text
+from processors.model.agent_run import ToolCall, ToolError, ValueState
+from processors.model.values import json_text
 from processors.model.json_value import JsonObject, JsonValue
 from tests.support.agent_spans import runs_of, span
 

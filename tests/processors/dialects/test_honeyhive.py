@@ -1,6 +1,6 @@
 """HoneyHive: decorated functions, whose arguments and results are spelled out in attributes."""
 
-from processors.agent_run import ToolError, ValueState
+from processors.model.agent_run import ToolError, ValueState
 from processors.model.json_value import JsonObject, JsonValue
 from tests.support.agent_spans import runs_of, span
 

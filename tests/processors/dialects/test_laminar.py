@@ -1,6 +1,6 @@
 """Laminar's decorated functions."""
 
-from processors.agent_run import ToolError, ValueState
+from processors.model.agent_run import ToolError, ValueState
 from processors.model.json_value import JsonObject
 from tests.support.agent_spans import envelope, runs_of, span
 

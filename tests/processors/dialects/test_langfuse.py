@@ -2,7 +2,7 @@
 
 import pytest
 
-from processors.agent_run import ToolError, ValueState
+from processors.model.agent_run import ToolError, ValueState
 from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import runs_of, span

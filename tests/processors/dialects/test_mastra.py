@@ -3,7 +3,7 @@
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from processors.agent_run import CallCategory, ToolError, ValueState
+from processors.model.agent_run import CallCategory, ToolError, ValueState
 from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import runs_of, span

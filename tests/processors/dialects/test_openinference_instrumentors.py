@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from processors.agent_run import CallCategory, ToolError, ValueState
+from processors.model.agent_run import CallCategory, ToolError, ValueState
 from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.span import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import MILLISECOND, envelope, runs_of, span

@@ -1,6 +1,6 @@
 """VoltAgent's spans: what runs in an agent carries the agent's entity as well."""
 
-from processors.agent_run import ToolError, ValueState
+from processors.model.agent_run import ToolError, ValueState
 from processors.model.json_value import JsonObject
 from tests.support.agent_spans import runs_of, span
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
-from processors.evaluation_error import EvaluationError
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
-from processors.evaluator import Evaluator
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
+from processors.model.evaluator import Evaluator
 from tests.strategies import agent_runs, evaluators, models
 
 _TYPES = list(evaluator_types().values())

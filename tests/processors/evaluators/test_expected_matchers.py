@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.agent_run import AgentRun, ToolCall, ValueState
+from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.evaluators.tool_call_args import ToolCallArgs, ToolCallArgsConfig, ToolCallArgsCriteria
 from processors.evaluators.tool_call_output import (
     ToolCallOutput,
@@ -18,7 +18,7 @@ from processors.evaluators.tool_call_output import (
     ToolCallOutputCriteria,
 )
 from processors.model.json_value import JsonObject, JsonValue
-from processors.limits import MAX_MATCHED_CHARACTERS
+from processors.model.limits import MAX_MATCHED_CHARACTERS
 from tests.strategies import agent_runs, json_values, run_with
 
 EXPECTED: st.SearchStrategy[JsonValue] = st.recursive(

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from processors.agent_run import AgentRun, Message, ValueState
+from processors.model.agent_run import AgentRun, Message, ValueState
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
-from processors.evaluation_error import EvaluationError
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
-from processors.evaluator import Evaluator
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
+from processors.model.evaluator import Evaluator
 from processors.evaluators.multiclass_classification import UnknownClassError
 from processors.grading.output_path import OutputPathError
 from processors.grading.output_value import OutputNumberError
 from processors.model.json_value import JsonValue
-from processors.limits import (
+from processors.model.limits import (
     MAX_COMPARED_LINES,
     MAX_DETAIL_CHARACTERS,
     MAX_EDIT_STEPS,

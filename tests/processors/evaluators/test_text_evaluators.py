@@ -9,10 +9,10 @@ from collector.otlp.codec import split_request
 from collector.run_reader import run_from_json
 from collector.runs_file import format_run
 from collector.trace import GradedRun
-from processors.agent_run import AgentRun, Message, ValueState
-from processors.evaluation_error import EvaluationError
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator import Evaluator
+from processors.model.agent_run import AgentRun, Message, ValueState
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator
 from processors.evaluators.ascii_printable_only import AsciiPrintableOnly, AsciiPrintableOnlyConfig
 from processors.evaluators.precision_recall_fscore import (
     PrecisionRecallFscore,
@@ -20,8 +20,8 @@ from processors.evaluators.precision_recall_fscore import (
     PrecisionRecallFscoreCriteria,
 )
 from processors.evaluators.regex_match import RegexMatch, RegexMatchConfig, RegexMatchCriteria
-from processors.finish_reason import FinishReason
-from processors.limits import MAX_SEARCHED_CHARACTERS
+from processors.model.finish_reason import FinishReason
+from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from processors.reconstruction import reconstruct
 from processors.spans.span import RawSpan
 from tests.strategies import run_with

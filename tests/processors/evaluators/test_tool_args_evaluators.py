@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from processors.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
+from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator import Evaluator
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonValue
 from tests.strategies import run_with
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from processors.agent_run import CallCategory, ToolCall, ValueState
-from processors.captured.values import json_text
+from processors.model.agent_run import CallCategory, ToolCall, ValueState
+from processors.model.values import json_text
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator import Evaluator
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator
 from processors.grading.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonValue
 from tests.strategies import run_with

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from processors.agent_run import AgentRun, Message, ValueState
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.agent_run import AgentRun, Message, ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
 from processors.response_checks.checks import CHECK_IDS, RESPONSE_CHECKS
 from tests.support.agent_responses import answered, call

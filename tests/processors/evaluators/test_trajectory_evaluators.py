@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.agent_run import ToolCall, ToolError, ValueState
+from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator import Evaluator
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject
-from processors.limits import MAX_ORDERED_CALLS
+from processors.model.limits import MAX_ORDERED_CALLS
 from tests.strategies import run_with
 
 _METRICS = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from processors.agent_run import ToolCall, ValueState
+from processors.model.agent_run import ToolCall, ValueState
 from processors.grading.captured_value import comparable_result_text
 from processors.model.json_value import JsonValue
 

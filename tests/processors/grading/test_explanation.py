@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.evaluation_result import Score
+from processors.model.evaluation_result import Score
 from processors.grading.explanation import explanation
 
 

@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 import pytest
 
-from processors.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
+from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.grading.extractors import Extraction, ExtractorConfig, ExtractorName
-from processors.limits import MAX_SEARCHED_CHARACTERS
+from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from tests.strategies import run_with
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from processors.agent_run import ToolCall, ToolError, ValueState
+from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.grading.tool_call_failure import looks_failed
 from processors.model.json_value import JsonValue
 

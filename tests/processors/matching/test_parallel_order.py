@@ -3,7 +3,7 @@ from itertools import permutations, product
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from processors.agent_run import ToolCall
+from processors.model.agent_run import ToolCall
 from processors.matching.common_subsequence import common_subsequence_length
 from processors.matching.parallel_order import best_fitting_order, parallel_segments
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from processors.agent_run import AgentRun, ToolCall, ToolError
-from processors.evaluation_result import Score
+from processors.model.agent_run import AgentRun, ToolCall, ToolError
+from processors.model.evaluation_result import Score
 from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
 from processors.runs.call_retries import mark_retries
 from tests.support.agent_spans import agent, runs_of, tool

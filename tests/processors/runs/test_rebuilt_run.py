@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from processors.agent_run import AgentIdentity, ValueState
+from processors.model.agent_run import AgentIdentity, ValueState
 from processors.captured.late_value import LateValue
-from processors.captured.values import DecodedValue
+from processors.model.values import DecodedValue
 from processors.model.json_value import JsonValue
 from processors.runs.rebuilt_run import RebuiltRun
 from tests.support.agent_spans import TRACE_ID, agent, runs_of, tool

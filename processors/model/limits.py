@@ -2,7 +2,7 @@
 
 Traces are written by others, and built-in evaluators run between two requests of the same loop, so each
 evaluation of the largest admitted trace has to end within some tens of milliseconds. How long and how deep a
-single value may be is decided where values are decoded (`processors.captured.values`).
+single value may be is decided where values are decoded (`processors.model.values`).
 """
 
 MAX_ORDERED_CALLS = 10_000

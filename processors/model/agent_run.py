@@ -10,9 +10,9 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from processors.finish_reason import FinishReason
+from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonValue
-from processors.value_type import value_type
+from processors.model.value_type import value_type
 
 IncompleteReason: TypeAlias = Literal["incomplete_trace", "over_limit", "content_not_captured"]
 """Why a run is not known whole: spans may be missing, it was too large, or its telemetry tells no calls."""

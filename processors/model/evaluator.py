@@ -4,8 +4,8 @@ from typing import ClassVar, Protocol
 
 from pydantic import BaseModel
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, Score
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, Score
 
 
 class Evaluator(Protocol):

@@ -12,8 +12,8 @@ from typing import NamedTuple, NoReturn
 
 import orjson
 
-from processors.agent_run import ValueState
-from processors.captured.python_literal import parse_python_literal
+from processors.model.agent_run import ValueState
+from processors.model.python_literal import parse_python_literal
 from processors.model.json_value import JsonValue
 from processors.spans.attributes import AttributeValue
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from processors.agent_run import AgentRun, CallCategory, ToolCall
+from processors.model.agent_run import AgentRun, CallCategory, ToolCall
 
 MAX_NAME_LENGTH = 64
 """Characters of a name that count, as model providers cut function names."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from processors.model.json_value import JsonValue
-from processors.value_type import positional_value_type, value_type
+from processors.model.value_type import positional_value_type, value_type
 
 
 class Outcome(StrEnum):

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.annotation import GradedRuns, evaluation_event
-from processors.evaluation_result import EvaluationResult
+from processors.model.evaluation_result import EvaluationResult
 from processors.results.openinference_annotations import encode_annotations
 from processors.results.result_attributes import (
     SPAN_ATTRIBUTE,
