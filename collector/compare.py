@@ -21,7 +21,7 @@ from collector.recorded_stream import RecordedStream
 from collector.workers.offline import OfflineWorkers
 from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.dialect import Dialect
+from processors.frameworks.dialect import Dialect
 from processors.documents.problem import Problem, ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.model.evaluation_result import EvaluationResult

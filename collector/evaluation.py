@@ -21,7 +21,7 @@ from collector.workers.worker_evaluations import evaluate_with_workers, need_wor
 from processors.model.agent_run import AgentRun
 from processors.annotation import count_results
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.dialect import Dialect
+from processors.frameworks.dialect import Dialect
 from processors.evaluate import evaluate_run
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, SkipReason
 from processors.reconstruction import reconstruct, span_reader

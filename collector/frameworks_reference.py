@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from processors.dialect import Dialect
-from processors.framework import Framework
-from processors.runs.dialect_discovery import discover_dialects
+from processors.frameworks.dialect import Dialect
+from processors.frameworks.framework import Framework
+from processors.frameworks.discovery import discover_dialects
 
 _INTRODUCTION = """\
 # Frameworks

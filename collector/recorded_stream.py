@@ -21,7 +21,7 @@ from collector.trace import FinishedTrace, GradedRun, SpanBatch
 from collector.workers.offline import OfflineWorkers
 from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.dialect import Dialect
+from processors.frameworks.dialect import Dialect
 from processors.documents.problem import Problem
 from processors.evaluate import evaluate_run
 

@@ -21,7 +21,7 @@ from collector.trace import FinishedTrace, GradedRun
 from collector.trace_printout import print_explanation
 from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.dialect import Dialect
+from processors.frameworks.dialect import Dialect
 from processors.documents.problem import Problem, ProblemsFound
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.model.json_value import JsonObject

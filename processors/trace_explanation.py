@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from processors.dialect import SpanRole
+from processors.frameworks.dialect import SpanRole
 from processors.runs.call_merging import merge_calls
 from processors.runs.run_scope import CarrierKind, RunScope, Scopes
 from processors.runs.run_scopes import find_scopes

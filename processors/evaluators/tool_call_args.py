@@ -20,7 +20,7 @@ from processors.grading.captured_value import (
 )
 from processors.grading.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonObject, JsonValue
-from processors.late.late_mapping import LateMapping
+from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.matching.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
 from processors.matching.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings

@@ -10,7 +10,7 @@ from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason,
 from processors.model.evaluator_example import EvaluatorExample
 from processors.grading.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonObject, JsonValue
-from processors.late.late_mapping import LateMapping
+from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.limits import MAX_ORDERED_CALLS
 from processors.matching.common_subsequence import common_subsequence, common_subsequence_length
 from processors.matching.parallel_order import best_fitting_order, parallel_segments

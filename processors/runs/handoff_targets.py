@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from processors.conventions.placeholder_names import UNKNOWN_HANDOFF_TARGET
-from processors.dialect import SpanRole
+from processors.frameworks.shapes.placeholder_names import UNKNOWN_HANDOFF_TARGET
+from processors.frameworks.dialect import SpanRole
 from processors.runs.call_merging import MergedCall
 from processors.runs.span_reading import SpanReading
 from processors.spans.span_tree import SpanTree

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from processors.model.agent_run import AgentRun
-from processors.captured.late_value import CapturedValue
+from processors.frameworks.shapes.late_value import CapturedValue
 from processors.model.json_value import JsonValue
 
 _INPUT, _OUTPUT = ("input", "input_state"), ("output", "output_state")

@@ -5,7 +5,7 @@ Each time it is called it has an invocation span of its own, beside the one befo
 
 from collections.abc import Sequence
 
-from processors.captured.messages import ChatMessage
+from processors.frameworks.shapes.messages import ChatMessage
 from processors.runs.requested_calls import is_call_id
 from processors.runs.run_scope import RunScope
 from processors.runs.span_reading import SpanReading

@@ -5,16 +5,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
-from processors.captured.messages import PROVIDER_CALL_MARKERS, CallRequest, CallResponse
+from processors.frameworks.shapes.messages import PROVIDER_CALL_MARKERS, CallRequest, CallResponse
 from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
-from processors.conventions.attribute_reading import better
-from processors.conventions.placeholder_names import (
+from processors.frameworks.shapes.attribute_reading import better
+from processors.frameworks.shapes.placeholder_names import (
     FINAL_ANSWER_TOOL_NAMES,
     FINAL_ANSWER_TOOL_PREFIX,
     HANDOFF_TOOL_PREFIXES,
 )
-from processors.conventions.result_envelope import OpenedResult, open_result
-from processors.dialect import Conversation, SpanRole
+from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
+from processors.frameworks.dialect import Conversation, SpanRole
 from processors.runs.call_merging import MergedCall, merge_calls, names_behind_servers
 from processors.runs.call_order import NOT_ASKED_FOR, order_calls
 from processors.runs.call_retries import mark_retries

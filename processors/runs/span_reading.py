@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from processors.model.agent_run import CallCategory, ValueState
-from processors.captured.late_value import CapturedValue, LateValue, decoded
+from processors.frameworks.shapes.late_value import CapturedValue, LateValue, decoded
 from processors.model.values import ABSENT, DecodedValue
-from processors.conventions.attribute_reading import better, merged_error
-from processors.conventions.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
-from processors.dialect import (
+from processors.frameworks.shapes.attribute_reading import better, merged_error
+from processors.frameworks.shapes.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
+from processors.frameworks.dialect import (
     AgentReading,
     Conversation,
     Dialect,

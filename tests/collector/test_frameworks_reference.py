@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from collector.frameworks_reference import frameworks_reference
-from processors.runs.dialect_discovery import discover_dialects
+from processors.frameworks.discovery import discover_dialects
 
 PAGE = Path(__file__).parents[2] / "docs" / "frameworks.md"
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from processors.runs.dialect_discovery import discover_dialects
+from processors.frameworks.discovery import discover_dialects
 
 ROOT = Path(__file__).parents[2]
 DATA_TABLES = frozenset(
     {
-        "processors/conventions/placeholder_names.py",
-        "processors/conventions/frameworks_otel_genai.py",
-        "processors/conventions/frameworks_openinference.py",
+        "processors/frameworks/shapes/placeholder_names.py",
+        "processors/frameworks/otel_genai/supported.py",
+        "processors/frameworks/openinference/supported.py",
     }
 )
 WRITERS = frozenset(
@@ -33,9 +33,9 @@ WRITERS = frozenset(
 
 SHARED_FORMS = frozenset(
     {
-        "processors/conventions/recorded_events.py",
-        "processors/conventions/recorded_run.py",
-        "processors/conventions/span_event_messages.py",
+        "processors/frameworks/shapes/recorded_events.py",
+        "processors/frameworks/shapes/recorded_run.py",
+        "processors/frameworks/shapes/span_event_messages.py",
     }
 )
 """Shapes that stand outside of the dialects that read them, as dialects may not import each other."""

@@ -6,8 +6,8 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from processors.model.agent_run import AgentIdentity, AgentRun
 from processors.annotation import append_results
-from processors.conventions.dialect_mapping import DialectMapping
-from processors.conventions.mapped_dialect import MappedDialect
+from processors.frameworks.shapes.dialect_mapping import DialectMapping
+from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.model.evaluation_result import EvaluationResult
 from processors.results.evaluation_span import SCOPE_NAME, evaluation_spans
 from processors.model.finish_reason import FinishReason

@@ -2,7 +2,7 @@
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from processors.dialect import SpanRole
+from processors.frameworks.dialect import SpanRole
 from processors.model.json_value import JsonObject
 from processors.reconstruction import span_reader
 from processors.spans.span import RawSpan

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from processors.captured.messages import read_messages
+from processors.frameworks.shapes.messages import read_messages
 from processors.model.json_value import JsonValue
 
 ARGUMENTS: JsonValue = {"city": "Oslo"}

@@ -3,7 +3,7 @@
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from processors.captured.span_attributes import span_attributes
+from processors.frameworks.shapes.span_attributes import span_attributes
 from processors.model.finish_reason import FinishReason
 from processors.reconstruction import reconstruct
 from processors.spans.envelope import NO_ENVELOPE

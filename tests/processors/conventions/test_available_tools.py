@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from processors.conventions.available_tools import (
+from processors.frameworks.shapes.available_tools import (
     MAX_TOOLS,
     merge_tools,
     read_tool_definitions,

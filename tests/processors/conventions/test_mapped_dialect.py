@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from processors.model.agent_run import AgentRun, ToolError, ValueState
-from processors.conventions.dialect_mapping import DialectMapping
-from processors.conventions.mapped_dialect import MappedDialect
+from processors.frameworks.shapes.dialect_mapping import DialectMapping
+from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonObject, JsonValue
 from processors.reconstruction import reconstruct, span_reader

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.dialect import Dialect, ScopeDialect, SpanRole
+from processors.frameworks.dialect import Dialect, ScopeDialect, SpanRole
 from processors.model.json_value import JsonValue
-from processors.runs.dialect_discovery import discover_dialects
+from processors.frameworks.discovery import discover_dialects
 from processors.spans.span import Span
 from tests.support.agent_spans import envelope, span
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from processors.model.agent_run import ToolCall, ValueState
-from processors.dialects.seed_tools import decode_seed_arguments, decode_seed_output
+from processors.frameworks.seed_tools.reader import decode_seed_arguments, decode_seed_output
 from tests.support.agent_spans import runs_of, span
 from tests.support.parity import Case, load_cases
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from processors.model.agent_run import AgentIdentity, ValueState
-from processors.captured.late_value import LateValue
+from processors.frameworks.shapes.late_value import LateValue
 from processors.model.values import DecodedValue
 from processors.model.json_value import JsonValue
 from processors.runs.rebuilt_run import RebuiltRun

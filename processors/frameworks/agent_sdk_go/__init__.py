@@ -1,0 +1,1 @@
+"""agent_sdk_go."""

@@ -1,0 +1,1 @@
+"""microsoft_extensions_ai."""

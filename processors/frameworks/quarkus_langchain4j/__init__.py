@@ -1,0 +1,1 @@
+"""quarkus_langchain4j."""

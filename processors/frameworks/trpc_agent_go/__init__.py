@@ -1,0 +1,1 @@
+"""trpc_agent_go."""

@@ -1,0 +1,1 @@
+"""vercel_ai_sdk."""
