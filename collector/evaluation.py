@@ -24,7 +24,7 @@ from processors.criteria.agent_criteria import CriteriaSet, Evaluation
 from processors.frameworks.dialect import Dialect
 from processors.evaluate import evaluate_run
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, SkipReason
-from processors.reconstruction import reconstruct, span_reader
+from processors.reconstruction.reconstruct import reconstruct, span_reader
 
 _ON_SPANS = ResultsConfig()
 

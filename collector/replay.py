@@ -25,8 +25,8 @@ from processors.frameworks.dialect import Dialect
 from processors.documents.problem import Problem, ProblemsFound
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.model.json_value import JsonObject
-from processors.reconstruction import span_reader
-from processors.trace_explanation import explain_trace
+from processors.reconstruction.reconstruct import span_reader
+from processors.reconstruction.trace_explanation import explain_trace
 
 
 class Format(Enum):

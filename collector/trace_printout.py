@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from processors.trace_explanation import SpanExplanation
+from processors.reconstruction.trace_explanation import SpanExplanation
 
 _MAX_SHOWN = 200
 

@@ -18,7 +18,7 @@ from processors.model.evaluation_result import (
     Score,
     SkipReason,
 )
-from processors.grading.explanation import explanation, explanation_text
+from processors.comparison.explanation import explanation, explanation_text
 
 _PASS, _FAIL = Outcome.PASS, Outcome.FAIL
 

@@ -12,7 +12,7 @@ from collector.workers.json_text import json_text
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, Score
-from processors.grading.letta_grading import ExtractorSettings
+from processors.comparison.letta_grading import ExtractorSettings
 from processors.model.json_value import JsonObject
 
 Answer: TypeAlias = Callable[[], Score | NotEvaluated]

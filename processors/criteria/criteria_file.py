@@ -23,7 +23,7 @@ from processors.documents.model_types import camel_case
 from processors.documents.problem import Problem, ProblemsFound, did_you_mean
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject, JsonValue
-from processors.matching.expected_value import (
+from processors.comparison.expected_value import (
     KNOWN_MATCHERS,
     expected_value_problems,
     is_matcher,

@@ -9,7 +9,7 @@ from processors.criteria.criteria_template import has_references
 from processors.criteria.selector import NO_CONDITION, Selector
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.model.json_value import JsonObject
-from processors.matching.expected_value import Expected, compile_expected, expected_value_problems
+from processors.comparison.expected_value import Expected, compile_expected, expected_value_problems
 
 Path: TypeAlias = tuple[str | int, ...]
 

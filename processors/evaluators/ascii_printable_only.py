@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.letta_grading import ExtractorSettings, TextGrading
+from processors.comparison.letta_grading import ExtractorSettings, TextGrading
 
 
 class AsciiPrintableOnlyConfig(ExtractorSettings):

@@ -8,11 +8,11 @@ from pydantic import BaseModel, Field
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.letta_grading import TextGrading
-from processors.grading.output_comparison import OutputComparison
-from processors.grading.output_target import OutputTarget
-from processors.grading.output_value import python_text
-from processors.grading.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
+from processors.comparison.letta_grading import TextGrading
+from processors.comparison.output_comparison import OutputComparison
+from processors.comparison.output_target import OutputTarget
+from processors.comparison.output_value import python_text
+from processors.comparison.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
 from processors.model.json_value import JsonObject, JsonValue
 
 _NO_DETAILS: JsonObject = {}
@@ -39,10 +39,10 @@ class Contains:
     output is searched, without regard to case unless `case_sensitive`; an object or list is searched as the
     text that Python prints, with integers as floats. `negated` turns the result around.
     `line_by_line_evaluator` looks for all of `search_text` in each line and takes the mean
-    (`processors.grading.output_comparison`).
+    (`processors.comparison.output_comparison`).
 
     With `ground_truth` the text that the extractor finds is searched, without regard to case
-    (`processors.grading.letta_grading`).
+    (`processors.comparison.letta_grading`).
 
     An empty `search_text` is in every text, so it scores 1 over any output. An output that does not have
     `target_output_key` is an error; one that was not captured is not evaluated.

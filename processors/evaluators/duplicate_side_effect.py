@@ -11,10 +11,10 @@ from processors.model.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
+from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.model.json_value import JsonObject, JsonValue
-from processors.matching.tool_patterns import ToolPatterns
-from processors.matching.value_equality import equality_key
+from processors.comparison.tool_patterns import ToolPatterns
+from processors.comparison.value_equality import equality_key
 from processors.model.tool_name import canonical_tool_name
 
 _SHOWN_TOOLS = 20
@@ -44,7 +44,7 @@ class DuplicateSideEffect:
     """Whether no call with a side effect was made again, with the same arguments, after it succeeded: 1 or 0.
 
     score = 0 when a call of one of the `tools` follows one of the same tool with equal arguments
-    (`processors.matching.value_equality`) that ended without an error, else 1. A repetition after a failure
+    (`processors.comparison.value_equality`) that ended without an error, else 1. A repetition after a failure
     is a retry. Of calls that ran side by side only those without an error repeat each other. Calls that were
     asked for and not seen to run count for nothing.
 

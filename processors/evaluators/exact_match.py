@@ -10,18 +10,18 @@ from processors.model.agent_run import AgentRun
 from processors.documents.evaluator_model import ExpectedObject
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.classification_report import Aggregator, check_classes
-from processors.grading.letta_grading import TextGrading
-from processors.grading.output_comparison import Comparison, OutputComparison
-from processors.grading.output_path import kind_of
-from processors.grading.output_target import OutputTarget
-from processors.grading.output_value import output_detail, output_line, python_text, with_floats
-from processors.grading.run_output import known_output
-from processors.grading.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
+from processors.comparison.classification_report import Aggregator, check_classes
+from processors.comparison.letta_grading import TextGrading
+from processors.comparison.output_comparison import Comparison, OutputComparison
+from processors.comparison.output_path import kind_of
+from processors.comparison.output_target import OutputTarget
+from processors.comparison.output_value import output_detail, output_line, python_text, with_floats
+from processors.comparison.run_output import known_output
+from processors.comparison.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.limits import MAX_MATCHED_CHARACTERS
-from processors.matching.expected_value import Expected, compile_expected, fits, matching_cost
-from processors.matching.json_schema_check import SchemaTooComplexError
+from processors.comparison.expected_value import Expected, compile_expected, fits, matching_cost
+from processors.comparison.json_schema_check import SchemaTooComplexError
 
 _NO_DETAILS: JsonObject = {}
 
@@ -75,11 +75,11 @@ class ExactMatch:
     compared: as texts, without regard to case unless `case_sensitive`, where either side is a text (any
     other value becomes the text that Python prints), else by value. Integers count as floats, and true is
     1. `negated` turns the result around. `line_by_line_evaluator` takes the mean over lines
-    (`processors.grading.output_comparison`). An expected object with matchers in it is met as
-    `processors.matching.expected_value` says: case counts there, and a boolean is no number.
+    (`processors.comparison.output_comparison`). An expected object with matchers in it is met as
+    `processors.comparison.expected_value` says: case counts there, and a boolean is no number.
 
     With `expected` the output must be that text, character by character. With `ground_truth` the text that
-    the extractor finds is compared, both sides trimmed (`processors.grading.letta_grading`).
+    the extractor finds is compared, both sides trimmed (`processors.comparison.letta_grading`).
 
     There is no empty expectation: an empty expected text equals the empty output. An output that does not
     have `target_output_key` is an error; one that was not captured is not evaluated.

@@ -9,12 +9,12 @@ from processors.model.agent_run import AgentRun
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.output_comparison import Comparison, OutputComparison
-from processors.grading.output_target import OutputConfig, OutputTarget
-from processors.grading.output_value import with_floats
+from processors.comparison.output_comparison import Comparison, OutputComparison
+from processors.comparison.output_target import OutputConfig, OutputTarget
+from processors.comparison.output_value import with_floats
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.limits import MAX_EDIT_STEPS
-from processors.matching.leaf_similarity import LeafSimilarity
+from processors.comparison.leaf_similarity import LeafSimilarity
 
 
 class JsonSimilarityConfig(OutputConfig):
@@ -40,7 +40,7 @@ class JsonSimilarity:
     """The share of the leaves of the expected output that the actual output meets.
 
     score = sum of how far each expected leaf is met / number of expected leaves
-    (`processors.matching.leaf_similarity`); integers count as floats. What the output holds beyond the
+    (`processors.comparison.leaf_similarity`); integers count as floats. What the output holds beyond the
     expected is free.
 
     An expected output without leaves, such as `{}`, scores 1 against anything. An output that does not have

@@ -10,8 +10,8 @@ from processors.documents.problem import did_you_mean
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.class_label import ClassificationConfig, PredictedClass
-from processors.grading.output_value import output_line
+from processors.comparison.class_label import ClassificationConfig, PredictedClass
+from processors.comparison.output_value import output_line
 
 _LISTED_CLASSES = 20
 
@@ -47,7 +47,7 @@ class MulticlassClassification:
 
     score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details hold the
     pair of classes, from which metrics over many results are computed
-    (`processors.grading.classification_metrics`); the settings of the metric do not change the score.
+    (`processors.comparison.classification_metrics`); the settings of the metric do not change the score.
 
     An output that names none of `classes`, or does not have `target_output_key`, is an error; one that was
     not captured is not evaluated. An expected class outside `classes` is refused.

@@ -11,10 +11,10 @@ from processors.documents.evaluator_model import EvaluatorModel
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.label_metrics import Average, LabelMetrics, averaged_metrics, one_label_metrics
-from processors.grading.output_path import WHOLE_OUTPUT, OutputPath, kind_of
-from processors.grading.output_value import is_too_large
-from processors.grading.run_output import known_output
+from processors.comparison.label_metrics import Average, LabelMetrics, averaged_metrics, one_label_metrics
+from processors.comparison.output_path import WHOLE_OUTPUT, OutputPath, kind_of
+from processors.comparison.output_value import is_too_large
+from processors.comparison.run_output import known_output
 from processors.model.json_value import JsonObject, JsonValue
 
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat

@@ -11,7 +11,7 @@ from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.captured_value import (
+from processors.comparison.captured_value import (
     comparable_arguments,
     comparable_result_text,
     comparable_result_value,
@@ -21,9 +21,9 @@ from processors.grading.captured_value import (
 )
 from processors.model.json_value import JsonValue
 from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
-from processors.matching.json_paths import JsonPath, parse_json_path
-from processors.matching.tool_patterns import ToolPatterns
-from processors.matching.value_equality import equal_values
+from processors.comparison.json_paths import JsonPath, parse_json_path
+from processors.comparison.tool_patterns import ToolPatterns
+from processors.comparison.value_equality import equal_values
 
 _SHOWN_VIOLATIONS = 20
 
@@ -89,7 +89,7 @@ class _Checks:
 class ToolArgsFlow:
     """The share of arguments that have the value which an earlier call returned.
 
-    For each flow and each call of its tool, the argument has to equal (`processors.matching.value_equality`)
+    For each flow and each call of its tool, the argument has to equal (`processors.comparison.value_equality`)
     a value at the path in the result of an earlier call of the source; a call of the same parallel group is
     not earlier. score = arguments that do / arguments checked. An argument that is not there counts as one
     that does not, unless `required: false`.

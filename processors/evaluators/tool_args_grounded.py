@@ -10,7 +10,7 @@ from pydantic import JsonValue as AnyJson
 from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.captured_value import (
+from processors.comparison.captured_value import (
     comparable_arguments,
     comparable_result_text,
     comparable_result_value,
@@ -18,12 +18,12 @@ from processors.grading.captured_value import (
     unknown_arguments,
     unknown_result,
 )
-from processors.grading.grounding import Evidence, EvidenceTooLargeError
-from processors.grading.tool_call_config import ToolSelectionConfig
+from processors.comparison.grounding import Evidence, EvidenceTooLargeError
+from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
-from processors.matching.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
-from processors.matching.tool_patterns import ToolPatterns
-from processors.matching.value_equality import equality_key
+from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
+from processors.comparison.tool_patterns import ToolPatterns
+from processors.comparison.value_equality import equality_key
 
 _SHOWN_VIOLATIONS = 20
 _CHOICE_WORDS = ("enum", "const", "default", "examples")
@@ -69,7 +69,7 @@ class ToolArgsGrounded:
     earlier turns, not of a call that ran beside it), a choice that the tool's schema offers, or a constant of
     the configuration. score = values that are / values checked. Texts and numbers are checked, inside objects
     and lists too; booleans, nulls, empty texts and whole numbers up to 10 are not. How they are looked up
-    stands in `processors.grading.grounding`. Dates are not checked where the user spoke of "tomorrow" and the
+    stands in `processors.comparison.grounding`. Dates are not checked where the user spoke of "tomorrow" and the
     like.
 
     There is nothing to expect. A run without values to check, so also one without calls, scores 1. Where the

@@ -9,12 +9,12 @@ from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
-from processors.grading.tool_call_config import ToolSelectionConfig
+from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
+from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
 from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
-from processors.matching.json_schema_check import SchemaTooComplexError, schema_violations
-from processors.matching.json_schema_problems import schema_problems
+from processors.comparison.json_schema_check import SchemaTooComplexError, schema_violations
+from processors.comparison.json_schema_problems import schema_problems
 from processors.model.tool_name import canonical_tool_name
 
 _SHOWN_VIOLATIONS = 20
@@ -36,7 +36,7 @@ class ToolArgsSchema:
 
     score = calls with valid arguments / calls of tools whose schema is known. Schemas come from the criteria,
     else from what telemetry lists for the run (`gen_ai.tool.definitions` and its kin). What is checked stands
-    in `processors.matching.json_schema_check`. Arguments that begin like a JSON object and are none are not
+    in `processors.comparison.json_schema_check`. Arguments that begin like a JSON object and are none are not
     valid.
 
     There is nothing to expect. A run without calls scores 1; calls of which no tool has a known schema make

@@ -11,21 +11,21 @@ from processors.documents.evaluator_model import EvaluatorModel, ExpectedObject
 from processors.documents.lenient_bool import LenientBool
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.captured_value import (
+from processors.comparison.captured_value import (
     all_comparable_arguments,
     arguments_detail,
     detail_text,
     is_oversized,
     unknown_arguments,
 )
-from processors.grading.tool_call_config import ToolCallConfig
+from processors.comparison.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonObject, JsonValue
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
-from processors.matching.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
-from processors.matching.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
-from processors.matching.json_schema_check import SchemaTooComplexError
-from processors.matching.value_equality import equal_values
+from processors.comparison.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
+from processors.comparison.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
+from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.comparison.value_equality import equal_values
 from processors.model.tool_name import ToolKeys
 
 
@@ -65,9 +65,9 @@ class ToolCallArgs:
 
     score = expected calls that an own actual call fits / expected calls; with `strict`, 1 when all are
     fitted, else 0. A call fits when every expected argument is there with an equal value
-    (`processors.matching.value_equality`), or one that meets its matcher
-    (`processors.matching.expected_value`), and, with `subset: false`, no other. Calls are assigned first fit
-    in written order (`processors.matching.first_fit`); order and failures of calls play no part.
+    (`processors.comparison.value_equality`), or one that meets its matcher
+    (`processors.comparison.expected_value`), and, with `subset: false`, no other. Calls are assigned first fit
+    in written order (`processors.comparison.first_fit`); order and failures of calls play no part.
 
     No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
     everything is fitted anyway, a call of an expected tool whose arguments are not known makes the run not
@@ -225,7 +225,7 @@ class ToolCallArgs:
 class _PlainMembers:
     """Members without objects, lists and null, found the way that Python finds members of a dict.
 
-    Values are then equal (`processors.matching.value_equality`) exactly where Python says so, but for
+    Values are then equal (`processors.comparison.value_equality`) exactly where Python says so, but for
     booleans, which Python takes for 0 and 1.
     """
 

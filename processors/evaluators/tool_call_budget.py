@@ -9,9 +9,9 @@ from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
-from processors.matching.tool_patterns import ToolPatterns
+from processors.comparison.tool_patterns import ToolPatterns
 
 
 class ToolCallBudgetConfig(ToolSelectionConfig):

@@ -12,7 +12,7 @@ from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.tool_call_config import ToolCallConfig
+from processors.comparison.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonObject
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names

@@ -9,7 +9,7 @@ from processors.model.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.captured_value import (
+from processors.comparison.captured_value import (
     comparable_result_text,
     comparable_result_value,
     detail_text,
@@ -17,15 +17,15 @@ from processors.grading.captured_value import (
     unknown_result,
     value_written_in,
 )
-from processors.grading.tool_call_config import ToolCallConfig
+from processors.comparison.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonObject, JsonValue
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
-from processors.matching.expected_value import Expected, alternatives, compile_expected, fits, matching_cost
-from processors.matching.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
-from processors.matching.json_schema_check import SchemaTooComplexError
-from processors.matching.matchers import Matcher
-from processors.matching.value_equality import equal_values
+from processors.comparison.expected_value import Expected, alternatives, compile_expected, fits, matching_cost
+from processors.comparison.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
+from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.comparison.matchers import Matcher
+from processors.comparison.value_equality import equal_values
 from processors.model.tool_name import ToolKeys
 
 
@@ -68,8 +68,8 @@ class ToolCallOutput:
     the output's text; any other expected value must equal the value of the output, where a text output is
     read as JSON, else as a Python literal, else stays a text, and an expected null also accepts an empty
     output. A matcher of texts (`$regex`, `$glob`) is held against the text, any other one against the value
-    (`processors.matching.expected_value`). Calls are assigned first fit in written order
-    (`processors.matching.first_fit`).
+    (`processors.comparison.expected_value`). Calls are assigned first fit in written order
+    (`processors.comparison.first_fit`).
 
     With `strict` each expectation is held against the first free call of its tool only, and the first that
     does not fit, or finds no call, makes the score 0.

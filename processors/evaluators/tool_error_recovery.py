@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.grading.tool_call_failure import looks_failed
+from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_call_failure import looks_failed
 from processors.model.json_value import JsonValue
 from processors.model.tool_name import canonical_tool_name
 
@@ -29,7 +29,7 @@ class ToolErrorRecovery:
     """The share of failed calls that a later call of the same tool, or of a declared fallback, followed.
 
     score = failed calls with a later call of their tool or of one of its `fallbacks` / failed calls. A
-    call failed when it `looks_failed` (`processors.grading.tool_call_failure`). The later call need not
+    call failed when it `looks_failed` (`processors.comparison.tool_call_failure`). The later call need not
     succeed: if it fails, it is a failed call itself. A call of the same parallel group is not later.
 
     There is nothing to expect. A run without failed calls, or without calls, scores 1: nothing is left

@@ -7,9 +7,9 @@ from pydantic import BaseModel, Field
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
-from processors.matching.tool_patterns import ToolPatterns
+from processors.comparison.tool_patterns import ToolPatterns
 from processors.model.tool_name import canonical_tool_name
 
 _SHOWN_TOOLS = 20

@@ -9,9 +9,9 @@ from processors.model.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
-from processors.matching.tool_patterns import ToolPatterns
+from processors.comparison.tool_patterns import ToolPatterns
 
 _SHOWN_TOOLS = 20
 

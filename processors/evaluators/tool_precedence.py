@@ -10,7 +10,7 @@ from processors.documents.lenient_bool import LenientBool
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
 from processors.model.json_value import JsonValue
-from processors.matching.tool_patterns import ToolPatterns
+from processors.comparison.tool_patterns import ToolPatterns
 from processors.model.tool_name import canonical_tool_name
 
 

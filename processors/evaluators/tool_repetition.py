@@ -8,9 +8,9 @@ from pydantic import BaseModel, Field
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
-from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.matching.value_equality import equality_key
+from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
+from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.value_equality import equality_key
 from processors.model.tool_name import canonical_tool_name
 
 

@@ -9,8 +9,8 @@ from processors.model.values import json_text
 from processors.documents.lenient_bool import LenientBool
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.captured_value import comparable_arguments
-from processors.grading.tool_call_config import ToolSelectionConfig
+from processors.comparison.captured_value import comparable_arguments
+from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonObject, JsonValue
 from processors.response_checks.agent_response import (
     MAX_CHECKED_CALLS,

@@ -8,9 +8,9 @@ from pydantic import BaseModel
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.grading.expected_calls import TrajectoryConfig, TrajectoryCriteria
-from processors.grading.trajectory import Alignment, Trajectory
-from processors.matching.maximum_matching import matching_size, maximum_matching
+from processors.comparison.expected_calls import TrajectoryConfig, TrajectoryCriteria
+from processors.comparison.trajectory import Alignment, Trajectory
+from processors.comparison.maximum_matching import matching_size, maximum_matching
 
 
 class TrajectoryRecall:

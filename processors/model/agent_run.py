@@ -2,7 +2,7 @@
 
 Evaluators see these values only, never spans. Field by field they follow the canonical model of tool
 calls and agent runs; how each is read from telemetry is the matter of `processors.dialects` and
-`processors.reconstruction`.
+`processors.reconstruction.reconstruct`.
 """
 
 from collections.abc import Hashable, Mapping, Sequence

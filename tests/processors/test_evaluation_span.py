@@ -11,7 +11,7 @@ from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.model.evaluation_result import EvaluationResult
 from processors.results.evaluation_span import SCOPE_NAME, evaluation_spans
 from processors.model.finish_reason import FinishReason
-from processors.reconstruction import reconstruct, span_reader
+from processors.reconstruction.reconstruct import reconstruct, span_reader
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import MILLISECOND, TRACE_ID, runs_of, span_id
 from tests.support.graded_spans import (

@@ -14,7 +14,7 @@ from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
 from processors.model.evaluation_result import Outcome
 from processors.model.finish_reason import CUT_SHORT, FinishReason
-from processors.reconstruction import reconstruct
+from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.span import RawSpan, Span
 from tests.support.corpus import recorded_requests
 

@@ -11,7 +11,7 @@ from collector.otlp.codec import split_request
 from processors.model.agent_run import AgentRun, CallCategory, ToolCall, ValueState
 from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonValue
-from processors.reconstruction import reconstruct
+from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.span import RawSpan
 from tests.support.corpus import CORPUS
 

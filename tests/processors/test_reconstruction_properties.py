@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from processors.model.agent_run import AgentRun
 from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonValue
-from processors.reconstruction import reconstruct
+from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.envelope import Envelope
 from processors.spans.span import RawSpan
 from processors.spans.span_tree import SpanTree

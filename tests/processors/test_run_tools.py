@@ -12,9 +12,9 @@ from processors.model.evaluation_result import Score
 from processors.evaluators.tool_args_schema import ToolArgsSchema
 from processors.evaluators.tool_known import ToolKnown, ToolKnownConfig
 from processors.model.finish_reason import FinishReason
-from processors.grading.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
-from processors.reconstruction import reconstruct
+from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, tool
 from tests.support.corpus import recorded_requests

@@ -15,7 +15,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 from processors.model.agent_run import AgentRun
 from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonValue
-from processors.reconstruction import reconstruct
+from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.envelope import Envelope
 from processors.spans.span import RawSpan
 

@@ -8,7 +8,7 @@ from processors.frameworks.shapes.dialect_mapping import DialectMapping
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonObject, JsonValue
-from processors.reconstruction import reconstruct, span_reader
+from processors.reconstruction.reconstruct import reconstruct, span_reader
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import TRACE_ID, runs_of, span
 

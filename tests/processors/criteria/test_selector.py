@@ -6,7 +6,7 @@ from processors.model.agent_run import ValueState
 from processors.criteria.selector import Selector
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.model.json_value import JsonValue
-from processors.matching.expected_value import Expected, compile_expected
+from processors.comparison.expected_value import Expected, compile_expected
 from tests.strategies import run_with
 
 

@@ -12,8 +12,8 @@ from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import Evaluator
 from processors.evaluators.multiclass_classification import UnknownClassError
-from processors.grading.output_path import OutputPathError
-from processors.grading.output_value import OutputNumberError
+from processors.comparison.output_path import OutputPathError
+from processors.comparison.output_value import OutputNumberError
 from processors.model.json_value import JsonValue
 from processors.model.limits import (
     MAX_COMPARED_LINES,

@@ -22,7 +22,7 @@ from processors.evaluators.precision_recall_fscore import (
 from processors.evaluators.regex_match import RegexMatch, RegexMatchConfig, RegexMatchCriteria
 from processors.model.finish_reason import FinishReason
 from processors.model.limits import MAX_SEARCHED_CHARACTERS
-from processors.reconstruction import reconstruct
+from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.span import RawSpan
 from tests.strategies import run_with
 from tests.support.corpus import recorded_requests

@@ -9,7 +9,7 @@ from processors.model.values import json_text
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator
-from processors.grading.tool_call_config import ToolCallConfig
+from processors.comparison.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonValue
 from tests.strategies import run_with
 

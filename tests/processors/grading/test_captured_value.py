@@ -3,7 +3,7 @@
 import pytest
 
 from processors.model.agent_run import ToolCall, ValueState
-from processors.grading.captured_value import comparable_result_text
+from processors.comparison.captured_value import comparable_result_text
 from processors.model.json_value import JsonValue
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from processors.grading.classification_metrics import (
+from processors.comparison.classification_metrics import (
     ClassCounts,
     ConfusionMatrix,
     LabelPair,
@@ -13,7 +13,7 @@ from processors.grading.classification_metrics import (
     label_pairs,
     mean_score,
 )
-from processors.grading.classification_report import Aggregator, check_classes, classification_report
+from processors.comparison.classification_report import Aggregator, check_classes, classification_report
 from tests.support.parity import Case, load_cases
 
 _AGGREGATOR: TypeAdapter[Aggregator] = TypeAdapter(Aggregator)

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from processors.model.evaluation_result import Score
-from processors.grading.explanation import explanation
+from processors.comparison.explanation import explanation
 
 
 def test_lines_are_joined_by_semicolons() -> None:

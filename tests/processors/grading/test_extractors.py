@@ -7,7 +7,7 @@ import pytest
 
 from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.grading.extractors import Extraction, ExtractorConfig, ExtractorName
+from processors.comparison.extractors import Extraction, ExtractorConfig, ExtractorName
 from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from tests.strategies import run_with
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from processors.grading.grounding import (
+from processors.comparison.grounding import (
     MAX_EVIDENCE_CHARACTERS,
     MAX_SEARCHED_CHARACTERS,
     Evidence,

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 
 from processors.model.json_value import JsonValue
-from processors.matching.expected_value import (
+from processors.comparison.expected_value import (
     compile_expected,
     expected_value_problems,
     fits,
     fits_members,
     matching_cost,
 )
-from processors.matching.json_schema_check import SchemaTooComplexError
-from processors.matching.value_equality import equal_values
+from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.comparison.value_equality import equal_values
 from tests.strategies import json_values
 
 

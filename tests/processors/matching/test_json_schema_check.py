@@ -2,13 +2,13 @@ from typing import Any
 
 import pytest
 
-from processors.matching.json_schema_check import (
+from processors.comparison.json_schema_check import (
     MAX_VIOLATIONS,
     SchemaTooComplexError,
     compile_schema,
     schema_violations,
 )
-from processors.matching.json_schema_problems import schema_problems
+from processors.comparison.json_schema_problems import schema_problems
 
 _ADDRESS: dict[str, Any] = {
     "$defs": {"zip": {"type": "string", "pattern": "^[0-9]{4}$"}},

@@ -4,8 +4,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from processors.model.agent_run import ToolCall
-from processors.matching.common_subsequence import common_subsequence_length
-from processors.matching.parallel_order import best_fitting_order, parallel_segments
+from processors.comparison.common_subsequence import common_subsequence_length
+from processors.comparison.parallel_order import best_fitting_order, parallel_segments
 
 _WIDTH = 5
 

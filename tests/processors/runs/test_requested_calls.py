@@ -7,7 +7,7 @@ import pytest
 
 from processors.frameworks.shapes.messages import CallRequest, CallResponse, ChatMessage
 from processors.frameworks.dialect import Conversation
-from processors.runs.requested_calls import RequestedCalls
+from processors.reconstruction.requested_calls import RequestedCalls
 
 USER = ChatMessage("user", "Weather?")
 ANSWER = ChatMessage("assistant", "Cold.")
