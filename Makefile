@@ -94,9 +94,9 @@ reference: install
 	$(BIN)/tracegrade schema config > config/tracegrade.schema.json
 	$(BIN)/tracegrade schema criteria > config/criteria.schema.json
 	$(BIN)/tracegrade schema objectives > config/objectives.schema.json
-	$(BIN)/python -m collector.telemetry.reference > docs/metrics.md
-	$(BIN)/python -m collector.frameworks_reference > docs/frameworks.md
-	$(BIN)/python -m collector.evaluators_reference > docs/evaluators.md
+	$(BIN)/python -m collector.tools.references.metrics > docs/metrics.md
+	$(BIN)/python -m collector.tools.references.frameworks > docs/frameworks.md
+	$(BIN)/python -m collector.tools.references.evaluators > docs/evaluators.md
 	$(BIN)/python -m deploy.grafana.generator
 	$(MAKE) --no-print-directory prometheus-rule
 

@@ -10,7 +10,7 @@ from benchmarks.workload import SHAPES, Shape, process_requests
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import ManualClock
-from collector.evaluation import EvaluationStage
+from collector.pipeline import EvaluationStage
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans, split_request
 from collector.telemetry.metrics import Metrics

@@ -15,10 +15,10 @@ from typing import TextIO
 
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
-from collector.configuration import PROMETHEUS, ServiceConfig
-from collector.criteria_files import CriteriaStore
+from collector.configuration.loading import PROMETHEUS, ServiceConfig
+from collector.configuration.criteria_files import CriteriaStore
 from collector.errors import BackgroundTaskDied
-from collector.evaluation import AwaitedTrace, EvaluationStage
+from collector.pipeline import AwaitedTrace, EvaluationStage
 from collector.exporters.assembly import build_fan_out
 from collector.exporters.exporter import ExporterContext
 from collector.intake import TraceIntake
@@ -26,7 +26,7 @@ from collector.memory_limiter import MemoryLimiter
 from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
-from collector.self_check.checker import SelfCheck
+from collector.tools.self_check.checker import SelfCheck
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.accounting import BEFORE_FAN_OUT, publish_accounting_errors
 from collector.telemetry.http import TelemetryServer

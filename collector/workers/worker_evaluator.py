@@ -6,7 +6,7 @@ from typing import ClassVar, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from collector.runs_file import run_to_json
+from collector.recordings.runs_file import run_to_json
 from collector.trace import GradedRun
 from collector.workers.json_text import json_text
 from processors.model.agent_run import AgentRun

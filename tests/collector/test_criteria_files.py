@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.criteria_files import CriteriaStore, load_criteria
-from collector.default_files import default_file
+from collector.configuration.criteria_files import CriteriaStore, load_criteria
+from collector.configuration.default_files import default_file
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.documents.problem import ProblemsFound
 

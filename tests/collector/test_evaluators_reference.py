@@ -8,8 +8,8 @@ from typing import ClassVar
 import pytest
 from pydantic import BaseModel
 
-from collector.criteria_tests import run_criteria_tests
-from collector.evaluators_reference import evaluators_reference, example_of, graded_example
+from collector.configuration.criteria_tests import run_criteria_tests
+from collector.tools.references.evaluators import evaluators_reference, example_of, graded_example
 from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria_file
@@ -37,7 +37,7 @@ class _WithoutExample:
 
 def test_the_page_is_up_to_date() -> None:
     assert evaluators_reference() == PAGE.read_text(), (
-        "write it anew: python -m collector.evaluators_reference > docs/evaluators.md"
+        "write it anew: python -m collector.tools.references.evaluators > docs/evaluators.md"
     )
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from collector.frameworks_reference import frameworks_reference
+from collector.tools.references.frameworks import frameworks_reference
 from processors.frameworks.discovery import discover_dialects
 
 PAGE = Path(__file__).parents[2] / "docs" / "frameworks.md"
@@ -10,7 +10,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "frameworks.md"
 
 def test_the_page_is_up_to_date() -> None:
     assert frameworks_reference() == PAGE.read_text(), (
-        "write it anew: python -m collector.frameworks_reference > docs/frameworks.md"
+        "write it anew: python -m collector.tools.references.frameworks > docs/frameworks.md"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collector.cli import run_command
-from collector.import_criteria import ImportedFile, SourceKind, import_criteria
+from collector.commands.import_criteria import ImportedFile, SourceKind, import_criteria
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.criteria_file import read_criteria
 from processors.documents.located_yaml import read_yaml

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from collector.cli import run_command
-from collector.readiness_probe import ask_readiness
+from collector.commands.health import ask_readiness
 
 
 class Answer(http.server.BaseHTTPRequestHandler):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.run_reader import run_from_json
-from collector.runs_file import format_run, run_to_json
+from collector.recordings.run_reader import run_from_json
+from collector.recordings.runs_file import format_run, run_to_json
 from collector.trace import GradedRun
 from processors.model.agent_run import AgentRun, ToolError, ValueState
 from processors.model.finish_reason import FinishReason

@@ -19,10 +19,10 @@ DATA_TABLES = frozenset(
 )
 WRITERS = frozenset(
     {
-        "collector/demo_agent.py",
+        "collector/tools/demo/demo_agent.py",
         "collector/result_writer.py",
         "collector/results_config.py",
-        "collector/self_check/traces.py",
+        "collector/tools/self_check/traces.py",
         "processors/results/evaluation_span.py",
         "processors/results/openinference_annotations.py",
         "processors/results/result_attributes.py",

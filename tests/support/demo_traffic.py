@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from collector.demo_agent import RUNS, SERVICE_NAME, perform
+from collector.tools.demo.demo_agent import RUNS, SERVICE_NAME, perform
 from collector.otlp.codec import split_request
 
 

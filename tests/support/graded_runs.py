@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from collector.runs_file import incomplete_reason_of
+from collector.recordings.runs_file import incomplete_reason_of
 from collector.trace import GradedRun, GradedTrace
 from processors.model.agent_run import (
     AgentIdentity,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from collector.alerting.baselines import BaselinesFile
-from collector.alerting.objectives import ObjectivesFile
-from collector.alerting.rules import RuleInputs, rules_text
+from collector.tools.alerting.baselines import BaselinesFile
+from collector.tools.alerting.objectives import ObjectivesFile
+from collector.tools.alerting.rules import RuleInputs, rules_text
 
 BELOW = "AgentEvaluationScoreBelowBaseline"
 BURN = "AgentEvaluationObjectiveBurn"

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from collector.clock import ManualClock
-from collector.evaluation import EvaluationStage
+from collector.pipeline import EvaluationStage
 from collector.otlp.codec import split_request
-from collector.self_check.traces import misgrading, self_check_criteria, self_check_request
+from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_request
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, GradedTrace
 from processors.model.evaluation_result import Outcome

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from collector.telemetry.reference import metrics_reference
+from collector.tools.references.metrics import metrics_reference
 
 PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 
 
 def test_the_page_is_up_to_date() -> None:
     assert metrics_reference() == PAGE.read_text(), (
-        "write it anew: python -m collector.telemetry.reference > docs/metrics.md"
+        "write it anew: python -m collector.tools.references.metrics > docs/metrics.md"
     )
 
 

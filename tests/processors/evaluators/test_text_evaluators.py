@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from collector.otlp.codec import split_request
-from collector.run_reader import run_from_json
-from collector.runs_file import format_run
+from collector.recordings.run_reader import run_from_json
+from collector.recordings.runs_file import format_run
 from collector.trace import GradedRun
 from processors.model.agent_run import AgentRun, Message, ValueState
 from processors.model.evaluation_error import EvaluationError
