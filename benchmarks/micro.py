@@ -10,9 +10,9 @@ from benchmarks.workload import SHAPES, Shape, process_requests
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import ManualClock
-from collector.pipeline import EvaluationStage
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans, split_request
+from collector.pipeline import EvaluationStage
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, SpanBatch
 from processors.annotation import append_results

@@ -18,11 +18,11 @@ from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, GradedRun, GradedTrace
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
-from processors.model.agent_run import AgentRun
 from processors.annotation import count_results
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.frameworks.dialect import Dialect
 from processors.evaluate import evaluate_run
+from processors.frameworks.dialect import Dialect
+from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, SkipReason
 from processors.reconstruction.reconstruct import reconstruct, span_reader
 

@@ -15,18 +15,17 @@ from typing import TextIO
 
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
-from collector.configuration.loading import PROMETHEUS, ServiceConfig
 from collector.configuration.criteria_files import CriteriaStore
+from collector.configuration.loading import PROMETHEUS, ServiceConfig
 from collector.errors import BackgroundTaskDied
-from collector.pipeline import AwaitedTrace, EvaluationStage
 from collector.exporters.assembly import build_fan_out
 from collector.exporters.exporter import ExporterContext
 from collector.intake import TraceIntake
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.envelope_registry import EnvelopeRegistry
+from collector.pipeline import AwaitedTrace, EvaluationStage
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
-from collector.tools.self_check.checker import SelfCheck
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.accounting import BEFORE_FAN_OUT, publish_accounting_errors
 from collector.telemetry.http import TelemetryServer
@@ -39,6 +38,7 @@ from collector.telemetry.readiness import Readiness
 from collector.telemetry.registry import MetricsRegistry
 from collector.telemetry.score_series import ScoreSeries
 from collector.telemetry.verdict_delay import observe_verdict_delays
+from collector.tools.self_check.checker import SelfCheck
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool

@@ -6,9 +6,10 @@ This is the one place where a broken evaluator is caught: its evaluation ends in
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from processors.model.agent_run import AgentRun
+from processors.comparison.explanation import explanation, explanation_text
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.trace_sampling import is_sampled
+from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import (
     EvaluationResult,
@@ -18,7 +19,6 @@ from processors.model.evaluation_result import (
     Score,
     SkipReason,
 )
-from processors.comparison.explanation import explanation, explanation_text
 
 _PASS, _FAIL = Outcome.PASS, Outcome.FAIL
 

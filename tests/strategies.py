@@ -17,9 +17,9 @@ from processors.model.agent_run import (
     ToolError,
     ValueState,
 )
-from processors.model.values import json_text
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonValue
+from processors.model.values import json_text
 
 TOOL_NAMES = ("search", "get weather", "get_weather", "get.weather", "天気", "transfer_to_b", "!!!")
 CALL_IDS = ("c-1", "c-2", "search")

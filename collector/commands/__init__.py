@@ -1,1 +1,1 @@
-"""commands."""
+"""What the command line does, one module a command."""

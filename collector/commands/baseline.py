@@ -5,7 +5,12 @@ import re
 import sys
 from collections.abc import Mapping
 
+from collector.clock import Clock
 from collector.commands.argument_types import path_argument, path_text, traffic_argument
+from collector.configuration.criteria_files import load_criteria
+from collector.configuration.loading import load_configuration
+from collector.recordings.recorded_stream import RecordedStream
+from collector.tools.baseline.prometheus_api import PrometheusApi, PrometheusError
 from collector.tools.baseline.release_baseline import (
     DEFAULT_WINDOW,
     MAX_NAME_LENGTH,
@@ -16,11 +21,6 @@ from collector.tools.baseline.release_baseline import (
     scores_on_server,
     write_baseline,
 )
-from collector.clock import Clock
-from collector.configuration.loading import load_configuration
-from collector.configuration.criteria_files import load_criteria
-from collector.tools.baseline.prometheus_api import PrometheusApi, PrometheusError
-from collector.recordings.recorded_stream import RecordedStream
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.offline import OfflineWorkers
 from processors.documents.problem import Problem, ProblemsFound

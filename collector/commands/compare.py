@@ -19,11 +19,11 @@ from rich.text import Text
 from collector.commands.output_console import OutputConsole
 from collector.recordings.recorded_stream import RecordedStream
 from collector.workers.offline import OfflineWorkers
-from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.frameworks.dialect import Dialect
 from processors.documents.problem import Problem, ProblemsFound
 from processors.evaluate import evaluate_run
+from processors.frameworks.dialect import Dialect
+from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult
 from processors.model.json_value import JsonObject
 

@@ -23,9 +23,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from rich.console import Console
 from rich.text import Text
 
+from collector.commands.run_table import RunTable, outcome_counts
 from collector.configuration.default_files import default_file
 from collector.tools.demo.demo_agent import RUNS, SERVICE_NAME, perform
-from collector.commands.run_table import RunTable, outcome_counts
 from processors.model.json_value import JsonObject
 
 _PATIENCE_SECONDS = 45.0

@@ -1,1 +1,1 @@
-"""configuration."""
+"""The service file and the criteria files: read, checked, told about, printed."""

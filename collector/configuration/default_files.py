@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-_INSTALLED = Path(__file__).parent / "_config"
-_SOURCE_TREE = Path(__file__).parent.parent / "config"
+_INSTALLED = Path(__file__).parents[1] / "_config"
+_SOURCE_TREE = Path(__file__).parents[2] / "config"
 
 
 def default_file(name: str) -> Path:

@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from collector.tools.alerting.objectives import ObjectivesFile
-from collector.exporters.discovery import exporter_types
 from collector.configuration.service_config import SECTIONS, ServiceConfig
+from collector.exporters.discovery import exporter_types
 from collector.telemetry.prometheus_config import PrometheusConfig
+from collector.tools.alerting.objectives import ObjectivesFile
 from processors.criteria.criteria_file_model import CriteriaFile
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.documents.model_types import camel_case

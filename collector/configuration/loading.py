@@ -14,13 +14,13 @@ from typing import TypeVar, cast
 import yaml
 from pydantic import BaseModel
 
+from collector.configuration.json_schemas import schema_documents
+from collector.configuration.service_config import SECTIONS, ServiceConfig
 from collector.endpoint import parse_endpoint
 from collector.exporters.assembly import receives_evaluation_spans, receives_log_records, receives_spans
 from collector.exporters.discovery import exporter_types
 from collector.exporters.span_exporter_config import SpanExporterConfig
-from collector.configuration.json_schemas import schema_documents
 from collector.results_config import ResultsConfig
-from collector.configuration.service_config import SECTIONS, ServiceConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
 from collector.text_file import read_text_file
 from processors.documents.environment import expand

@@ -25,9 +25,9 @@ from collector.results_config import ResultsConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
 from collector.telemetry.telemetry_config import TelemetryConfig
 from collector.workers.config import WorkersConfig
+from processors.frameworks.discovery import discover_dialects
 from processors.frameworks.shapes.dialect_mapping import DialectMapping
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
-from processors.frameworks.discovery import discover_dialects
 
 
 def _checked_pattern(pattern: Path) -> Path:

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from collector.trace import GradedRun
 from processors.model.agent_run import ToolCall, ValueState
-from processors.model.values import json_text
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.model.json_value import JsonValue
+from processors.model.values import json_text
 
 _STYLES = {
     Outcome.PASS: "green",

@@ -1,1 +1,1 @@
-"""recordings."""
+"""Recorded traffic and runs, read from files and written to them."""

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal, TypeVar
 
 from collector.recordings.runs_file import incomplete_reason_of, is_complete_by_default
+from processors.documents.problem import did_you_mean
 from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,
@@ -17,10 +18,9 @@ from processors.model.agent_run import (
     ToolError,
     ValueState,
 )
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
-from processors.documents.problem import did_you_mean
 from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 
 _RUN_KEYS = (
     "trace_id", "span_id", "agent", "parent_agent", "session", "input", "output", "finish_reason", "messages",

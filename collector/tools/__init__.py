@@ -1,1 +1,1 @@
-"""tools."""
+"""What stands beside the data path."""

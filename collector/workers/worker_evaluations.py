@@ -12,9 +12,9 @@ from functools import partial
 from collector.workers.answer import WorkerFailure
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluator import WorkerEvaluator, run_text
-from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
+from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import (
     EvaluationResult,
     NotEvaluated,

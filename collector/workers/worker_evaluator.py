@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from collector.recordings.runs_file import run_to_json
 from collector.trace import GradedRun
 from collector.workers.json_text import json_text
+from processors.comparison.letta_grading import ExtractorSettings
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, Score
-from processors.comparison.letta_grading import ExtractorSettings
 from processors.model.json_value import JsonObject
 
 Answer: TypeAlias = Callable[[], Score | NotEvaluated]

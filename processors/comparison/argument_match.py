@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from fnmatch import translate
 from typing import Literal, TypeAlias
 
-from processors.model.json_value import JsonObject
 from processors.comparison.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
 from processors.comparison.value_equality import equal_values
+from processors.model.json_value import JsonObject
 
 ArgumentMode: TypeAlias = Literal["exact", "partial", "partial_deep", "subset", "ignore"]
 """How expected and actual arguments are compared, always in the direction "actual satisfies expected":

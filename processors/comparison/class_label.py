@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import NotEvaluated
 from processors.comparison.output_target import OutputConfig, OutputTarget
 from processors.comparison.output_value import python_text
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated
 
 
 class ClassificationConfig(OutputConfig):

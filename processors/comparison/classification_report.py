@@ -5,7 +5,6 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from processors.documents.evaluator_model import EvaluatorModel
 from processors.comparison.classification_metrics import (
     ClassMetrics,
     ConfusionMatrix,
@@ -13,6 +12,7 @@ from processors.comparison.classification_metrics import (
     Metric,
     label_pairs,
 )
+from processors.documents.evaluator_model import EvaluatorModel
 from processors.model.json_value import JsonObject
 
 _METRICS: dict[str, Metric] = {"precision": "precision", "recall": "recall", "fscore": "f-score"}

@@ -5,10 +5,10 @@ from typing import Literal
 from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
+from processors.comparison.argument_match import ArgumentMode
+from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson
 from processors.documents.lenient_bool import LenientBool
-from processors.comparison.tool_call_config import ToolSelectionConfig
-from processors.comparison.argument_match import ArgumentMode
 
 
 class TrajectoryConfig(ToolSelectionConfig):

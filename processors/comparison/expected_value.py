@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
-from processors.documents.problem import did_you_mean
-from processors.model.json_value import JsonObject, JsonValue
 from processors.comparison.json_paths import EVERY, JsonPath, parse_json_path
 from processors.comparison.matchers import MATCHERS, Matcher
 from processors.comparison.value_equality import equal_values
+from processors.documents.problem import did_you_mean
+from processors.model.json_value import JsonObject, JsonValue
 
 ONE_OF, LITERAL, INPUT = "$in", "$literal", "$input"
 

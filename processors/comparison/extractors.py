@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
+from processors.comparison.captured_value import comparable_result_text, unknown_arguments, unknown_result
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
+from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.comparison.captured_value import comparable_result_text, unknown_arguments, unknown_result
 from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from processors.texts.linear_regex import LinearPattern, compile_linear
 

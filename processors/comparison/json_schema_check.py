@@ -7,9 +7,9 @@ and Gemini (`STRING`) give them. A keyword that is not known here asserts nothin
 import math
 from dataclasses import dataclass, field
 
-from processors.model.json_value import JsonObject, JsonValue
 from processors.comparison.json_schema_problems import JSON_TYPES, linear_pattern, schema_problems
 from processors.comparison.value_equality import equal_values, equality_key
+from processors.model.json_value import JsonObject, JsonValue
 
 MAX_STEPS = 10_000
 """Pairs of a value and a schema that are visited in one check; a step costs about two microseconds."""

@@ -5,10 +5,10 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from processors.model.agent_run import AgentRun
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.comparison.extractors import Extraction, ExtractorConfig, ExtractorName
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.json_value import JsonObject
 from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from processors.texts.linear_regex import compile_linear

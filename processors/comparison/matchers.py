@@ -12,10 +12,10 @@ from fnmatch import translate
 from types import MappingProxyType
 from typing import Final
 
-from processors.documents.problem import did_you_mean
-from processors.model.json_value import JsonValue
 from processors.comparison.json_schema_check import compile_schema
 from processors.comparison.json_schema_problems import JSON_TYPES
+from processors.documents.problem import did_you_mean
+from processors.model.json_value import JsonValue
 from processors.texts.linear_regex import compile_linear
 
 _RELATIVE_TOLERANCE: Final = 1e-6

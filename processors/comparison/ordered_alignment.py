@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from processors.model.agent_run import ToolCall
 from processors.comparison.common_subsequence import common_subsequence, common_subsequence_length
 from processors.comparison.parallel_order import best_fitting_order, parallel_segments
+from processors.model.agent_run import ToolCall
 
 
 def aligned_calls(

@@ -7,11 +7,11 @@ details show, is decided here.
 from collections.abc import Callable
 from typing import TypeAlias
 
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.comparison.output_path import OutputPath
 from processors.comparison.output_target import OutputConfig, OutputTarget
 from processors.comparison.output_value import output_detail, output_line, python_text
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.limits import MAX_COMPARED_LINES
 

@@ -4,15 +4,15 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from processors.model.agent_run import AgentRun
-from processors.model.values import parse_json
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.comparison.output_path import WHOLE_OUTPUT, OutputPath, OutputPathError, kind_of
 from processors.comparison.output_value import is_too_large, with_floats
 from processors.comparison.run_output import known_output
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.lenient_bool import LenientBool
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import parse_json
 
 
 def _valid_paths(written: str | tuple[str, ...]) -> str | tuple[str, ...]:

@@ -1,9 +1,9 @@
 """An agent's output as evaluators compare it: numbers as floats, and any value as one text."""
 
-from processors.model.values import MAX_DEPTH
 from processors.model.evaluation_error import EvaluationError
 from processors.model.json_value import JsonValue
 from processors.model.limits import MAX_DETAIL_CHARACTERS, MAX_OUTPUT_CHARACTERS, MAX_OUTPUT_VALUES
+from processors.model.values import MAX_DEPTH
 
 _SHOWN_CHARACTERS = 400
 

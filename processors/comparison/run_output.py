@@ -1,8 +1,8 @@
 """What an agent answered, as far as an evaluator may rely on it."""
 
+from processors.comparison.output_path import kind_of
 from processors.model.agent_run import AgentRun, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.comparison.output_path import kind_of
 from processors.model.json_value import JsonObject
 
 

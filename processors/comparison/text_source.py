@@ -8,10 +8,10 @@ from collections.abc import Collection
 
 from pydantic import Field, model_validator
 
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
 from processors.comparison.letta_grading import ExtractorSettings
 from processors.comparison.output_target import OutputConfig
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.lenient_bool import LenientBool
 
 OUTPUT_SETTINGS = frozenset(
     {"target_output_key", "line_by_line_evaluator", "line_delimiter", "case_sensitive", "negated"}

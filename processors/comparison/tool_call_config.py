@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from processors.model.agent_run import EVALUATED_CATEGORIES, CallCategory
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
+from processors.model.agent_run import EVALUATED_CATEGORIES, CallCategory
 
 
 class ToolSelectionConfig(EvaluatorModel):

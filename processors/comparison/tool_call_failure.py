@@ -1,7 +1,7 @@
 """Whether a tool call failed, read widely: also where only its result says so."""
 
-from processors.model.agent_run import ToolCall, ValueState
 from processors.comparison.captured_value import value_written_in
+from processors.model.agent_run import ToolCall, ValueState
 from processors.model.json_value import JsonObject, JsonValue
 
 _TEXT_STARTS = ("error", "exception", "traceback")

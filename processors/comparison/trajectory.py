@@ -7,16 +7,16 @@ expectations is.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.model.values import json_text
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.comparison.argument_match import ArgumentMatch
 from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.comparison.expected_calls import ExpectedCall, TrajectoryConfig, TrajectoryCriteria
+from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_ORDERED_CALLS
-from processors.comparison.argument_match import ArgumentMatch
-from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.model.tool_name import ToolKeys, canonical_tool_name
+from processors.model.values import json_text
 
 _SHOWN_CALLS = 20
 _SHOWN_ARGUMENTS = 80

@@ -9,6 +9,11 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
+from processors.comparison.expected_value import (
+    KNOWN_MATCHERS,
+    expected_value_problems,
+    is_matcher,
+)
 from processors.criteria.agent_criteria import AgentCriteria, Evaluation, Mute
 from processors.criteria.criteria_case import CriteriaCase, ExpectedResult
 from processors.criteria.criteria_file_model import CriteriaFile, EvaluationEntry, MuteEntry
@@ -23,11 +28,6 @@ from processors.documents.model_types import camel_case
 from processors.documents.problem import Problem, ProblemsFound, did_you_mean
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject, JsonValue
-from processors.comparison.expected_value import (
-    KNOWN_MATCHERS,
-    expected_value_problems,
-    is_matcher,
-)
 
 _PREFIX = "uipath-"
 _DEFAULT_CRITERIA = "default_evaluation_criteria"

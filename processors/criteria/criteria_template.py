@@ -4,13 +4,13 @@ from collections.abc import Hashable, Iterator
 
 from pydantic import BaseModel, ValidationError
 
+from processors.comparison.expected_value import INPUT, LITERAL, ONE_OF, input_path, is_matcher
+from processors.comparison.run_input import input_object, unknown_input
+from processors.comparison.value_equality import equality_key
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.model.evaluator import Evaluator
-from processors.comparison.run_input import input_object, unknown_input
 from processors.model.json_value import JsonObject, JsonValue
-from processors.comparison.expected_value import INPUT, LITERAL, ONE_OF, input_path, is_matcher
-from processors.comparison.value_equality import equality_key
 
 _MAX_REMEMBERED = 64
 

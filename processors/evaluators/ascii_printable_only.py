@@ -4,10 +4,10 @@ from typing import ClassVar
 
 from pydantic import BaseModel
 
+from processors.comparison.letta_grading import ExtractorSettings, TextGrading
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.comparison.letta_grading import ExtractorSettings, TextGrading
 
 
 class AsciiPrintableOnlyConfig(ExtractorSettings):

@@ -4,12 +4,12 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from processors.model.agent_run import AgentRun
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.model.evaluation_result import NotEvaluated, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.class_label import ClassificationConfig, PredictedClass
 from processors.comparison.output_value import output_detail, output_line
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 
 
 class BinaryClassificationConfig(ClassificationConfig):

@@ -5,14 +5,14 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import NotEvaluated, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.letta_grading import TextGrading
 from processors.comparison.output_comparison import OutputComparison
 from processors.comparison.output_target import OutputTarget
 from processors.comparison.output_value import python_text
 from processors.comparison.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.model.json_value import JsonObject, JsonValue
 
 _NO_DETAILS: JsonObject = {}

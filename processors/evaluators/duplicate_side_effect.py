@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.model.evaluation_result import NotEvaluated, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
-from processors.model.json_value import JsonObject, JsonValue
 from processors.comparison.tool_patterns import ToolPatterns
 from processors.comparison.value_equality import equality_key
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
+from processors.model.json_value import JsonObject, JsonValue
 from processors.model.tool_name import canonical_tool_name
 
 _SHOWN_TOOLS = 20

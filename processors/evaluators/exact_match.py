@@ -6,11 +6,9 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field, model_validator
 
-from processors.model.agent_run import AgentRun
-from processors.documents.evaluator_model import ExpectedObject
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.classification_report import Aggregator, check_classes
+from processors.comparison.expected_value import Expected, compile_expected, fits, matching_cost
+from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.letta_grading import TextGrading
 from processors.comparison.output_comparison import Comparison, OutputComparison
 from processors.comparison.output_path import kind_of
@@ -18,10 +16,12 @@ from processors.comparison.output_target import OutputTarget
 from processors.comparison.output_value import output_detail, output_line, python_text, with_floats
 from processors.comparison.run_output import known_output
 from processors.comparison.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
+from processors.documents.evaluator_model import ExpectedObject
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.limits import MAX_MATCHED_CHARACTERS
-from processors.comparison.expected_value import Expected, compile_expected, fits, matching_cost
-from processors.comparison.json_schema_check import SchemaTooComplexError
 
 _NO_DETAILS: JsonObject = {}
 

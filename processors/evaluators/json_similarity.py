@@ -5,16 +5,16 @@ from typing import ClassVar
 from pydantic import BaseModel, Field
 from pydantic import JsonValue as AnyJson
 
-from processors.model.agent_run import AgentRun
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
+from processors.comparison.leaf_similarity import LeafSimilarity
 from processors.comparison.output_comparison import Comparison, OutputComparison
 from processors.comparison.output_target import OutputConfig, OutputTarget
 from processors.comparison.output_value import with_floats
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.limits import MAX_EDIT_STEPS
-from processors.comparison.leaf_similarity import LeafSimilarity
 
 
 class JsonSimilarityConfig(OutputConfig):

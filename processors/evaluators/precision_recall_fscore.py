@@ -5,17 +5,17 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr
 
-from processors.model.agent_run import AgentRun
-from processors.model.values import parse_json
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.model.evaluation_error import EvaluationError
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.label_metrics import Average, LabelMetrics, averaged_metrics, one_label_metrics
 from processors.comparison.output_path import WHOLE_OUTPUT, OutputPath, kind_of
 from processors.comparison.output_value import is_too_large
 from processors.comparison.run_output import known_output
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import parse_json
 
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat
 

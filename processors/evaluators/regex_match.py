@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.letta_grading import ExtractorSettings, TextGrading
 from processors.comparison.output_path import kind_of
 from processors.comparison.run_output import known_output
 from processors.comparison.text_source import OneKeyCriteria
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from processors.texts.linear_regex import LinearPattern, compile_linear
 

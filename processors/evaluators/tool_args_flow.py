@@ -6,11 +6,6 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.captured_value import (
     comparable_arguments,
     comparable_result_text,
@@ -19,11 +14,16 @@ from processors.comparison.captured_value import (
     unknown_arguments,
     unknown_result,
 )
-from processors.model.json_value import JsonValue
-from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
 from processors.comparison.json_paths import JsonPath, parse_json_path
 from processors.comparison.tool_patterns import ToolPatterns
 from processors.comparison.value_equality import equal_values
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.lenient_bool import LenientBool
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
+from processors.model.json_value import JsonValue
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
 
 _SHOWN_VIOLATIONS = 20
 

@@ -7,9 +7,6 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, Field
 from pydantic import JsonValue as AnyJson
 
-from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.captured_value import (
     comparable_arguments,
     comparable_result_text,
@@ -19,11 +16,14 @@ from processors.comparison.captured_value import (
     unknown_result,
 )
 from processors.comparison.grounding import Evidence, EvidenceTooLargeError
-from processors.comparison.tool_call_config import ToolSelectionConfig
-from processors.model.json_value import JsonValue
 from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
+from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.comparison.tool_patterns import ToolPatterns
 from processors.comparison.value_equality import equality_key
+from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
+from processors.model.json_value import JsonValue
 
 _SHOWN_VIOLATIONS = 20
 _CHOICE_WORDS = ("enum", "const", "default", "examples")

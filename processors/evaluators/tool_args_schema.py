@@ -5,16 +5,16 @@ from typing import ClassVar
 from pydantic import BaseModel, Field
 from pydantic import JsonValue as AnyJson
 
-from processors.model.agent_run import AgentRun, ToolCall, ValueState
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
-from processors.comparison.tool_call_config import ToolSelectionConfig
-from processors.model.json_value import JsonValue
-from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
 from processors.comparison.json_schema_check import SchemaTooComplexError, schema_violations
 from processors.comparison.json_schema_problems import schema_problems
+from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.model.agent_run import AgentRun, ToolCall, ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
+from processors.model.json_value import JsonValue
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
 from processors.model.tool_name import canonical_tool_name
 
 _SHOWN_VIOLATIONS = 20

@@ -6,11 +6,6 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.documents.evaluator_model import EvaluatorModel, ExpectedObject
-from processors.documents.lenient_bool import LenientBool
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.captured_value import (
     all_comparable_arguments,
     arguments_detail,
@@ -18,14 +13,19 @@ from processors.comparison.captured_value import (
     is_oversized,
     unknown_arguments,
 )
-from processors.comparison.tool_call_config import ToolCallConfig
-from processors.model.json_value import JsonObject, JsonValue
-from processors.frameworks.shapes.late_mapping import LateMapping
-from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.comparison.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
 from processors.comparison.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
 from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.comparison.tool_call_config import ToolCallConfig
 from processors.comparison.value_equality import equal_values
+from processors.documents.evaluator_model import EvaluatorModel, ExpectedObject
+from processors.documents.lenient_bool import LenientBool
+from processors.frameworks.shapes.late_mapping import LateMapping
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.model.tool_name import ToolKeys
 
 

@@ -4,14 +4,14 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Field, model_validator
 
-from processors.model.agent_run import AgentRun
+from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_patterns import ToolPatterns
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
+from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
-from processors.comparison.tool_patterns import ToolPatterns
 
 
 class ToolCallBudgetConfig(ToolSelectionConfig):

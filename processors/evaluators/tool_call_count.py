@@ -7,14 +7,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from processors.model.agent_run import AgentRun, ToolCall
+from processors.comparison.tool_call_config import ToolCallConfig
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
+from processors.frameworks.shapes.late_mapping import LateMapping
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.comparison.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonObject
-from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 
 Operator = Literal["=", "==", "!=", ">", "<", ">=", "<="]

@@ -4,16 +4,16 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
-from processors.comparison.tool_call_config import ToolCallConfig
-from processors.model.json_value import JsonObject, JsonValue
-from processors.frameworks.shapes.late_mapping import LateMapping
-from processors.model.limits import MAX_ORDERED_CALLS
 from processors.comparison.common_subsequence import common_subsequence, common_subsequence_length
 from processors.comparison.parallel_order import best_fitting_order, parallel_segments
+from processors.comparison.tool_call_config import ToolCallConfig
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.frameworks.shapes.late_mapping import LateMapping
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import MAX_ORDERED_CALLS
 from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 
 

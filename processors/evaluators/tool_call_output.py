@@ -5,10 +5,6 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.captured_value import (
     comparable_result_text,
     comparable_result_value,
@@ -17,15 +13,19 @@ from processors.comparison.captured_value import (
     unknown_result,
     value_written_in,
 )
-from processors.comparison.tool_call_config import ToolCallConfig
-from processors.model.json_value import JsonObject, JsonValue
-from processors.frameworks.shapes.late_mapping import LateMapping
-from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.comparison.expected_value import Expected, alternatives, compile_expected, fits, matching_cost
 from processors.comparison.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
 from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.matchers import Matcher
+from processors.comparison.tool_call_config import ToolCallConfig
 from processors.comparison.value_equality import equal_values
+from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson
+from processors.frameworks.shapes.late_mapping import LateMapping
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.model.tool_name import ToolKeys
 
 

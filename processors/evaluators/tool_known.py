@@ -4,12 +4,12 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
+from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_patterns import ToolPatterns
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
-from processors.comparison.tool_patterns import ToolPatterns
 from processors.model.tool_name import canonical_tool_name
 
 _SHOWN_TOOLS = 20

@@ -5,13 +5,13 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field, model_validator
 
-from processors.model.agent_run import AgentRun, ToolCall
+from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_patterns import ToolPatterns
 from processors.documents.evaluator_model import EvaluatorModel
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
-from processors.comparison.tool_patterns import ToolPatterns
 
 _SHOWN_TOOLS = 20
 

@@ -4,13 +4,13 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.model.agent_run import AgentRun, ToolCall
+from processors.comparison.tool_patterns import ToolPatterns
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
 from processors.model.json_value import JsonValue
-from processors.comparison.tool_patterns import ToolPatterns
 from processors.model.tool_name import canonical_tool_name
 
 

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.model.evaluation_result import NotEvaluated, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.comparison.value_equality import equality_key
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.model.tool_name import canonical_tool_name
 
 

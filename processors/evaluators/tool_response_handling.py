@@ -4,14 +4,15 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from processors.model.agent_run import AgentRun, ToolCall, ValueState
-from processors.model.values import json_text
-from processors.documents.lenient_bool import LenientBool
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.captured_value import comparable_arguments
 from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.documents.lenient_bool import LenientBool
+from processors.model.agent_run import AgentRun, ToolCall, ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator_example import EvaluatorExample
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.tool_name import canonical_tool_name
+from processors.model.values import json_text
 from processors.response_checks.agent_response import (
     MAX_CHECKED_CALLS,
     AgentResponse,
@@ -23,7 +24,6 @@ from processors.response_checks.check_result import CheckResult
 from processors.response_checks.checks import CHECK_IDS, check_answer, group_of
 from processors.response_checks.settings import CheckSettings, ErrorClass, PersonalData
 from processors.response_checks.tool_errors import ErrorClassifier
-from processors.model.tool_name import canonical_tool_name
 
 CheckName = Literal[
     "RH1", "RH2", "RH3", "RH3.1", "RH3.2", "RH3.3", "RH4", "RH5", "RH6", "RH7", "RH8",

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from pydantic import BaseModel
 
+from processors.comparison.expected_calls import TrajectoryConfig, TrajectoryCriteria
+from processors.comparison.maximum_matching import matching_size, maximum_matching
+from processors.comparison.trajectory import Alignment, Trajectory
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
-from processors.comparison.expected_calls import TrajectoryConfig, TrajectoryCriteria
-from processors.comparison.trajectory import Alignment, Trajectory
-from processors.comparison.maximum_matching import matching_size, maximum_matching
 
 
 class TrajectoryAnyOrder:

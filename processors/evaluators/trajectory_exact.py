@@ -5,14 +5,14 @@ from typing import ClassVar
 
 from pydantic import BaseModel
 
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.model.evaluation_result import NotEvaluated, Score
-from processors.model.evaluator_example import EvaluatorExample
 from processors.comparison.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
-from processors.comparison.trajectory import Alignment, Trajectory
 from processors.comparison.maximum_matching import matching_size
 from processors.comparison.ordered_alignment import aligned_calls
 from processors.comparison.parallel_order import parallel_segments
+from processors.comparison.trajectory import Alignment, Trajectory
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator_example import EvaluatorExample
 
 
 class TrajectoryExact:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from processors.model.agent_run import CallCategory, ToolError
+from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.late_value import CapturedValue
 from processors.frameworks.shapes.messages import ChatMessage
-from processors.model.values import ABSENT, DecodedValue
-from processors.frameworks.framework import Framework
+from processors.model.agent_run import CallCategory, ToolError
 from processors.model.json_value import JsonValue
+from processors.model.values import ABSENT, DecodedValue
 from processors.spans.span import Span
 
 

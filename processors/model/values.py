@@ -13,8 +13,8 @@ from typing import NamedTuple, NoReturn
 import orjson
 
 from processors.model.agent_run import ValueState
-from processors.model.python_literal import parse_python_literal
 from processors.model.json_value import JsonValue
+from processors.model.python_literal import parse_python_literal
 from processors.spans.attributes import AttributeValue
 
 MAX_TEXT_LENGTH = 256 * 1024

@@ -8,11 +8,11 @@ leaves out, and an error that any of them tells is the call's.
 import re
 from collections.abc import Sequence
 
-from processors.model.agent_run import ToolError
-from processors.model.values import DecodedValue
+from processors.frameworks.dialect import ToolReading
 from processors.frameworks.shapes.attribute_reading import merged_error
 from processors.frameworks.shapes.placeholder_names import INTERRUPTION_ERRORS, MCP_NAME_SEPARATORS
-from processors.frameworks.dialect import ToolReading
+from processors.model.agent_run import ToolError
+from processors.model.values import DecodedValue
 from processors.reconstruction.requested_calls import is_call_id
 from processors.reconstruction.span_reading import SpanReading, merged_tool
 from processors.spans.span import KIND_SERVER, STATUS_ERROR, Span

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from processors.frameworks.shapes.placeholder_names import UNKNOWN_HANDOFF_TARGET
 from processors.frameworks.dialect import SpanRole
+from processors.frameworks.shapes.placeholder_names import UNKNOWN_HANDOFF_TARGET
 from processors.reconstruction.call_merging import MergedCall
 from processors.reconstruction.span_reading import SpanReading
 from processors.spans.span_tree import SpanTree

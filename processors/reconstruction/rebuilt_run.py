@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from processors.model.agent_run import AgentRun
 from processors.frameworks.shapes.late_value import CapturedValue
+from processors.model.agent_run import AgentRun
 from processors.model.json_value import JsonValue
 
 _INPUT, _OUTPUT = ("input", "input_state"), ("output", "output_state")

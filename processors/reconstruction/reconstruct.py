@@ -8,6 +8,20 @@ from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from typing import Literal
 
+from processors.frameworks.dialect import AgentReading, Dialect
+from processors.frameworks.discovery import discover_dialects
+from processors.frameworks.shapes.attribute_reading import better
+from processors.frameworks.shapes.available_tools import merge_tools
+from processors.frameworks.shapes.late_mapping import LateMapping
+from processors.frameworks.shapes.late_sequence import LateSequence
+from processors.frameworks.shapes.late_value import CapturedValue
+from processors.frameworks.shapes.messages import ChatMessage, after_results, last_text
+from processors.frameworks.shapes.placeholder_names import (
+    AGENT_NAME_RESOURCE_ATTRIBUTES,
+    is_placeholder_agent,
+)
+from processors.frameworks.shapes.span_attributes import span_attributes
+from processors.frameworks.shapes.transcript import in_turns
 from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,
@@ -17,20 +31,9 @@ from processors.model.agent_run import (
     ToolCall,
     ValueState,
 )
-from processors.frameworks.shapes.late_value import CapturedValue
-from processors.frameworks.shapes.messages import ChatMessage, after_results, last_text
-from processors.frameworks.shapes.span_attributes import span_attributes
-from processors.frameworks.shapes.transcript import in_turns
-from processors.model.values import ABSENT, DecodedValue, json_value, text_value
-from processors.frameworks.shapes.attribute_reading import better
-from processors.frameworks.shapes.available_tools import merge_tools
-from processors.frameworks.shapes.placeholder_names import AGENT_NAME_RESOURCE_ATTRIBUTES, is_placeholder_agent
-from processors.frameworks.dialect import AgentReading, Dialect
 from processors.model.finish_reason import CUT_SHORT, FinishReason
 from processors.model.json_value import JsonValue
-from processors.frameworks.shapes.late_mapping import LateMapping
-from processors.frameworks.shapes.late_sequence import LateSequence
-from processors.frameworks.discovery import discover_dialects
+from processors.model.values import ABSENT, DecodedValue, json_value, text_value
 from processors.reconstruction.rebuilt_run import RebuiltRun
 from processors.reconstruction.run_calls import RunCalls
 from processors.reconstruction.run_scope import CarrierKind, RunScope, Scopes

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from processors.frameworks.dialect import Conversation
 from processors.frameworks.shapes.messages import CallRequest, CallResponse, ChatMessage
 from processors.frameworks.shapes.placeholder_names import BOGUS_CALL_IDS, SYNTHETIC_TOOL_NAMES
-from processors.frameworks.dialect import Conversation
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,18 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
-from processors.frameworks.shapes.messages import PROVIDER_CALL_MARKERS, CallRequest, CallResponse
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.frameworks.dialect import Conversation, SpanRole
 from processors.frameworks.shapes.attribute_reading import better
+from processors.frameworks.shapes.messages import PROVIDER_CALL_MARKERS, CallRequest, CallResponse
 from processors.frameworks.shapes.placeholder_names import (
     FINAL_ANSWER_TOOL_NAMES,
     FINAL_ANSWER_TOOL_PREFIX,
     HANDOFF_TOOL_PREFIXES,
 )
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
-from processors.frameworks.dialect import Conversation, SpanRole
+from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
+from processors.model.tool_name import canonical_tool_name
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.reconstruction.call_merging import MergedCall, merge_calls, names_behind_servers
 from processors.reconstruction.call_order import NOT_ASKED_FOR, order_calls
 from processors.reconstruction.call_retries import mark_retries
@@ -23,7 +24,6 @@ from processors.reconstruction.requested_calls import OfferedCalls, RequestedCal
 from processors.reconstruction.run_scope import RunScope, Scopes
 from processors.reconstruction.span_reading import SpanReading
 from processors.spans.span_tree import SpanTree
-from processors.model.tool_name import canonical_tool_name
 
 _TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState.UNPARSED})
 """States of arguments for which what the model asked for is looked up."""

@@ -7,8 +7,8 @@ the run that encloses it in time.
 
 from collections.abc import Sequence
 
-from processors.frameworks.shapes.placeholder_names import is_placeholder_agent
 from processors.frameworks.dialect import SpanRole
+from processors.frameworks.shapes.placeholder_names import is_placeholder_agent
 from processors.reconstruction.agent_stays import divide_by_agent
 from processors.reconstruction.agent_turns import join_turns
 from processors.reconstruction.call_merging import service_of_caller

@@ -3,11 +3,6 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from processors.model.agent_run import CallCategory, ValueState
-from processors.frameworks.shapes.late_value import CapturedValue, LateValue, decoded
-from processors.model.values import ABSENT, DecodedValue
-from processors.frameworks.shapes.attribute_reading import better, merged_error
-from processors.frameworks.shapes.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
 from processors.frameworks.dialect import (
     AgentReading,
     Conversation,
@@ -17,6 +12,11 @@ from processors.frameworks.dialect import (
     ToolReading,
     ValueDialect,
 )
+from processors.frameworks.shapes.attribute_reading import better, merged_error
+from processors.frameworks.shapes.late_value import CapturedValue, LateValue, decoded
+from processors.frameworks.shapes.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
+from processors.model.agent_run import CallCategory, ValueState
+from processors.model.values import ABSENT, DecodedValue
 from processors.spans.attributes import encoded_text
 from processors.spans.span import Span
 

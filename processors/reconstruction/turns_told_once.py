@@ -7,8 +7,8 @@ framework's own span of that model call, but beside it or further up, within its
 from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
-from processors.frameworks.shapes.messages import after_results, last_text
 from processors.frameworks.dialect import SpanRole
+from processors.frameworks.shapes.messages import after_results, last_text
 from processors.reconstruction.span_reading import SpanReading
 from processors.spans.span_tree import SpanTree
 

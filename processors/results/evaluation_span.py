@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
-from processors.model.agent_run import AgentRun
 from processors.annotation import GradedRuns, evaluation_event
+from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult
 from processors.results.openinference_annotations import encode_annotations
 from processors.results.result_attributes import (

@@ -11,9 +11,9 @@ import aiohttp.web
 import pytest
 import pytest_asyncio
 
+from collector.cli import run_command
 from collector.tools.alerting.baselines import PinnedScore
 from collector.tools.baseline.release_baseline import pin
-from collector.cli import run_command
 from tests.support.backfill import PastSeries, write_blocks
 from tests.support.prometheus_server import PrometheusServer
 

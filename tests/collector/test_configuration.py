@@ -5,13 +5,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collector.configuration.default_files import default_file
 from collector.configuration.loading import (
     ServiceConfig,
     load_configuration,
     parse_configuration,
     print_configuration,
 )
-from collector.configuration.default_files import default_file
 from collector.exporters.debug import DebugConfig
 from collector.exporters.discovery import exporter_types
 from collector.exporters.file import FileConfig

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 
 from collector.configuration.criteria_tests import run_criteria_tests
 from collector.tools.references.evaluators import evaluators_reference, example_of, graded_example
-from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
+from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import Outcome, Score
 from processors.model.evaluator import Evaluator
 

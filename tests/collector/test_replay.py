@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from collector.cli import run_command
-from collector.configuration.criteria_files import load_criteria
 from collector.commands.replay import Format, ReplaySummary, replay
+from collector.configuration.criteria_files import load_criteria
 
 MUTED_UNTIL = 1_769_817_600_000_000_000
 

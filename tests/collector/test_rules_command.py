@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector.tools.alerting.objectives import Thresholds
-from collector.tools.alerting.rules import RuleInputs, rules_text
 from collector.cli import run_command
 from collector.configuration.default_files import default_file
+from collector.tools.alerting.objectives import Thresholds
+from collector.tools.alerting.rules import RuleInputs, rules_text
 
 CRITERIA = str(default_file("criteria/weather.example.yaml"))
 OBJECTIVES = default_file("objectives.example.yaml")

@@ -14,9 +14,9 @@ import yaml
 
 from collector.otlp.codec import join_spans
 from collector.tools.self_check.traces import SPANS_PER_TRACE
-from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
+from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult
 from processors.model.json_value import JsonObject, JsonValue
 from tests.support.agent_spans import agent

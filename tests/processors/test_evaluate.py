@@ -4,11 +4,12 @@ from typing import ClassVar, Literal
 import pytest
 from pydantic import BaseModel
 
-from processors.model.agent_run import AgentRun, ToolCall
 from processors.criteria.agent_criteria import Evaluation, Mute
 from processors.criteria.selector import Selector
 from processors.criteria.trace_sampling import is_sampled
 from processors.evaluate import evaluate_run
+from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
+from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import (
     NotEvaluated,
     NotEvaluatedReason,
@@ -18,7 +19,6 @@ from processors.model.evaluation_result import (
     SkipReason,
     Stage,
 )
-from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
 from tests.strategies import run_with
 
 

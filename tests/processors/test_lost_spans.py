@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.otlp.codec import split_request
-from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
+from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import Outcome
 from processors.model.finish_reason import CUT_SHORT, FinishReason
 from processors.reconstruction.reconstruct import reconstruct

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from collector.otlp.codec import split_request
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import Score
+from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.evaluators.tool_args_schema import ToolArgsSchema
 from processors.evaluators.tool_known import ToolKnown, ToolKnownConfig
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import Score
 from processors.model.finish_reason import FinishReason
-from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.model.json_value import JsonValue
 from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.span import RawSpan

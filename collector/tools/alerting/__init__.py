@@ -1,1 +1,1 @@
-"""alerting."""
+"""Recording and alert rules from objectives and criteria."""

@@ -8,7 +8,13 @@ baseline does not.
 
 from collections.abc import Sequence
 
-from collector.tools.alerting.agent_series import SHADOW_FAILURE_RATIO, SHADOW_RESULTS, failure_ratio, mean, results
+from collector.tools.alerting.agent_series import (
+    SHADOW_FAILURE_RATIO,
+    SHADOW_RESULTS,
+    failure_ratio,
+    mean,
+    results,
+)
 from collector.tools.alerting.alert_links import AlertLinks
 from collector.tools.alerting.baselines import BASELINE
 from collector.tools.alerting.evaluation_series import changed_within

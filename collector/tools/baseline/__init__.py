@@ -1,1 +1,1 @@
-"""baseline."""
+"""The scores of a release, pinned for later comparison."""

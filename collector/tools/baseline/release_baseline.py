@@ -12,9 +12,9 @@ from pathlib import Path
 
 import orjson
 
+from collector.telemetry.label_values import OVERFLOW
 from collector.tools.alerting.baselines import BaselinesFile, PinnedScore
 from collector.tools.baseline.prometheus_api import PrometheusApi
-from collector.telemetry.label_values import OVERFLOW
 from collector.trace import GradedRun
 from processors.model.evaluation_result import Stage
 

@@ -1,1 +1,1 @@
-"""demo."""
+"""What `tracegrade demo` runs."""

@@ -1,1 +1,1 @@
-"""references."""
+"""Reference pages made from the code."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from processors.frameworks.dialect import Dialect
-from processors.frameworks.framework import Framework
 from processors.frameworks.discovery import discover_dialects
+from processors.frameworks.framework import Framework
 
 _INTRODUCTION = """\
 # Frameworks

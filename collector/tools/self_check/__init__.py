@@ -1,1 +1,1 @@
-"""self_check."""
+"""The service grades a trace of its own, end to end."""

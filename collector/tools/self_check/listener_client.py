@@ -18,8 +18,8 @@ from collector.exporters.otlp_response import one_line, read_response, read_stat
 from collector.receivers.otlp_grpc import TRACE_SERVICE, GrpcServerConfig
 from collector.receivers.otlp_http import PROTOBUF, TRACES_PATH
 from collector.receivers.server_config import ServerConfig
-from collector.tools.self_check.listener_tls import ListenerTls
 from collector.telemetry.telemetry_config import SelfCheckConfig
+from collector.tools.self_check.listener_tls import ListenerTls
 
 TIMEOUT_SECONDS = 10.0
 """For connecting, sending and the answer."""

@@ -1,1 +1,1 @@
-"""agent_sdk_go."""
+"""See `reader`."""

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from processors.model.agent_run import ToolError
-from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_text
+from processors.model.agent_run import ToolError
 from processors.spans.span import Span
 
 _AGENT = "langfuse.observation.metadata.agent_name"

@@ -1,1 +1,1 @@
-"""agentops."""
+"""See `reader`."""

@@ -2,16 +2,16 @@
 
 from typing import Final
 
-from processors.model.agent_run import CallCategory, ToolError
-from processors.frameworks.shapes.flattened_list import flattened_list
-from processors.frameworks.shapes.messages import read_messages
-from processors.model.values import ABSENT
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.frameworks.shapes.chat_envelope import decode_output
-from processors.frameworks.shapes.placeholder_names import GENERIC_CHAIN_NAMES
-from processors.frameworks.shapes.recorded_call import arguments_of_recorded_call, input_of_recorded_call
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.chat_envelope import decode_output
+from processors.frameworks.shapes.flattened_list import flattened_list
+from processors.frameworks.shapes.messages import read_messages
+from processors.frameworks.shapes.placeholder_names import GENERIC_CHAIN_NAMES
+from processors.frameworks.shapes.recorded_call import arguments_of_recorded_call, input_of_recorded_call
+from processors.model.agent_run import CallCategory, ToolError
+from processors.model.values import ABSENT
 from processors.spans.span import Span
 
 _KIND = "agentops.span.kind"

@@ -1,1 +1,1 @@
-"""bedrock_agents."""
+"""See `reader`."""

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from processors.model.agent_run import ValueState
-from processors.model.values import ABSENT, DecodedValue, decode_result, json_text
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.model.agent_run import ValueState
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_result, json_text
 from processors.spans.span import Span
 
 _SCOPE = "openinference.instrumentation.bedrock"

@@ -1,1 +1,1 @@
-"""claude_code."""
+"""See `reader`."""

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.values import ABSENT, REDACTION_MARKERS, DecodedValue, decode_result, json_text
-from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_text
-from processors.frameworks.shapes.result_envelope import open_result
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_text
+from processors.frameworks.shapes.result_envelope import open_result
+from processors.model.agent_run import ToolError, ValueState
 from processors.model.json_value import JsonObject
+from processors.model.values import ABSENT, REDACTION_MARKERS, DecodedValue, decode_result, json_text
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

@@ -1,1 +1,1 @@
-"""codex."""
+"""See `reader`."""

@@ -1,1 +1,1 @@
-"""docker_agent."""
+"""See `reader`."""

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from processors.model.agent_run import CallCategory
-from processors.frameworks.shapes.attribute_reading import first_text
-from processors.frameworks.shapes.placeholder_names import HANDOFF_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_text
+from processors.frameworks.shapes.placeholder_names import HANDOFF_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
+from processors.model.agent_run import CallCategory
 from processors.spans.span import Span
 
 _AGENT = "agent"

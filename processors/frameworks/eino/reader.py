@@ -2,16 +2,16 @@
 
 from typing import Final
 
-from processors.model.agent_run import CallCategory
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
 from processors.frameworks.shapes.flattened_list import flattened_list
 from processors.frameworks.shapes.late_value import LateValue
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
-from processors.model.values import ABSENT, DecodedValue, decode_result
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.model.agent_run import CallCategory
 from processors.model.json_value import JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_result
 from processors.spans.attributes import Attributes, AttributeValue
 from processors.spans.span import Span
 

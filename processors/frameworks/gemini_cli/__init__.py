@@ -1,1 +1,1 @@
-"""gemini_cli."""
+"""See `reader`."""

@@ -5,13 +5,13 @@ The messages of a tool span hold the scheduler's request and its completed call.
 
 from typing import Final
 
-from processors.model.agent_run import ToolError, ValueState
-from processors.frameworks.shapes.messages import read_messages
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
-from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_text
+from processors.frameworks.shapes.messages import read_messages
+from processors.model.agent_run import ToolError, ValueState
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

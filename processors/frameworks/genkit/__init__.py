@@ -1,1 +1,1 @@
-"""genkit."""
+"""See `reader`."""

@@ -1,1 +1,1 @@
-"""google_adk."""
+"""See `reader`."""

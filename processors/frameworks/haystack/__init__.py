@@ -1,1 +1,1 @@
-"""haystack."""
+"""See `reader`."""

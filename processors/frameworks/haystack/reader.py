@@ -3,14 +3,14 @@
 import re
 from typing import Final
 
-from processors.model.agent_run import ToolError
-from processors.frameworks.shapes.messages import CallResponse, ChatMessage, last_text, read_messages
-from processors.model.values import decode_result, text_value
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.messages import CallResponse, ChatMessage, last_text, read_messages
+from processors.model.agent_run import ToolError
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import decode_result, text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import STATUS_ERROR, Span
 

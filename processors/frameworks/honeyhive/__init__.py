@@ -1,1 +1,1 @@
-"""honeyhive."""
+"""See `reader`."""

@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from processors.frameworks.shapes.flattened_list import flattened_value
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_text
-from processors.frameworks.shapes.attribute_reading import first_text
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.placeholder_names import GENERIC_CHAIN_NAMES
-from processors.frameworks.shapes.result_envelope import open_result
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_text
+from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.flattened_list import flattened_value
+from processors.frameworks.shapes.placeholder_names import GENERIC_CHAIN_NAMES
+from processors.frameworks.shapes.result_envelope import open_result
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_text
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

@@ -1,1 +1,1 @@
-"""judgment."""
+"""See `reader`."""

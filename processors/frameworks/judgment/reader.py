@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from processors.model.agent_run import ValueState
-from processors.frameworks.shapes.messages import read_messages
-from processors.model.values import ABSENT, DecodedValue, json_text
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.model_response import read_model_response
-from processors.frameworks.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.messages import read_messages
+from processors.frameworks.shapes.model_response import read_model_response
+from processors.frameworks.shapes.placeholder_names import GENERIC_CHAIN_NAMES
+from processors.model.agent_run import ValueState
+from processors.model.values import ABSENT, DecodedValue, json_text
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

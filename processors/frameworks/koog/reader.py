@@ -5,9 +5,9 @@ All else follows the GenAI conventions, or is read as spans by hand are.
 
 from typing import Final
 
-from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_text
 from processors.spans.span import Span
 
 _AGENT_ID = "gen_ai.agent.id"

@@ -1,1 +1,1 @@
-"""laminar."""
+"""See `reader`."""

@@ -1,1 +1,1 @@
-"""langfuse."""
+"""See `reader`."""

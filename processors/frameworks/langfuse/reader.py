@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from processors.model.agent_run import CallCategory, ToolError
-from processors.frameworks.shapes.messages import read_messages
-from processors.model.values import ABSENT
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.shapes.chat_envelope import decode_output
 from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part
+from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.frameworks.shapes.placeholder_names import (
     GENERIC_CHAIN_NAMES,
@@ -16,8 +16,8 @@ from processors.frameworks.shapes.placeholder_names import (
     HANDOFF_TOOL_PREFIXES,
 )
 from processors.frameworks.shapes.recorded_call import arguments_of_recorded_call, input_of_recorded_call
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.model.agent_run import CallCategory, ToolError
+from processors.model.values import ABSENT
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

@@ -1,1 +1,1 @@
-"""langsmith."""
+"""See `reader`."""

@@ -5,12 +5,12 @@ It names operations of the GenAI conventions too, but chains and the shapes of v
 
 from typing import Final
 
-from processors.model.agent_run import CallCategory, ValueState
-from processors.frameworks.shapes.messages import read_messages
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
 from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part
+from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.frameworks.shapes.placeholder_names import (
     GENERIC_CHAIN_NAMES,
@@ -19,8 +19,8 @@ from processors.frameworks.shapes.placeholder_names import (
     HANDOFF_TOOL_PREFIXES,
 )
 from processors.frameworks.shapes.result_envelope import OUTPUT, OpenedResult, open_result
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.model.agent_run import CallCategory, ValueState
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.spans.attributes import Attributes, AttributeValue
 from processors.spans.span import Span
 

@@ -1,1 +1,1 @@
-"""litellm."""
+"""See `reader`."""

@@ -6,13 +6,13 @@ on that span what it knows, each call over the one before, and only these reques
 
 from typing import Final
 
-from processors.frameworks.shapes.messages import ChatMessage, read_messages
-from processors.model.values import decode_result
-from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.model_response import read_model_response
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.messages import ChatMessage, read_messages
+from processors.frameworks.shapes.model_response import read_model_response
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import decode_result
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

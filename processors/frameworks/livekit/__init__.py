@@ -1,1 +1,1 @@
-"""livekit."""
+"""See `reader`."""

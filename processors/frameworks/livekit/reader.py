@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.frameworks.shapes.messages import ChatMessage, add_request, read_messages
-from processors.model.values import ABSENT, DecodedValue, decode_result
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.placeholder_names import HANDOFF_TOOL_PREFIXES
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.messages import ChatMessage, add_request, read_messages
+from processors.frameworks.shapes.placeholder_names import HANDOFF_TOOL_PREFIXES
+from processors.model.agent_run import CallCategory, ToolError, ValueState
+from processors.model.values import ABSENT, DecodedValue, decode_result
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

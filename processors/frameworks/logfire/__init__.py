@@ -1,1 +1,1 @@
-"""logfire."""
+"""See `reader`."""

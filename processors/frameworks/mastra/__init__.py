@@ -1,1 +1,1 @@
-"""mastra."""
+"""See `reader`."""

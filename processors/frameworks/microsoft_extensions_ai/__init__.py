@@ -1,1 +1,1 @@
-"""microsoft_extensions_ai."""
+"""See `reader`."""

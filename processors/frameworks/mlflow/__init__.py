@@ -1,1 +1,1 @@
-"""mlflow."""
+"""See `reader`."""

@@ -5,12 +5,12 @@ Where it writes the GenAI conventions instead, it names no agent but in the meta
 
 from typing import Final
 
-from processors.model.agent_run import CallCategory, ValueState
-from processors.frameworks.shapes.messages import read_messages
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, json_text
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
 from processors.frameworks.shapes.graph_runs import agent_of_graph
+from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.frameworks.shapes.placeholder_names import (
     AGENT_RUNNER_SPANS,
@@ -22,9 +22,9 @@ from processors.frameworks.shapes.placeholder_names import (
     HANDOFF_TOOL_PREFIXES,
 )
 from processors.frameworks.shapes.recorded_call import given_keywords
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.model.agent_run import CallCategory, ValueState
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, json_text
 from processors.spans.attributes import Attributes, AttributeValue
 from processors.spans.span import Span
 

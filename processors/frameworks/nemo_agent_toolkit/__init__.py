@@ -1,1 +1,1 @@
-"""nemo_agent_toolkit."""
+"""See `reader`."""

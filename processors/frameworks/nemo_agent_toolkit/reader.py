@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from processors.model.agent_run import ValueState
-from processors.frameworks.shapes.messages import ChatMessage, read_messages
-from processors.model.values import ABSENT, DecodedValue, decode_result, parse_text, text_value
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.messages import ChatMessage, read_messages
+from processors.model.agent_run import ValueState
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_result, parse_text, text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

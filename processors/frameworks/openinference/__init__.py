@@ -1,1 +1,1 @@
-"""openinference."""
+"""See `reader`."""

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from processors.model.agent_run import CallCategory, ValueState
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.openinference.supported import OPENINFERENCE_FRAMEWORKS
+from processors.frameworks.shapes.attribute_reading import better, first_result, first_text
+from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.delegated_work import delegated_work
 from processors.frameworks.shapes.flattened_list import flattened_list
+from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part, is_conversation
 from processors.frameworks.shapes.messages import (
     CallResponse,
     ChatMessage,
@@ -16,21 +21,6 @@ from processors.frameworks.shapes.messages import (
     last_text,
     read_messages,
 )
-from processors.model.values import (
-    ABSENT,
-    DecodedValue,
-    decode_arguments,
-    decode_result,
-    json_text,
-    json_value,
-    parse_json,
-    text_value,
-)
-from processors.frameworks.shapes.attribute_reading import better, first_result, first_text
-from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.delegated_work import delegated_work
-from processors.frameworks.openinference.supported import OPENINFERENCE_FRAMEWORKS
-from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part, is_conversation
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.frameworks.shapes.placeholder_names import (
     AGENT_WORKFLOW_SPANS,
@@ -45,11 +35,25 @@ from processors.frameworks.shapes.placeholder_names import (
     UNNAMED_GRAPHS,
 )
 from processors.frameworks.shapes.printed_messages import agent_in_printed_step, is_printed_result
-from processors.frameworks.shapes.recorded_call import given_keywords, input_of_emitted_call, parameters_in_schema
+from processors.frameworks.shapes.recorded_call import (
+    given_keywords,
+    input_of_emitted_call,
+    parameters_in_schema,
+)
 from processors.frameworks.shapes.recorded_run import recorded_input, recorded_output
 from processors.frameworks.shapes.result_envelope import CONTENT, RESPONSE
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.model.agent_run import CallCategory, ValueState
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import (
+    ABSENT,
+    DecodedValue,
+    decode_arguments,
+    decode_result,
+    json_text,
+    json_value,
+    parse_json,
+    text_value,
+)
 from processors.spans.attributes import Attributes
 from processors.spans.span import STATUS_ERROR, Span
 

@@ -1,1 +1,1 @@
-"""otel_genai."""
+"""See `reader`."""

@@ -8,15 +8,14 @@ family, and so are the names that emitters used before a standard place existed.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.frameworks.shapes.late_value import LateValue
-from processors.frameworks.shapes.messages import last_text
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, text_value
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.otel_genai.supported import OTEL_GENAI_FRAMEWORKS
 from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_result, first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.borrowed_span import is_borrowed
-from processors.frameworks.otel_genai.supported import OTEL_GENAI_FRAMEWORKS
 from processors.frameworks.shapes.graph_runs import is_chain_part
+from processors.frameworks.shapes.late_value import LateValue
+from processors.frameworks.shapes.messages import last_text
 from processors.frameworks.shapes.placeholder_names import (
     AGENT_TOOL_TYPES,
     DELEGATION_TOOL_NAMES,
@@ -34,8 +33,9 @@ from processors.frameworks.shapes.span_event_messages import (
     messages_in_attributes,
     messages_in_events,
 )
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.model.agent_run import CallCategory, ToolError, ValueState
 from processors.model.json_value import JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

@@ -1,1 +1,1 @@
-"""pipecat."""
+"""See `reader`."""

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Final
 
-from processors.frameworks.shapes.messages import CallResponse, ChatMessage, read_messages
-from processors.frameworks.shapes.attribute_reading import first_text
-from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_text
+from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.messages import CallResponse, ChatMessage, read_messages
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

@@ -1,1 +1,1 @@
-"""prompt_flow."""
+"""See `reader`."""

@@ -1,1 +1,1 @@
-"""pydantic_ai."""
+"""See `reader`."""

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.frameworks.shapes.late_value import CapturedValue
-from processors.frameworks.shapes.messages import ChatMessage, last_text, read_messages
-from processors.model.values import DecodedValue, decode_result, text_value
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.frameworks.shapes.chat_envelope import decode_output
-from processors.frameworks.shapes.recorded_events import read_recorded_events
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.chat_envelope import decode_output
+from processors.frameworks.shapes.late_value import CapturedValue
+from processors.frameworks.shapes.messages import ChatMessage, last_text, read_messages
+from processors.frameworks.shapes.recorded_events import read_recorded_events
+from processors.model.agent_run import CallCategory, ToolError, ValueState
+from processors.model.values import DecodedValue, decode_result, text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

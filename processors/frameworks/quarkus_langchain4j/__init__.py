@@ -1,1 +1,1 @@
-"""quarkus_langchain4j."""
+"""See `reader`."""

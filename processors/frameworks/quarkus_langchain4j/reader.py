@@ -5,9 +5,9 @@ Its calls follow the GenAI conventions.
 
 from typing import Final
 
-from processors.frameworks.shapes.messages import ChatMessage
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.messages import ChatMessage
 from processors.spans.span import Span
 
 _SCOPE = "io.quarkus.opentelemetry"

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from processors.model.agent_run import ToolError
-from processors.model.values import ABSENT, text_value
-from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_text
+from processors.model.agent_run import ToolError
+from processors.model.values import ABSENT, text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

@@ -1,1 +1,1 @@
-"""seed_tools."""
+"""See `reader`."""

@@ -8,7 +8,13 @@ yes skip nothing.
 import json
 from typing import Final
 
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_text
+from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
 from processors.model.agent_run import CallCategory, ValueState
+from processors.model.json_value import JsonObject, JsonValue
 from processors.model.python_literal import parse_python_literal
 from processors.model.values import (
     ABSENT,
@@ -19,12 +25,6 @@ from processors.model.values import (
     json_text,
     json_value,
 )
-from processors.frameworks.shapes.attribute_reading import first_text
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.attributes import AttributeValue
 from processors.spans.span import Span
 

@@ -1,1 +1,1 @@
-"""semantic_kernel."""
+"""See `reader`."""

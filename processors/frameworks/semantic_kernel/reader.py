@@ -7,12 +7,12 @@ value, also of the kernel's own content objects.
 import re
 from typing import Final
 
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_text
 from processors.model.agent_run import CallCategory, ValueState
 from processors.model.python_literal import parse_python_literal
 from processors.model.values import ABSENT, DecodedValue, decode_result, json_text, text_value
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_text
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
 from processors.spans.span import Span
 
 _SCOPE = "semantic_kernel.functions.kernel_function"

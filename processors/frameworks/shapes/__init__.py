@@ -1,1 +1,1 @@
-"""shapes."""
+"""Shapes that several conventions write: values, messages, envelopes, names."""

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from processors.model.agent_run import ToolError, ValueState
 from processors.frameworks.shapes.late_value import CapturedValue
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
+from processors.model.agent_run import ToolError, ValueState
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.spans.attributes import Attributes
 
 _NO_RESULT = OpenedResult(ABSENT)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from processors.model.agent_run import ValueState
 from processors.frameworks.shapes.messages import is_role_pair, last_text, read_messages, text_of
-from processors.model.values import ABSENT, DecodedValue, decode_result
 from processors.frameworks.shapes.placeholder_names import DATA_ANNOUNCEMENTS
+from processors.model.agent_run import ValueState
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_result
 from processors.spans.attributes import AttributeValue
 
 _TASK_OPTIONS = frozenset(

@@ -1,7 +1,7 @@
 """Lists and objects that telemetry spells out in flattened attributes, such as `llm.tools.0.name`."""
 
-from processors.model.values import MAX_DEPTH, json_value
 from processors.model.json_value import JsonValue
+from processors.model.values import MAX_DEPTH, json_value
 from processors.spans.attributes import Attributes
 
 

@@ -8,7 +8,6 @@ puts out is a whole conversation; a step puts out what it adds.
 import re
 from collections.abc import Callable
 
-from processors.model.values import REDACTION_MARKERS
 from processors.frameworks.shapes.placeholder_names import (
     CHAIN_PART_NAMES,
     CHAIN_PART_PREFIXES,
@@ -22,6 +21,7 @@ from processors.frameworks.shapes.placeholder_names import (
     GRAPH_TRIGGERS,
     UNNAMED_GRAPHS,
 )
+from processors.model.values import REDACTION_MARKERS
 
 _MESSAGES = '"messages":'
 _BEGINNING = 100

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from processors.model.agent_run import ValueState
-from processors.model.values import DecodedValue
 from processors.model.json_value import JsonValue
+from processors.model.values import DecodedValue
 
 
 class CapturedValue(Protocol):

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from processors.model.values import REDACTION_MARKERS, json_text, json_value, parse_json
 from processors.model.json_value import JsonValue
+from processors.model.values import REDACTION_MARKERS, json_text, json_value, parse_json
 from processors.spans.attributes import AttributeValue
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]

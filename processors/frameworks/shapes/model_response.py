@@ -1,8 +1,8 @@
 """The answer of a model as providers and frameworks return it, as messages."""
 
 from processors.frameworks.shapes.messages import ChatMessage, add_request, read_messages
-from processors.model.values import json_value, parse_text
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import json_value, parse_text
 from processors.spans.attributes import AttributeValue
 
 _ANSWERS = ("choices", "candidates", "generations", "output")

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from processors.frameworks.shapes.messages import CallRequest, ChatMessage
-from processors.model.python_literal import parse_python_literal
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.model.json_value import JsonValue
+from processors.model.python_literal import parse_python_literal
 
 _QUOTED = r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _CHAT_MESSAGE = re.compile(rf"id='.* content={_QUOTED} type='TextMessage'\s*", re.DOTALL)

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Collection
 
-from processors.model.agent_run import ValueState
-from processors.model.values import DecodedValue, decode_arguments, json_text
 from processors.frameworks.shapes.chat_envelope import decode_input
+from processors.model.agent_run import ValueState
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import DecodedValue, decode_arguments, json_text
 from processors.spans.attributes import AttributeValue
 
 _PRINTED_OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")

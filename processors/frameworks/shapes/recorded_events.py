@@ -1,8 +1,8 @@
 """A model turn's messages recorded as a list of events, before the conventions had attributes for them."""
 
+from processors.frameworks.dialect import Conversation
 from processors.frameworks.shapes.messages import ChatMessage, Role, read_message
 from processors.model.values import decode_result
-from processors.frameworks.dialect import Conversation
 from processors.spans.attributes import AttributeValue
 
 _CHOICE = "gen_ai.choice"

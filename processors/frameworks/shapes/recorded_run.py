@@ -4,8 +4,6 @@ An object that steers the run and holds no question is no input: what is left ou
 the first model turn.
 """
 
-from processors.model.agent_run import ValueState
-from processors.model.values import ABSENT, DecodedValue, decode_result, json_text, text_value
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
 from processors.frameworks.shapes.printed_messages import (
     answer_in_printed_result,
@@ -13,7 +11,9 @@ from processors.frameworks.shapes.printed_messages import (
     is_printed_result,
     last_printed_message,
 )
+from processors.model.agent_run import ValueState
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_result, json_text, text_value
 from processors.spans.attributes import Attributes
 
 _INPUT = "input.value"

@@ -6,14 +6,14 @@ return are taken off only for dialects that are known to use them.
 
 from typing import Final, NamedTuple
 
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.values import ABSENT, DecodedValue, decode_result
 from processors.frameworks.shapes.printed_messages import (
     is_pending_result,
     printed_tool_message,
     printed_tool_result,
 )
+from processors.model.agent_run import ToolError, ValueState
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_result
 
 CONTENT: Final = 1
 """`{"content": x}`; the text is Python's `str(x)`."""

@@ -4,12 +4,12 @@ Before 1.37 each message is an event of its own; since then one event may hold a
 `gen_ai.input.messages` and `gen_ai.output.messages` hold.
 """
 
-from processors.frameworks.shapes.messages import ChatMessage, read_message, read_messages
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_value
+from processors.frameworks.dialect import Conversation
 from processors.frameworks.shapes.attribute_reading import first_text
+from processors.frameworks.shapes.messages import ChatMessage, read_message, read_messages
 from processors.frameworks.shapes.printed_messages import opened_answer
 from processors.frameworks.shapes.result_envelope import BLOCKS, open_result
-from processors.frameworks.dialect import Conversation
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

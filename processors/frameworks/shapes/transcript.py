@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from processors.model.agent_run import Message
 from processors.frameworks.shapes.messages import ChatMessage
+from processors.model.agent_run import Message
 
 
 def in_turns(messages: Sequence[ChatMessage]) -> list[Message]:

@@ -1,1 +1,1 @@
-"""spring_ai."""
+"""See `reader`."""

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.spans.span import Span
 
 _TOOL_NAME = "spring.ai.tool.definition.name"

@@ -1,1 +1,1 @@
-"""strands."""
+"""See `reader`."""

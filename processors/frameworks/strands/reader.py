@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from processors.model.agent_run import CallCategory, ToolError
-from processors.frameworks.shapes.messages import last_text, read_messages
-from processors.model.values import decode_result, text_value
-from processors.frameworks.shapes.attribute_reading import first_result, first_text
-from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
-from processors.frameworks.shapes.result_envelope import BLOCKS, open_result
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_result, first_text
+from processors.frameworks.shapes.messages import last_text, read_messages
+from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
+from processors.frameworks.shapes.result_envelope import BLOCKS, open_result
+from processors.model.agent_run import CallCategory, ToolError
+from processors.model.values import decode_result, text_value
 from processors.spans.span import Span
 
 _STATUS = "gen_ai.tool.status"

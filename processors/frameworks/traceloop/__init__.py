@@ -1,1 +1,1 @@
-"""traceloop."""
+"""See `reader`."""

@@ -7,23 +7,15 @@ the GenAI conventions; so this reading goes before that of the conventions.
 import re
 from typing import Final, NamedTuple
 
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.frameworks.shapes.flattened_list import flattened_list
-from processors.frameworks.shapes.messages import read_messages
-from processors.model.python_literal import parse_python_literal
-from processors.model.values import (
-    ABSENT,
-    DecodedValue,
-    decode_arguments,
-    decode_result,
-    json_text,
-    text_value,
-)
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.borrowed_span import is_borrowed
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.flattened_list import flattened_list
 from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part
+from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.placeholder_names import (
     AGENT_WORKFLOW_SPANS,
     DELEGATION_TOOL_NAMES,
@@ -37,9 +29,17 @@ from processors.frameworks.shapes.placeholder_names import (
 )
 from processors.frameworks.shapes.recorded_call import arguments_of_recorded_call
 from processors.frameworks.shapes.result_envelope import OUTPUT, OpenedResult, open_result
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.model.agent_run import CallCategory, ToolError, ValueState
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.python_literal import parse_python_literal
+from processors.model.values import (
+    ABSENT,
+    DecodedValue,
+    decode_arguments,
+    decode_result,
+    json_text,
+    text_value,
+)
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

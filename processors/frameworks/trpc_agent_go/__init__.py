@@ -1,1 +1,1 @@
-"""trpc_agent_go."""
+"""See `reader`."""

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.spans.span import Span
 
 _EVENT_ID = "trpc.go.agent.event_id"

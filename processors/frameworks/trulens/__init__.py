@@ -1,1 +1,1 @@
-"""trulens."""
+"""See `reader`."""

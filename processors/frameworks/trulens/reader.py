@@ -3,7 +3,13 @@
 import re
 from typing import Final
 
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_text
+from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
 from processors.model.agent_run import ToolError, ValueState
+from processors.model.json_value import JsonObject
 from processors.model.python_literal import parse_python_literal
 from processors.model.values import (
     ABSENT,
@@ -13,12 +19,6 @@ from processors.model.values import (
     json_text,
     json_value,
 )
-from processors.frameworks.shapes.attribute_reading import first_text
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.model.json_value import JsonObject
 from processors.spans.attributes import Attributes, AttributeValue
 from processors.spans.span import Span
 

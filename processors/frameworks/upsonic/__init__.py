@@ -1,1 +1,1 @@
-"""upsonic."""
+"""See `reader`."""

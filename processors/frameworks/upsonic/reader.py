@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.values import ABSENT, DecodedValue, decode_result, json_text, text_value
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_text
 from processors.frameworks.shapes.chat_envelope import decode_output
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.model.agent_run import ToolError, ValueState
 from processors.model.json_value import JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_result, json_text, text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

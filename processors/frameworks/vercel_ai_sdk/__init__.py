@@ -1,1 +1,1 @@
-"""vercel_ai_sdk."""
+"""See `reader`."""

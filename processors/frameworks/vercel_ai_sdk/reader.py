@@ -5,14 +5,14 @@ Version 7 itself writes the GenAI semantic conventions.
 
 from typing import Final
 
-from processors.model.agent_run import ValueState
-from processors.frameworks.shapes.messages import ChatMessage, add_request, last_text, read_messages
-from processors.model.values import ABSENT, DecodedValue, decode_result
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.messages import ChatMessage, add_request, last_text, read_messages
+from processors.model.agent_run import ValueState
+from processors.model.values import ABSENT, DecodedValue, decode_result
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 

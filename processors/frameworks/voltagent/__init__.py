@@ -1,1 +1,1 @@
-"""voltagent."""
+"""See `reader`."""

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from collector.clock import ManualClock
-from collector.pipeline import EvaluationStage
 from collector.otlp.codec import split_request
-from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_request
+from collector.pipeline import EvaluationStage
 from collector.telemetry.metrics import Metrics
+from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_request
 from collector.trace import FinishedTrace, GradedTrace
 from processors.model.evaluation_result import Outcome
 from processors.model.finish_reason import FinishReason

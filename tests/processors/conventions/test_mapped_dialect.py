@@ -3,9 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
-from processors.model.agent_run import AgentRun, ToolError, ValueState
 from processors.frameworks.shapes.dialect_mapping import DialectMapping
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
+from processors.model.agent_run import AgentRun, ToolError, ValueState
 from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonObject, JsonValue
 from processors.reconstruction.reconstruct import reconstruct, span_reader

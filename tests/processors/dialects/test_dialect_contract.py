@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from processors.frameworks.dialect import Dialect, ScopeDialect, SpanRole
-from processors.model.json_value import JsonValue
 from processors.frameworks.discovery import discover_dialects
+from processors.model.json_value import JsonValue
 from processors.spans.span import Span
 from tests.support.agent_spans import envelope, span
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.model.evaluation_result import NotEvaluatedReason, Outcome
 from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
+from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
+from processors.model.evaluation_result import NotEvaluatedReason, Outcome
 from processors.model.json_value import JsonObject, JsonValue
 from processors.spans.span import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from processors.model.agent_run import AgentRun
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
+from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import Evaluator

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.evaluators.tool_call_args import ToolCallArgs, ToolCallArgsConfig, ToolCallArgsCriteria
 from processors.evaluators.tool_call_output import (
     ToolCallOutput,
     ToolCallOutputConfig,
     ToolCallOutputCriteria,
 )
+from processors.model.agent_run import AgentRun, ToolCall, ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.limits import MAX_MATCHED_CHARACTERS
 from tests.strategies import agent_runs, json_values, run_with

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from processors.model.agent_run import ToolCall, ToolError, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.evaluators.tool_error_recovery import ToolErrorRecovery, ToolErrorRecoveryConfig
 from processors.evaluators.tool_repetition import ToolRepetition, ToolRepetitionConfig
+from processors.model.agent_run import ToolCall, ToolError, ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.json_value import JsonObject
 from tests.strategies import run_with
 

@@ -9,10 +9,6 @@ from collector.otlp.codec import split_request
 from collector.recordings.run_reader import run_from_json
 from collector.recordings.runs_file import format_run
 from collector.trace import GradedRun
-from processors.model.agent_run import AgentRun, Message, ValueState
-from processors.model.evaluation_error import EvaluationError
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator
 from processors.evaluators.ascii_printable_only import AsciiPrintableOnly, AsciiPrintableOnlyConfig
 from processors.evaluators.precision_recall_fscore import (
     PrecisionRecallFscore,
@@ -20,6 +16,10 @@ from processors.evaluators.precision_recall_fscore import (
     PrecisionRecallFscoreCriteria,
 )
 from processors.evaluators.regex_match import RegexMatch, RegexMatchConfig, RegexMatchCriteria
+from processors.model.agent_run import AgentRun, Message, ValueState
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator
 from processors.model.finish_reason import FinishReason
 from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from processors.reconstruction.reconstruct import reconstruct

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
 from processors.criteria.evaluator_discovery import evaluator_types
+from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonValue

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from processors.model.agent_run import CallCategory, ToolCall, ValueState
-from processors.model.values import json_text
+from processors.comparison.tool_call_config import ToolCallConfig
 from processors.criteria.evaluator_discovery import evaluator_types
+from processors.model.agent_run import CallCategory, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator
-from processors.comparison.tool_call_config import ToolCallConfig
 from processors.model.json_value import JsonValue
+from processors.model.values import json_text
 from tests.strategies import run_with
 
 

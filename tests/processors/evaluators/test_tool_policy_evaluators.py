@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from processors.model.agent_run import AgentRun, CallCategory, ToolCall, ToolError, ValueState
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
+from processors.model.agent_run import AgentRun, CallCategory, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject

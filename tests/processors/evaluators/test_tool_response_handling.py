@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
 from processors.model.agent_run import AgentRun, Message, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
 from processors.response_checks.checks import CHECK_IDS, RESPONSE_CHECKS
 from tests.support.agent_responses import answered, call
 from tests.support.parity import Case, load_cases

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.criteria.evaluator_discovery import evaluator_types
+from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject

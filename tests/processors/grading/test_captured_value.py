@@ -2,8 +2,8 @@
 
 import pytest
 
-from processors.model.agent_run import ToolCall, ValueState
 from processors.comparison.captured_value import comparable_result_text
+from processors.model.agent_run import ToolCall, ValueState
 from processors.model.json_value import JsonValue
 
 

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.model.evaluation_result import Score
 from processors.comparison.explanation import explanation
+from processors.model.evaluation_result import Score
 
 
 def test_lines_are_joined_by_semicolons() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.comparison.tool_call_failure import looks_failed
+from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.model.json_value import JsonValue
 
 

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 
-from processors.model.json_value import JsonValue
 from processors.comparison.expected_value import (
     compile_expected,
     expected_value_problems,
@@ -13,6 +12,7 @@ from processors.comparison.expected_value import (
 )
 from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.value_equality import equal_values
+from processors.model.json_value import JsonValue
 from tests.strategies import json_values
 
 

@@ -1,8 +1,8 @@
 import pytest
 
+from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import Score
-from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
 from processors.response_checks.settings import ErrorClass
 from processors.response_checks.tool_errors import ErrorClassifier
 from tests.support.agent_responses import answered, call

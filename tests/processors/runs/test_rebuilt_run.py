@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from processors.model.agent_run import AgentIdentity, ValueState
 from processors.frameworks.shapes.late_value import LateValue
-from processors.model.values import DecodedValue
+from processors.model.agent_run import AgentIdentity, ValueState
 from processors.model.json_value import JsonValue
+from processors.model.values import DecodedValue
 from processors.reconstruction.rebuilt_run import RebuiltRun
 from tests.support.agent_spans import TRACE_ID, agent, runs_of, tool
 

@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from processors.frameworks.shapes.messages import CallRequest, CallResponse, ChatMessage
 from processors.frameworks.dialect import Conversation
+from processors.frameworks.shapes.messages import CallRequest, CallResponse, ChatMessage
 from processors.reconstruction.requested_calls import RequestedCalls
 
 USER = ChatMessage("user", "Weather?")
