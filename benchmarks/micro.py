@@ -15,7 +15,7 @@ from collector.otlp.codec import join_spans, split_request
 from collector.pipeline import EvaluationStage
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, SpanBatch
-from processors.annotation import append_results
+from processors.annotation.span_event import append_results
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run

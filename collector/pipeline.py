@@ -15,15 +15,16 @@ from collector.result_writer import ResultWriter
 from collector.results_config import ResultsConfig
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
-from collector.trace import FinishedTrace, GradedRun, GradedTrace
+from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
-from processors.annotation import count_results
+from processors.annotation.span_event import count_results
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
 from processors.evaluate import evaluate_run
 from processors.frameworks.dialect import Dialect
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, SkipReason
+from processors.model.graded_run import GradedRun
 from processors.reconstruction.reconstruct import reconstruct, span_reader
 
 _ON_SPANS = ResultsConfig()

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from collector.results_config import ResultsConfig
-from collector.trace import FinishedTrace, GradedRun, GradedTrace
-from processors.annotation import append_results
-from processors.results.evaluation_span import evaluation_spans
-from processors.results.result_records import result_records
+from collector.trace import FinishedTrace, GradedTrace
+from processors.annotation.evaluation_span import evaluation_spans
+from processors.annotation.log_record import result_records
+from processors.annotation.span_event import append_results
+from processors.model.graded_run import GradedRun
 from processors.spans.span import RawSpan
 
 

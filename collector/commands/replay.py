@@ -17,13 +17,14 @@ from collector.commands.output_console import OutputConsole
 from collector.commands.run_table import RunTable, outcome_counts
 from collector.commands.trace_printout import print_explanation
 from collector.recordings.recorded_stream import RecordedStream
-from collector.recordings.runs_file import run_to_json
-from collector.trace import FinishedTrace, GradedRun
+from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers
+from processors.annotation.run_line import run_to_json
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.documents.problem import Problem, ProblemsFound
 from processors.frameworks.dialect import Dialect
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
+from processors.model.graded_run import GradedRun
 from processors.model.json_value import JsonObject
 from processors.reconstruction.reconstruct import span_reader
 from processors.reconstruction.trace_explanation import explain_trace

@@ -1,7 +1,7 @@
 """Graded agent runs as a table for people.
 
-Works on the objects that `collector.recordings.runs_file` writes, so the same table shows what was graded in this
-process, in another one, or yesterday.
+Works on the objects that `processors.annotation.run_line` writes, so the same table shows what was graded in
+this process, in another one, or yesterday.
 """
 
 from collections.abc import Iterable, Mapping

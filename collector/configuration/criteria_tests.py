@@ -10,12 +10,12 @@ from pathlib import Path
 
 from collector.recordings.recorded_stream import RecordedStream
 from collector.recordings.run_reader import run_from_json
-from collector.trace import GradedRun
 from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet
 from processors.criteria.criteria_case import CriteriaCase, ExpectedResult
 from processors.documents.problem import Problem, did_you_mean
 from processors.model.evaluation_result import EvaluationResult
+from processors.model.graded_run import GradedRun
 
 _SCORE_TOLERANCE = 1e-9
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")

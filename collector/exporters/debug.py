@@ -18,7 +18,8 @@ from rich.text import Text
 from collector.clock import Clock
 from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.run_printout import RunPrintout
-from collector.trace import GradedRun, GradedTrace
+from collector.trace import GradedTrace
+from processors.model.graded_run import GradedRun
 
 _MAX_PENDING = 100
 

@@ -14,10 +14,11 @@ from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.retry import BackOff, RetryConfig
 from collector.file_path import FilePath
-from collector.recordings.runs_file import format_run
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
-from collector.trace import GradedRun, GradedTrace
+from collector.trace import GradedTrace
+from processors.annotation.run_line import format_run
+from processors.model.graded_run import GradedRun
 
 _RUNS_PER_WRITE = 500
 

@@ -10,9 +10,9 @@ from typing import Literal
 from rich.cells import cell_len
 from rich.text import Text
 
-from collector.trace import GradedRun
 from processors.model.agent_run import ToolCall, ValueState
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
+from processors.model.graded_run import GradedRun
 from processors.model.json_value import JsonValue
 from processors.model.values import json_text
 

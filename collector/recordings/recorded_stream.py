@@ -17,13 +17,14 @@ from collector.memory_limiter import MemoryLimiter
 from collector.pipeline import AwaitedTrace, EvaluationStage
 from collector.recordings.recorded_traffic import RecordedTraffic, find_recorded_files
 from collector.telemetry.metrics import Metrics
-from collector.trace import FinishedTrace, GradedRun, SpanBatch
+from collector.trace import FinishedTrace, SpanBatch
 from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.documents.problem import Problem
 from processors.evaluate import evaluate_run
 from processors.frameworks.dialect import Dialect
 from processors.model.agent_run import AgentRun
+from processors.model.graded_run import GradedRun
 
 _NO_LIMIT = 1 << 62
 

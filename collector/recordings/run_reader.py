@@ -1,4 +1,4 @@
-"""Reads agent runs from JSON objects, in the form that `collector.recordings.runs_file` describes."""
+"""Reads agent runs from JSON objects, in the form that `processors.annotation.run_line` describes."""
 
 import hashlib
 import json
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Literal, TypeVar
 
-from collector.recordings.runs_file import incomplete_reason_of, is_complete_by_default
+from processors.annotation.run_line import incomplete_reason_of, is_complete_by_default
 from processors.documents.problem import did_you_mean
 from processors.model.agent_run import (
     AgentIdentity,

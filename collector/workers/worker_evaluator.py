@@ -6,13 +6,13 @@ from typing import ClassVar, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from collector.recordings.runs_file import run_to_json
-from collector.trace import GradedRun
 from collector.workers.json_text import json_text
+from processors.annotation.run_line import run_to_json
 from processors.comparison.letta_grading import ExtractorSettings
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.graded_run import GradedRun
 from processors.model.json_value import JsonObject
 
 Answer: TypeAlias = Callable[[], Score | NotEvaluated]

@@ -150,7 +150,7 @@ MATCHERS: Mapping[str, Callable[[JsonValue], Matcher]] = MappingProxyType({
 - `$range`: a number from the lowest to the highest, both included; null leaves an end open.
 - `$approx`: a number within a tolerance: `abs`, or `rel` as a share of the expected one; the wider counts.
 - `$type`: a value of a JSON Schema type, or of one of several. 1.0 is an integer; a boolean is no number.
-- `$schema`: a value that follows the JSON Schema (`processors.comparison.json_schema_check`; its test can raise
+- `$schema`: a value that follows the JSON Schema (`json_schema_check`; its test can raise
   `SchemaTooComplexError`).
 - `$present`: any value, null included. `$absent`: no value. `$any`: any value or none.
 """

@@ -14,8 +14,8 @@ _WILDCARD = re.compile(r"([*?])")
 class ToolPatterns:
     """A set of tool names in which `*` stands for any characters and `?` for one.
 
-    Names without these mean what they mean everywhere in criteria (`processors.model.tool_name`); in a pattern the
-    same holds for the text between them.
+    Names without these mean what they mean everywhere in criteria (`processors.model.tool_name`); in a
+    pattern the same holds for the text between them.
     """
 
     __slots__ = ("_globs", "_names")

@@ -33,7 +33,7 @@ class Alignment:
 
 
 Measure = Callable[[Sequence[ToolCall], Sequence[int], int], Alignment | None]
-"""Grades calls with their rows (`processors.comparison.common_subsequence`) against a number of expected calls.
+"""Grades calls with their rows (see `common_subsequence`) against a number of expected calls.
 
 There is at least one expected call. None: the search for the best order was given up. A measure never gives
 less for rows with more bits.

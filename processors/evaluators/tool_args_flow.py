@@ -89,7 +89,7 @@ class _Checks:
 class ToolArgsFlow:
     """The share of arguments that have the value which an earlier call returned.
 
-    For each flow and each call of its tool, the argument has to equal (`processors.comparison.value_equality`)
+    For each flow and each call of its tool, the argument has to equal (see `value_equality`)
     a value at the path in the result of an earlier call of the source; a call of the same parallel group is
     not earlier. score = arguments that do / arguments checked. An argument that is not there counts as one
     that does not, unless `required: false`.

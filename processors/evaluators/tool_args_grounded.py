@@ -69,7 +69,7 @@ class ToolArgsGrounded:
     earlier turns, not of a call that ran beside it), a choice that the tool's schema offers, or a constant of
     the configuration. score = values that are / values checked. Texts and numbers are checked, inside objects
     and lists too; booleans, nulls, empty texts and whole numbers up to 10 are not. How they are looked up
-    stands in `processors.comparison.grounding`. Dates are not checked where the user spoke of "tomorrow" and the
+    stands in `comparison/grounding.py`. Dates are not checked where the user spoke of "tomorrow" and the
     like.
 
     There is nothing to expect. A run without values to check, so also one without calls, scores 1. Where the

@@ -66,8 +66,8 @@ class ToolCallArgs:
     score = expected calls that an own actual call fits / expected calls; with `strict`, 1 when all are
     fitted, else 0. A call fits when every expected argument is there with an equal value
     (`processors.comparison.value_equality`), or one that meets its matcher
-    (`processors.comparison.expected_value`), and, with `subset: false`, no other. Calls are assigned first fit
-    in written order (`processors.comparison.first_fit`); order and failures of calls play no part.
+    (`processors.comparison.expected_value`), and, with `subset: false`, no other. Calls are assigned first
+    fit in written order (`processors.comparison.first_fit`); order and failures of calls play no part.
 
     No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
     everything is fitted anyway, a call of an expected tool whose arguments are not known makes the run not

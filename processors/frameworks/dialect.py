@@ -1,6 +1,6 @@
 """The seam between telemetry conventions and the reconstruction of agent runs.
 
-A dialect is one file in `processors/dialects/` that holds a `DIALECT`. It says which spans it recognises
+A dialect is one file in `processors/frameworks/` that holds a `DIALECT`. It says which spans it recognises
 and reads their fields; it decides nothing about runs, calls or order. Several dialects may recognise one
 span: their readings are merged, field by field, in order of rank.
 """

@@ -4,8 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from collector.recordings.runs_file import incomplete_reason_of
-from collector.trace import GradedRun, GradedTrace
+from collector.trace import GradedTrace
+from processors.annotation.run_line import incomplete_reason_of
 from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,
@@ -18,6 +18,7 @@ from processors.model.agent_run import (
 )
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
 from processors.model.finish_reason import FinishReason
+from processors.model.graded_run import GradedRun
 
 TRACE_ID = bytes(range(16))
 

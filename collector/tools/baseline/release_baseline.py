@@ -15,8 +15,8 @@ import orjson
 from collector.telemetry.label_values import OVERFLOW
 from collector.tools.alerting.baselines import BaselinesFile, PinnedScore
 from collector.tools.baseline.prometheus_api import PrometheusApi
-from collector.trace import GradedRun
 from processors.model.evaluation_result import Stage
+from processors.model.graded_run import GradedRun
 
 MIN_SAMPLES = 20
 """What the alert rules ask for too before they trust a mean."""

@@ -13,8 +13,7 @@ from pydantic import BaseModel
 
 from collector.configuration.criteria_tests import run_criteria_tests
 from collector.recordings.run_reader import run_from_json
-from collector.recordings.runs_file import run_to_json
-from collector.trace import GradedRun
+from processors.annotation.run_line import run_to_json
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import CriteriaDocument, read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
@@ -22,6 +21,7 @@ from processors.documents.problem import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.model.evaluator import Evaluator
 from processors.model.evaluator_example import EvaluatorExample
+from processors.model.graded_run import GradedRun
 from processors.model.json_value import JsonObject, JsonValue
 from processors.response_checks.checks import RESPONSE_CHECKS
 

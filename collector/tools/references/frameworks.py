@@ -1,4 +1,4 @@
-"""The page of frameworks, written from the dialects: `python -m collector.tools.references.frameworks`."""
+"""The page of frameworks, written from the dialects: `make reference`."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from processors.frameworks.framework import Framework
 _INTRODUCTION = """\
 # Frameworks
 
-This page is generated from `processors/dialects/` by `python -m collector.tools.references.frameworks`.
+This page is generated from `processors/frameworks/` by `make reference`.
 
 Every framework below is read without configuration.
 Each telemetry convention is a dialect: one file that says which spans it recognises and reads their fields.

@@ -1,4 +1,4 @@
-"""The reference page of all metrics, written from the table: `python -m collector.tools.references.metrics`."""
+"""The reference page of all metrics, from their table: `python -m collector.tools.references.metrics`."""
 
 from collector.telemetry.first_sight import HOLD_SECONDS
 from collector.telemetry.label_values import OVERFLOW
@@ -19,7 +19,7 @@ _RESOURCE_ATTRIBUTES = "resource attributes"
 _INTRODUCTION = f"""\
 # Metrics
 
-This page is generated from `collector/telemetry/metrics.py` by `python -m collector.tools.references.metrics`.
+This page is generated from `collector/telemetry/metrics.py` by `make reference`.
 
 `/metrics` on `service.telemetry.endpoint` serves the Prometheus text format, and OpenMetrics if asked for.
 Exemplars, with the trace and span behind the last score in each bucket, are in OpenMetrics only.

@@ -12,7 +12,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from collector.trace import FinishedTrace, GradedTrace
-from processors.annotation import count_results
+from processors.annotation.span_event import count_results
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
 from processors.criteria.reserved_agents import SELF_CHECK_AGENT

@@ -26,8 +26,8 @@ from collector.otlp.codec import join_spans
 from collector.results_config import ResultsConfig
 from collector.telemetry.metrics import Metrics
 from collector.trace import GradedTrace, held_bytes
-from processors.results.evaluation_span import evaluation_spans
-from processors.results.result_records import result_records
+from processors.annotation.evaluation_span import evaluation_spans
+from processors.annotation.log_record import result_records
 from processors.spans.span import RawSpan
 from tests.support.backends import Answer, GrpcBackend, HttpBackend, eventually, log_records, span_ids
 from tests.support.deliveries import MemoryExporter, make_trace

@@ -7,8 +7,7 @@ import pytest
 
 from collector.otlp.codec import split_request
 from collector.recordings.run_reader import run_from_json
-from collector.recordings.runs_file import format_run
-from collector.trace import GradedRun
+from processors.annotation.run_line import format_run
 from processors.evaluators.ascii_printable_only import AsciiPrintableOnly, AsciiPrintableOnlyConfig
 from processors.evaluators.precision_recall_fscore import (
     PrecisionRecallFscore,
@@ -21,6 +20,7 @@ from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator
 from processors.model.finish_reason import FinishReason
+from processors.model.graded_run import GradedRun
 from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.span import RawSpan

@@ -4,9 +4,9 @@ import pytest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from processors.annotation import EVENT_NAME, append_results
+from processors.annotation.log_record import result_records
+from processors.annotation.span_event import EVENT_NAME, append_results
 from processors.model.evaluation_result import EvaluationResult
-from processors.results.result_records import result_records
 from tests.support.agent_spans import TRACE_ID, span_id
 from tests.support.graded_spans import (
     BROKEN,

@@ -17,7 +17,7 @@ from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import Outcome, Score
 from processors.model.evaluator import Evaluator
 
-PAGE = Path(__file__).parents[2] / "docs" / "evaluators.md"
+PAGE = Path(__file__).parents[4] / "docs" / "evaluators.md"
 _TYPES = list(evaluator_types().values())
 _SCORES = re.compile(r"scores? (?:(\d+)/(\d+)|(\d+(?:\.\d+)?))")
 

@@ -9,15 +9,15 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult, Stage
-from processors.model.json_value import JsonObject
-from processors.results.result_attributes import (
+from processors.annotation.result_attributes import (
     SPAN_ATTRIBUTE,
     encode_double_attribute,
     encode_key,
     encode_text_attribute,
 )
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult, Stage
+from processors.model.json_value import JsonObject
 from processors.spans.span import Span
 
 IDENTIFIER = "tracegrade"

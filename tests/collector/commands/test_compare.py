@@ -8,7 +8,7 @@ import pytest
 
 from collector.cli import run_command
 
-CORPUS = Path(__file__).parent.parent / "data" / "corpus" / "uipath_style"
+CORPUS = Path(__file__).parents[2] / "data" / "corpus" / "uipath_style"
 TOKYO, LONDON = "e3f91a8a1d3d6e39e143fd4812508643", "29b6b1ce7631d19a17538b15b61d17f5"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from collector.tools.references.frameworks import frameworks_reference
 from processors.frameworks.discovery import discover_dialects
 
-PAGE = Path(__file__).parents[2] / "docs" / "frameworks.md"
+PAGE = Path(__file__).parents[4] / "docs" / "frameworks.md"
 
 
 def test_the_page_is_up_to_date() -> None:

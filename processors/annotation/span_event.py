@@ -7,15 +7,15 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult
-from processors.results.openinference_annotations import encode_annotations, first_free_index
-from processors.results.result_attributes import (
+from processors.annotation.openinference import encode_annotations, first_free_index
+from processors.annotation.result_attributes import (
     EVENT_ATTRIBUTE,
     EVENT_NAME,
     encode_result_attributes,
     makes_event,
 )
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult
 from processors.spans.protobuf_wire import encode_field
 from processors.spans.span import RawSpan, Span
 

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
-from processors.annotation import GradedRuns, evaluation_event
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult
-from processors.results.openinference_annotations import encode_annotations
-from processors.results.result_attributes import (
+from processors.annotation.openinference import encode_annotations
+from processors.annotation.result_attributes import (
     SPAN_ATTRIBUTE,
     encode_key,
     encode_text_attribute,
     makes_event,
 )
+from processors.annotation.span_event import GradedRuns, evaluation_event
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult
 from processors.spans.envelope import Envelope
 from processors.spans.protobuf_wire import encode_field
 from processors.spans.span import RawSpan

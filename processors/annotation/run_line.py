@@ -12,10 +12,10 @@ import json
 
 import orjson
 
-from collector.trace import GradedRun
 from processors.model.agent_run import IncompleteReason, ToolCall, ValueState
 from processors.model.evaluation_result import EvaluationResult, Stage
 from processors.model.finish_reason import CUT_SHORT, FinishReason
+from processors.model.graded_run import GradedRun
 from processors.model.json_value import JsonObject
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from collector.tools.references.metrics import metrics_reference
 
-PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[4] / "docs" / "metrics.md"
 
 
 def test_the_page_is_up_to_date() -> None:

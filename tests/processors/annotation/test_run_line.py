@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.recordings.run_reader import run_from_json
-from collector.recordings.runs_file import format_run, run_to_json
-from collector.trace import GradedRun
+from processors.annotation.run_line import format_run, run_to_json
 from processors.model.agent_run import AgentRun, ToolError, ValueState
 from processors.model.finish_reason import FinishReason
+from processors.model.graded_run import GradedRun
 from processors.model.json_value import JsonValue
 from tests.support.graded_runs import agent_runs, result, weather_run
 

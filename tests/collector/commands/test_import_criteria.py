@@ -13,7 +13,7 @@ from processors.criteria.criteria_file import read_criteria
 from processors.documents.located_yaml import read_yaml
 from processors.documents.problem import ProblemsFound
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 WEATHER, LETTA = DATA / "import" / "weather", DATA / "import" / "letta"
 TOKYO, ORDER = "tokyo/OrderOfCalls", "london/OrderOfCalls"
 

@@ -7,10 +7,10 @@ resource and scope. It says what the span event of the same result says.
 import struct
 from collections.abc import Sequence
 
-from processors.annotation import GradedRuns, results_by_carrier
+from processors.annotation.result_attributes import EVENT_NAME, LOG_ATTRIBUTE, encode_result_attributes
+from processors.annotation.span_event import GradedRuns, results_by_carrier
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult, Outcome
-from processors.results.result_attributes import EVENT_NAME, LOG_ATTRIBUTE, encode_result_attributes
 from processors.spans.protobuf_wire import encode_field
 from processors.spans.span import RawSpan
 
