@@ -17,8 +17,12 @@ from pydantic import BaseModel
 from collector.configuration.json_schemas import schema_documents
 from collector.configuration.service_config import SECTIONS, ServiceConfig
 from collector.endpoint import parse_endpoint
-from collector.exporters.assembly import receives_evaluation_spans, receives_log_records, receives_spans
-from collector.exporters.discovery import exporter_types
+from collector.exporters.assembly import (
+    exporter_types,
+    receives_evaluation_spans,
+    receives_log_records,
+    receives_spans,
+)
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.results_config import ResultsConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
