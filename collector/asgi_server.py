@@ -13,7 +13,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from collector.clock import Clock, SystemClock
+from collector.clock import Clock, SystemClock, ends_within
 from collector.errors import StartupError
 
 
@@ -161,13 +161,7 @@ class AsgiServer:
         remaining = deadline - self._clock.monotonic()
         if not self._connections.connections or remaining <= 0:
             return
-        drained = asyncio.ensure_future(self._connections.drained())
-        timer = asyncio.ensure_future(self._clock.sleep(remaining))
-        try:
-            await asyncio.wait((drained, timer), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            drained.cancel()
-            timer.cancel()
+        await ends_within(remaining, self._connections.drained(), self._clock)
 
 
 _HEADERS_TOO_LARGE = "The headers are too large."

@@ -4,7 +4,6 @@ The traffic is read and rebuilt once; both sets see the same runs. It answers wh
 have done to yesterday's traces.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, TextIO
 
-import orjson
 from rich.console import Console
 from rich.text import Text
 
@@ -25,7 +23,7 @@ from processors.evaluate import evaluate_run
 from processors.frameworks.dialect import Dialect
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult
-from processors.model.json_value import JsonObject
+from processors.model.json_value import JsonObject, encode_json
 
 _SCORE_TOLERANCE = 1e-9
 _STYLES = {"pass": "green", "fail": "bold red", "error": "bold magenta", "not_evaluated": "yellow"}
@@ -122,7 +120,7 @@ def compare(
 
     if output_format == "json":
         for change in found():
-            output.write(_line(change))
+            output.write(encode_json(_to_json(change)).decode() + "\n")
     else:
         _print_table(found(), comparison, OutputConsole(file=output))
     return comparison
@@ -149,14 +147,6 @@ def _changes(
 
 def _key(result: EvaluationResult) -> tuple[str, bytes | None, str | None]:
     return result.name, result.tool_span_id, result.tool_call_id
-
-
-def _line(change: Change) -> str:
-    entry = _to_json(change)
-    try:
-        return orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE).decode()
-    except TypeError:  # lone surrogates
-        return json.dumps(entry, separators=(",", ":")) + "\n"
 
 
 def _to_json(change: Change) -> JsonObject:

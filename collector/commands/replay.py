@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
 
-import orjson
 from rich.console import Console
 
 from collector.commands.output_console import OutputConsole
@@ -19,7 +18,7 @@ from collector.commands.trace_printout import print_explanation
 from collector.recordings.recorded_stream import RecordedStream
 from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers
-from processors.annotation.run_line import run_to_json
+from processors.annotation.run_line import format_run, run_to_json
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.documents.problem import Problem, ProblemsFound
 from processors.frameworks.dialect import Dialect
@@ -110,7 +109,7 @@ def _counted(graded: Iterable[GradedRun], summary: ReplaySummary) -> Iterator[Gr
 
 def _print_json(graded: Iterable[GradedRun], output: TextIO) -> None:
     for run in graded:
-        output.write(orjson.dumps(run_to_json(run), option=orjson.OPT_APPEND_NEWLINE).decode())
+        output.write(format_run(run).decode() + "\n")
 
 
 def _print_table(graded: Iterable[GradedRun], output: TextIO) -> None:

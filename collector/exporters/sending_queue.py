@@ -12,7 +12,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Literal, Protocol, TypeAlias
 
-from collector.clock import Clock
+from collector.clock import Clock, ends_within
 from collector.errors import ContentRefusedError, ExportError, PermanentExportError, RetryableExportError
 from collector.exporters.delivery import Delivery, ExportRequest, QueuedTrace
 from collector.exporters.exporter import ExportResponse, SpanExporter, TaskOwner
@@ -168,9 +168,7 @@ class SendingQueue:
             self._full.set()
             if self._consumers:
                 flushed = asyncio.gather(*self._consumers, return_exceptions=True)
-                timer = asyncio.ensure_future(self._clock.sleep(deadline - self._clock.monotonic()))
-                await asyncio.wait((flushed, timer), return_when=asyncio.FIRST_COMPLETED)
-                timer.cancel()
+                await ends_within(deadline - self._clock.monotonic(), flushed, self._clock)
                 for consumer in self._consumers:
                     consumer.cancel()
                 await asyncio.gather(*self._consumers, return_exceptions=True)
@@ -204,7 +202,7 @@ class SendingQueue:
                     await self._arrived.wait()
                 if not self._is_full() and not self._closing.is_set():
                     self._full.clear()
-                    await self._wait(self._batch.flush_timeout, self._full)
+                    await ends_within(self._batch.flush_timeout, self._full.wait(), self._clock)
                 request = self._take_request()
                 if request.span_count:
                     return request
@@ -308,7 +306,7 @@ class SendingQueue:
                     # The last waits are cut so that there is an attempt left before the deadline.
                     await self._clock.sleep(min(wait, max((self._deadline - now) / 2, 0.1)))
                 else:
-                    await self._wait(wait, self._closing)
+                    await ends_within(wait, self._closing.wait(), self._clock)
             finally:
                 self._backing_off.remove(request)
             if self._closing.is_set() and not is_closing:
@@ -387,16 +385,6 @@ class SendingQueue:
             queued_bytes=self.queued_bytes,
             **{f"queued_{self._things}": self.held_spans},
         )
-
-    async def _wait(self, seconds: float, event: asyncio.Event) -> None:
-        """Return after `seconds`, or when `event` is set."""
-        timer = asyncio.ensure_future(self._clock.sleep(seconds))
-        waker = asyncio.ensure_future(event.wait())
-        try:
-            await asyncio.wait((timer, waker), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            waker.cancel()
 
 
 DROP_REASONS = ("rejected", "partial_success", "max_elapsed_time", "queue_full", "shutdown")

@@ -14,7 +14,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from pydantic import BeforeValidator, Field
 
-from collector.clock import Clock, SystemClock
+from collector.clock import Clock, SystemClock, ends_within
 from collector.endpoint import Endpoint, parse_endpoint
 from collector.errors import Draining, MalformedRequest, RequestTooLarge, StartupError, Unauthenticated
 from collector.otlp.compression import GZIP_MAGIC, gzip_decompress, zlib_decompress
@@ -208,11 +208,7 @@ class _Calls:
         remaining = deadline - self._clock.monotonic()
         if not self.running or remaining <= 0:
             return
-        idle = asyncio.ensure_future(self._idle.wait())
-        timer = asyncio.ensure_future(self._clock.sleep(remaining))
-        await asyncio.wait((idle, timer), return_when=asyncio.FIRST_COMPLETED)
-        idle.cancel()
-        timer.cancel()
+        await ends_within(remaining, self._idle.wait(), self._clock)
 
     async def _export(self, _: object, context: grpc.aio.ServicerContext) -> bytes:
         self.running += 1

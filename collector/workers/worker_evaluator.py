@@ -6,14 +6,13 @@ from typing import ClassVar, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from collector.workers.json_text import json_text
 from processors.annotation.run_line import run_to_json
 from processors.comparison.letta_grading import ExtractorSettings
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.graded_run import GradedRun
-from processors.model.json_value import JsonObject
+from processors.model.json_value import JsonObject, encode_json
 
 Answer: TypeAlias = Callable[[], Score | NotEvaluated]
 
@@ -43,7 +42,7 @@ class WorkerEvaluator:
             "config": config.model_dump(mode="json", exclude_unset=True),
             "criteria": criteria.model_dump(mode="json"),
         }
-        self._head = json_text(head)[:-1]
+        self._head = encode_json(head)[:-1]
         self._answer: Answer = self._refuse
 
     def answered_by(self, answer: Answer) -> Self:
@@ -89,11 +88,11 @@ class SubmissionEvaluator(WorkerEvaluator):
         submission = self._extraction.text(run)
         if isinstance(submission, NotEvaluated):
             return submission
-        return b'%b,"submission":%b,"run":%b}' % (self._head, json_text(submission), run_text)
+        return b'%b,"submission":%b,"run":%b}' % (self._head, encode_json(submission), run_text)
 
 
 def run_text(run: AgentRun) -> bytes:
     """`run` as custom code gets it: the JSON object of a runs file, without results."""
     entry = run_to_json(GradedRun(run=run, results=()))
     del entry["evaluations"]
-    return json_text(entry)
+    return encode_json(entry)

@@ -10,7 +10,7 @@ import logging
 import secrets
 from collections.abc import Callable
 
-from collector.clock import Clock
+from collector.clock import Clock, ends_within
 from collector.errors import TracegradeError
 from collector.exporters.exporter import TaskOwner
 from collector.pipeline import EvaluationStage
@@ -172,13 +172,7 @@ class SelfCheck:
         verdicts = list(self._awaited.values())
         await client.send(self_check_request(expected, self._clock.unix_nano()))
         standstill = self._metrics.finish_clock_standstill_seconds.value()
-        timer = asyncio.ensure_future(self._clock.sleep(self._patience))
-        answered = asyncio.ensure_future(asyncio.wait(verdicts))
-        try:
-            await asyncio.wait((timer, answered), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            answered.cancel()
+        await ends_within(self._patience, asyncio.wait(verdicts), self._clock)
         standstill = self._metrics.finish_clock_standstill_seconds.value() - standstill
         if not all(verdict.done() for verdict in verdicts):
             message = f"no verdict within {self._patience:g} s"

@@ -11,6 +11,8 @@ import pytest
 from collector.cli import run_command
 from collector.commands.replay import Format, ReplaySummary, replay
 from collector.configuration.criteria_files import load_criteria
+from collector.otlp.codec import join_spans
+from tests.support.agent_spans import agent, tool
 
 MUTED_UNTIL = 1_769_817_600_000_000_000
 
@@ -111,3 +113,40 @@ def test_a_mute_is_judged_by_the_time_of_the_replay(
         assert code == run_command(
             ["replay", "--criteria", str(tmp_path / "criteria.json"), str(tmp_path / "a.runs.jsonl")]
         )
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [*((number, number) for number in (2**63 - 1, 2**64 + 1, -(10**40))), ("lone \ud800", "lone \ufffd")],
+    ids=["64 bits", "65 bits", "133 bits", "surrogate"],
+)
+def test_what_is_printed_as_json_is_read_again_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str | int, read: str | int
+) -> None:
+    run = {"agent": {"name": "a"}, "tool_calls": [{"name": "refund", "arguments": {"order": value}}]}
+    (tmp_path / "a.runs.jsonl").write_text(json.dumps(run) + "\n")
+
+    code = run_command(["replay", "--format", "json", str(tmp_path / "a.runs.jsonl")])
+    (tmp_path / "b.runs.jsonl").write_text(first := capsys.readouterr().out)
+    again = run_command(["replay", "--format", "json", str(tmp_path / "b.runs.jsonl")])
+    second = capsys.readouterr().out
+
+    assert (0, 0) == (code, again)
+    assert {"order": read} == json.loads(first)["tool_calls"][0]["arguments"]
+    assert first == second
+
+
+def test_an_argument_beyond_64_bits_in_telemetry_is_printed_exactly(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spans = [
+        agent(1, None, "a"),
+        tool(2, 1, "refund", arguments=f'{{"order": {2**70 + 1}}}'),
+    ]
+    (tmp_path / "a.binpb").write_bytes(join_spans(spans))
+
+    code = run_command(["replay", "--format", "json", str(tmp_path / "a.binpb")])
+
+    assert 0 == code
+    (call,) = json.loads(capsys.readouterr().out)["tool_calls"]
+    assert {"order": 2**70 + 1} == call["arguments"]
