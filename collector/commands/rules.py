@@ -9,14 +9,19 @@ from collector.clock import Clock
 from collector.commands.argument_types import path_argument, path_text
 from collector.configuration.criteria_files import load_criteria
 from collector.configuration.loading import load_configuration
-from collector.tools.alerting.alert_links import DASHBOARD_BASE, RUNBOOK_BASE, AlertLinks
-from collector.tools.alerting.baselines import BaselinesFile
-from collector.tools.alerting.criteria_coverage import criteria_coverage, objective_problems
-from collector.tools.alerting.data_file import ModelT, read_data_file
-from collector.tools.alerting.objectives import ObjectivesFile
+from collector.tools.alerting.alerts import DASHBOARD_BASE, RUNBOOK_BASE, AlertLinks
+from collector.tools.alerting.objectives import (
+    BaselinesFile,
+    ModelT,
+    ObjectivesFile,
+    Volume,
+    VolumeFile,
+    criteria_coverage,
+    objective_problems,
+    read_data_file,
+)
 from collector.tools.alerting.rules import RuleInputs, never_firing, rules_text
-from collector.tools.alerting.time_scale import TimeScale
-from collector.tools.alerting.volume import Volume, VolumeFile, volume_on_server
+from collector.tools.alerting.windows import TimeScale, volume_on_server
 from collector.tools.baseline.prometheus_api import PrometheusApi, PrometheusError
 from collector.workers.custom_evaluators import load_custom_evaluators
 from processors.criteria.agent_criteria import CriteriaSet
