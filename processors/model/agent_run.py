@@ -5,7 +5,7 @@ calls and agent runs; how each is read from telemetry is the matter of `processo
 `processors.reconstruction.reconstruct`.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import Literal, TypeAlias
@@ -155,10 +155,6 @@ class AgentRun:
     requested_tools: Sequence[str] = ()
     """Tools that a model asked for and that no call of the run went to, each once, in order: mostly names
     that it made up. Tools of the provider, handoffs and final answers are left out."""
-
-    shared_facts: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What evaluators worked out about the run and others need as well, while it is graded; no verdicts.
-    A changed copy of a run begins without any."""
 
     def answers_are_known(self) -> bool:
         """Whether `messages` shows what the agent said; if not, nothing of it was captured."""
