@@ -19,6 +19,7 @@ from collector.exporters.assembly import receives_evaluation_spans, receives_log
 from collector.exporters.discovery import exporter_types
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.json_schemas import schema_documents
+from collector.receivers.assembly import listening_at
 from collector.results_config import ResultsConfig
 from collector.service_config import SECTIONS, ServiceConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
@@ -222,13 +223,10 @@ def _shared_addresses(
     config: ServiceConfig, exporters: Mapping[str, BaseModel], document: LocatedYaml
 ) -> Iterator[Problem]:
     """Endpoints at which two listeners would be."""
-    protocols = config.receivers.otlp.protocols
-    receiver = ("receivers", "otlp", "protocols")
     prometheus = exporters.get(PROMETHEUS)
     endpoint = prometheus.endpoint if isinstance(prometheus, PrometheusConfig) else None
     listeners = [
-        ((*receiver, "grpc", "endpoint"), protocols.grpc.endpoint if protocols.grpc else None),
-        ((*receiver, "http", "endpoint"), protocols.http.endpoint if protocols.http else None),
+        *listening_at(config.receivers, ("receivers",)),
         (("service", "telemetry", "endpoint"), None if endpoint else config.service.telemetry.endpoint),
         (("exporters", PROMETHEUS, "endpoint"), endpoint),
     ]

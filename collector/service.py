@@ -24,8 +24,7 @@ from collector.exporters.exporter import ExporterContext
 from collector.intake import TraceIntake
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.envelope_registry import EnvelopeRegistry
-from collector.receivers.otlp_grpc import OtlpGrpcReceiver
-from collector.receivers.otlp_http import OtlpHttpReceiver
+from collector.receivers.assembly import build_receivers
 from collector.self_check.checker import SelfCheck
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.accounting import BEFORE_FAN_OUT, publish_accounting_errors
@@ -124,12 +123,7 @@ class Service:
             (lambda: self._withheld_spans) if streams else self._spans_awaiting_verdict, BEFORE_FAN_OUT
         )
         self._intake = TraceIntake(self._buffer, self._forward_at_once, metrics, envelopes)
-        protocols = config.receivers.otlp.protocols
-        self._receivers: dict[str, OtlpGrpcReceiver | OtlpHttpReceiver] = {}
-        if protocols.grpc is not None:
-            self._receivers["grpc"] = OtlpGrpcReceiver(protocols.grpc, self._intake, metrics, clock=clock)
-        if protocols.http is not None:
-            self._receivers["http"] = OtlpHttpReceiver(protocols.http, self._intake, metrics, clock=clock)
+        self._receivers = build_receivers(config.receivers, self._intake, metrics, clock)
 
         # What tells people about it.
         self._telemetry_config = telemetry = config.service.telemetry
@@ -226,8 +220,8 @@ class Service:
         refuse_own_receivers(
             self._telemetry_config, [receiver.endpoint for receiver in self._receivers.values()]
         )
-        if (grpc := self._receivers.get("grpc")) and isinstance(grpc, OtlpGrpcReceiver):
-            await grpc.set_serving(True)
+        for receiver in self._receivers.values():
+            await receiver.set_serving(True)
         self._readiness.set("receivers", True)
         self._tasks.create_task(self._finish_traces(), name="finish traces")
         self._tasks.create_task(self._follow_criteria(), name="follow criteria")
