@@ -14,7 +14,7 @@ from uvicorn.protocols.http.zttp_h2_impl import ZttpH2Protocol
 from collector.asgi_server import Connections
 
 MAX_IDLE_FRAMES = 10_000
-"""Frames that carry nothing (pings, settings, resets, empty data) between two answers of a connection."""
+"""Frames that carry no data (pings, settings, resets) between two answers of a connection."""
 
 _NO_ERROR, _CANCEL, _ENHANCE_YOUR_CALM = 0, 8, 11
 _ANY_STREAM = 2**31 - 1
@@ -69,7 +69,7 @@ class Http2Connection(ZttpH2Protocol):
         for event in super().events():
             if isinstance(event, zttp.Request):
                 self._had_request = True
-            elif not isinstance(event, zttp.Data) or not event.data:
+            elif not isinstance(event, zttp.Data):
                 self._idle_frames += 1
                 if self._idle_frames > MAX_IDLE_FRAMES:
                     self.conn.close(_ENHANCE_YOUR_CALM)
