@@ -24,6 +24,7 @@ from collector.exporters.assembly import (
     receives_spans,
 )
 from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.receivers.assembly import listening_at
 from collector.results_config import ResultsConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
 from collector.text_file import read_text_file
@@ -226,13 +227,10 @@ def _shared_addresses(
     config: ServiceConfig, exporters: Mapping[str, BaseModel], document: LocatedYaml
 ) -> Iterator[Problem]:
     """Endpoints at which two listeners would be."""
-    protocols = config.receivers.otlp.protocols
-    receiver = ("receivers", "otlp", "protocols")
     prometheus = exporters.get(PROMETHEUS)
     endpoint = prometheus.endpoint if isinstance(prometheus, PrometheusConfig) else None
     listeners = [
-        ((*receiver, "grpc", "endpoint"), protocols.grpc.endpoint if protocols.grpc else None),
-        ((*receiver, "http", "endpoint"), protocols.http.endpoint if protocols.http else None),
+        *listening_at(config.receivers, ("receivers",)),
         (("service", "telemetry", "endpoint"), None if endpoint else config.service.telemetry.endpoint),
         (("exporters", PROMETHEUS, "endpoint"), endpoint),
     ]

@@ -1,15 +1,13 @@
 """From the exporters of the configuration to the fan-out: which queues there are, and what each takes."""
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import TypeAlias
 
 from pydantic import BaseModel
 
 import collector.exporters
+from collector.component_discovery import find_components
 from collector.exporters.exporter import (
     ExporterContext,
     ExportResponse,
@@ -101,19 +99,7 @@ def exporter_types() -> Mapping[str, ComponentType]:
     Raises:
         TypeError: a `COMPONENT` is something else, or two modules claim one type name.
     """
-    found: dict[str, ComponentType] = {}
-    folder = collector.exporters
-    for module_name in sorted(module.name for module in pkgutil.iter_modules(folder.__path__)):
-        module = importlib.import_module(f"{folder.__name__}.{module_name}")
-        component = getattr(module, "COMPONENT", None)
-        if component is None:
-            continue
-        if not isinstance(component, SpanExporterType | ResultExporterType):
-            raise TypeError(f"{module.__name__}.COMPONENT: expected an exporter type, found {component!r}")
-        if component.type_name in found:
-            raise TypeError(f"{module.__name__}.COMPONENT: the type {component.type_name!r} is taken")
-        found[component.type_name] = component
-    return MappingProxyType(dict(sorted(found.items())))
+    return find_components(collector.exporters, (SpanExporterType, ResultExporterType))
 
 
 class SharedExporter:
