@@ -228,6 +228,7 @@ class Service:
         )
         if (grpc := self._receivers.get("grpc")) and isinstance(grpc, OtlpGrpcReceiver):
             await grpc.set_serving(True)
+        self._buffer.note_ready()
         self._readiness.set("receivers", True)
         self._tasks.create_task(self._finish_traces(), name="finish traces")
         self._tasks.create_task(self._follow_criteria(), name="follow criteria")
