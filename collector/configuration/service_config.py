@@ -22,8 +22,7 @@ from collector.memory_limiter import MemoryLimiterConfig
 from collector.receivers.otlp_grpc import GrpcServerConfig
 from collector.receivers.otlp_http import HttpServerConfig
 from collector.results_config import ResultsConfig
-from collector.telemetry.prometheus_config import PrometheusConfig
-from collector.telemetry.telemetry_config import TelemetryConfig
+from collector.telemetry.telemetry_config import PrometheusConfig, TelemetryConfig
 from collector.workers.config import WorkersConfig
 from processors.frameworks.discovery import discover_dialects
 from processors.frameworks.shapes.dialect_mapping import DialectMapping
