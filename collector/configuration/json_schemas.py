@@ -12,7 +12,7 @@ from pydantic.json_schema import models_json_schema
 
 from collector.configuration.service_config import SECTIONS, ServiceConfig
 from collector.exporters.assembly import exporter_types
-from collector.telemetry.prometheus_config import PrometheusConfig
+from collector.telemetry.telemetry_config import PrometheusConfig
 from collector.tools.alerting.objectives import ObjectivesFile
 from processors.criteria.criteria_file_model import CriteriaFile
 from processors.criteria.evaluator_discovery import evaluator_types

@@ -26,7 +26,7 @@ from collector.exporters.assembly import (
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.receivers.assembly import listening_at
 from collector.results_config import ResultsConfig
-from collector.telemetry.prometheus_config import PrometheusConfig
+from collector.telemetry.telemetry_config import PrometheusConfig
 from collector.text_file import read_text_file
 from processors.documents.environment import expand
 from processors.documents.located_yaml import LocatedYaml, Place, read_yaml

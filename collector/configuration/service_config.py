@@ -20,8 +20,7 @@ from collector.duration import Duration
 from collector.memory_limiter import MemoryLimiterConfig
 from collector.receivers.assembly import ReceiversConfig, receiver_sections
 from collector.results_config import ResultsConfig
-from collector.telemetry.prometheus_config import PrometheusConfig
-from collector.telemetry.telemetry_config import TelemetryConfig
+from collector.telemetry.telemetry_config import PrometheusConfig, TelemetryConfig
 from collector.workers.config import WorkersConfig
 from processors.frameworks.discovery import discover_dialects
 from processors.frameworks.shapes.dialect_mapping import DialectMapping
