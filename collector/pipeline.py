@@ -122,7 +122,8 @@ class Pipeline:
             metrics.spans_refused.add(0, reason)
 
     def start(self) -> None:
-        """Begin to take finished traces out of the buffer."""
+        """Begin to take finished traces out of the buffer, and spans into it; earlier ones went elsewhere."""
+        self._buffer.note_ready()
         self._tasks.create_task(self._finish_traces(), name="finish traces")
 
     def consume_traces(self, body: bytes) -> ExportOutcome:

@@ -28,8 +28,7 @@ from collector.exporters.exporter import ExporterContext
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.pipeline import EvaluationStage, Pipeline
-from collector.receivers.otlp_grpc import OtlpGrpcReceiver
-from collector.receivers.otlp_http import OtlpHttpReceiver
+from collector.receivers.assembly import build_receivers
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.accounting import publish_accounting_errors
 from collector.telemetry.http import TelemetryServer
@@ -162,12 +161,7 @@ class Service:
             metrics=metrics,
             clock=clock,
         )
-        protocols = config.receivers.otlp.protocols
-        self._receivers: dict[str, OtlpGrpcReceiver | OtlpHttpReceiver] = {}
-        if protocols.grpc is not None:
-            self._receivers["grpc"] = OtlpGrpcReceiver(protocols.grpc, self._pipeline, metrics, clock=clock)
-        if protocols.http is not None:
-            self._receivers["http"] = OtlpHttpReceiver(protocols.http, self._pipeline, metrics, clock=clock)
+        self._receivers = build_receivers(config.receivers, self._pipeline, metrics, clock)
 
         metrics.build_info.set(1, release)
         metrics.held_bytes.read_from(lambda: limiter.used)
@@ -223,8 +217,8 @@ class Service:
         refuse_own_receivers(
             self._telemetry_config, [receiver.endpoint for receiver in self._receivers.values()]
         )
-        if (grpc := self._receivers.get("grpc")) and isinstance(grpc, OtlpGrpcReceiver):
-            await grpc.set_serving(True)
+        for receiver in self._receivers.values():
+            await receiver.set_serving(True)
         self._readiness.set("receivers", True)
         self._pipeline.start()
         self._tasks.create_task(self._criteria.follow(), name="follow criteria")

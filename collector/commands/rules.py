@@ -16,14 +16,19 @@ from collector.commands.command import (
     unusable,
     write_output,
 )
-from collector.tools.alerting.alert_links import DASHBOARD_BASE, RUNBOOK_BASE, AlertLinks
-from collector.tools.alerting.baselines import BaselinesFile
-from collector.tools.alerting.criteria_coverage import criteria_coverage, objective_problems
-from collector.tools.alerting.data_file import ModelT, read_data_file
-from collector.tools.alerting.objectives import ObjectivesFile
+from collector.tools.alerting.alerts import DASHBOARD_BASE, RUNBOOK_BASE, AlertLinks
+from collector.tools.alerting.objectives import (
+    BaselinesFile,
+    ModelT,
+    ObjectivesFile,
+    Volume,
+    VolumeFile,
+    criteria_coverage,
+    objective_problems,
+    read_data_file,
+)
 from collector.tools.alerting.rules import RuleInputs, never_firing, rules_text
-from collector.tools.alerting.time_scale import TimeScale
-from collector.tools.alerting.volume import Volume, VolumeFile, volume_on_server
+from collector.tools.alerting.windows import TimeScale, volume_on_server
 from collector.tools.baseline.prometheus_api import PrometheusApi, PrometheusError
 from processors.documents.located_yaml import LocatedYaml
 from processors.documents.problem import Problem, ProblemsFound

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from collector.configuration.service_config import SECTIONS, ServiceConfig
-from collector.exporters.discovery import exporter_types
+from collector.exporters.assembly import exporter_types
 from collector.telemetry.prometheus_config import PrometheusConfig
 from collector.tools.alerting.objectives import ObjectivesFile
 from processors.criteria.criteria_file_model import CriteriaFile

@@ -17,9 +17,14 @@ from pydantic import BaseModel
 from collector.configuration.json_schemas import schema_documents
 from collector.configuration.service_config import SECTIONS, ServiceConfig
 from collector.endpoint import parse_endpoint
-from collector.exporters.assembly import receives_evaluation_spans, receives_log_records, receives_spans
-from collector.exporters.discovery import exporter_types
+from collector.exporters.assembly import (
+    exporter_types,
+    receives_evaluation_spans,
+    receives_log_records,
+    receives_spans,
+)
 from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.receivers.assembly import listening_at
 from collector.results_config import ResultsConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
 from collector.text_file import read_text_file
@@ -222,13 +227,10 @@ def _shared_addresses(
     config: ServiceConfig, exporters: Mapping[str, BaseModel], document: LocatedYaml
 ) -> Iterator[Problem]:
     """Endpoints at which two listeners would be."""
-    protocols = config.receivers.otlp.protocols
-    receiver = ("receivers", "otlp", "protocols")
     prometheus = exporters.get(PROMETHEUS)
     endpoint = prometheus.endpoint if isinstance(prometheus, PrometheusConfig) else None
     listeners = [
-        ((*receiver, "grpc", "endpoint"), protocols.grpc.endpoint if protocols.grpc else None),
-        ((*receiver, "http", "endpoint"), protocols.http.endpoint if protocols.http else None),
+        *listening_at(config.receivers, ("receivers",)),
         (("service", "telemetry", "endpoint"), None if endpoint else config.service.telemetry.endpoint),
         (("exporters", PROMETHEUS, "endpoint"), endpoint),
     ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -13,14 +13,12 @@ from pydantic import (
     SerializeAsAny,
     WithJsonSchema,
     field_validator,
-    model_validator,
 )
 
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.duration import Duration
 from collector.memory_limiter import MemoryLimiterConfig
-from collector.receivers.otlp_grpc import GrpcServerConfig
-from collector.receivers.otlp_http import HttpServerConfig
+from collector.receivers.assembly import ReceiversConfig, receiver_sections
 from collector.results_config import ResultsConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
 from collector.telemetry.telemetry_config import TelemetryConfig
@@ -38,10 +36,7 @@ def _checked_pattern(pattern: Path) -> Path:
 
 SECTIONS = (
     ("receivers",),
-    ("receivers", "otlp"),
-    ("receivers", "otlp", "protocols"),
-    ("receivers", "otlp", "protocols", "grpc"),
-    ("receivers", "otlp", "protocols", "http"),
+    *(("receivers", *section) for section in receiver_sections()),
     ("processors",),
     ("processors", "memory_limiter"),
     ("processors", "group_by_trace"),
@@ -54,37 +49,6 @@ SECTIONS = (
 """Parts of the file that may be written without anything in them, for their defaults, as in the Collector."""
 
 FilePattern: TypeAlias = Annotated[Path, AfterValidator(_checked_pattern), WithJsonSchema({"type": "string"})]
-
-
-class OtlpProtocols(BaseModel):
-    """Listeners for OTLP. Where only one is written, the other is off."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    grpc: GrpcServerConfig | None = None
-    http: HttpServerConfig | None = None
-
-    @model_validator(mode="after")
-    def _check_any(self) -> Self:
-        if self.grpc is None and self.http is None:
-            raise ValueError("expected grpc, http or both")
-        return self
-
-
-class OtlpReceiverConfig(BaseModel):
-    """Receives spans over OTLP."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    protocols: OtlpProtocols = OtlpProtocols(grpc=GrpcServerConfig(), http=HttpServerConfig())
-
-
-class ReceiversConfig(BaseModel):
-    """Where spans come from."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    otlp: OtlpReceiverConfig = OtlpReceiverConfig()
 
 
 class EvaluationConfig(WorkersConfig):

@@ -8,16 +8,15 @@ spans of verdicts) wait in queues like this one, which count them apart.
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from random import Random
+from typing import Literal, Protocol, TypeAlias
 
 from collector.clock import Clock, ends_within
 from collector.errors import ContentRefusedError, ExportError, PermanentExportError, RetryableExportError
-from collector.exporters.delivery import Delivery
-from collector.exporters.export_request import ExportRequest, QueuedTrace
+from collector.exporters.delivery import Delivery, ExportRequest, QueuedTrace
 from collector.exporters.exporter import ExportResponse, SpanExporter, TaskOwner
-from collector.exporters.queue_counts import QueueCounts, SpanCounts
-from collector.exporters.retry import BackOff
-from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.exporters.span_exporter_config import BackOff, SpanExporterConfig
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
 
@@ -46,7 +45,7 @@ class SendingQueue:
         metrics: Metrics,
         clock: Clock,
         random: Random | None = None,
-        counts: QueueCounts | None = None,
+        counts: "QueueCounts | None" = None,
     ) -> None:
         self.name = exporter.name
         self.is_required = config.delivery == "required"
@@ -386,3 +385,83 @@ class SendingQueue:
             queued_bytes=self.queued_bytes,
             **{f"queued_{self._things}": self.held_spans},
         )
+
+
+DROP_REASONS = ("rejected", "partial_success", "max_elapsed_time", "queue_full", "shutdown")
+"""Why a queue may let go of something that was not delivered."""
+
+ResultForm: TypeAlias = Literal["log", "span"]
+"""Forms of a result that travel in messages of their own."""
+
+
+class QueueCounts(Protocol):
+    """Where a queue counts what becomes of what it holds."""
+
+    @property
+    def things(self) -> str:
+        """What is counted, for logs: a word in the plural."""
+        ...
+
+    def forwarded(self, count: int) -> None:
+        """Count what was delivered."""
+        ...
+
+    def dropped(self, count: int, reason: str) -> None:
+        """Count what was not, for one of `DROP_REASONS`."""
+        ...
+
+    def read_from(self, held: Callable[[], float], queued_bytes: Callable[[], float]) -> None:
+        """Let every scrape see what the queue holds."""
+        ...
+
+
+class SpanCounts:
+    """Received spans: what is forwarded, dropped and held adds up to what was enqueued."""
+
+    things = "spans"
+
+    def __init__(self, metrics: Metrics, exporter: str) -> None:
+        self._metrics = metrics
+        self._exporter = exporter
+        metrics.spans_forwarded.add(0, exporter)
+        for reason in DROP_REASONS:
+            metrics.spans_dropped.add(0, reason, exporter)
+
+    def forwarded(self, count: int) -> None:
+        """See `QueueCounts`."""
+        self._metrics.spans_forwarded.add(count, self._exporter)
+
+    def dropped(self, count: int, reason: str) -> None:
+        """See `QueueCounts`."""
+        self._metrics.spans_dropped.add(count, reason, self._exporter)
+
+    def read_from(self, held: Callable[[], float], queued_bytes: Callable[[], float]) -> None:
+        """See `QueueCounts`."""
+        self._metrics.spans_held.read_from(held, self._exporter)
+        self._metrics.queue_bytes.read_from(queued_bytes, self._exporter)
+
+
+class ResultCounts:
+    """Log records or spans of verdicts: never among the spans that were received."""
+
+    things = "results"
+
+    def __init__(self, metrics: Metrics, exporter: str, form: ResultForm) -> None:
+        self._metrics = metrics
+        self._exporter = exporter
+        self._form = form
+        metrics.results_exported.add(0, exporter, form)
+        for reason in DROP_REASONS:
+            metrics.results_dropped.add(0, reason, exporter)
+
+    def forwarded(self, count: int) -> None:
+        """See `QueueCounts`."""
+        self._metrics.results_exported.add(count, self._exporter, self._form)
+
+    def dropped(self, count: int, reason: str) -> None:
+        """See `QueueCounts`."""
+        self._metrics.results_dropped.add(count, reason, self._exporter)
+
+    def read_from(self, held: Callable[[], float], queued_bytes: Callable[[], float]) -> None:
+        """See `QueueCounts`."""
+        self._metrics.results_held.read_from(held, self._exporter, self._form)

@@ -38,6 +38,7 @@ _CALL_KEYS = (
 )  # fmt: skip
 _INCOMPLETE_REASONS: dict[str, IncompleteReason] = {
     "incomplete_trace": "incomplete_trace",
+    "interrupted": "interrupted",
     "over_limit": "over_limit",
     "content_not_captured": "content_not_captured",
 }
@@ -106,7 +107,7 @@ class _RunReader:
         reason = self._word(run, "", "finish_reason", FinishReason, FinishReason.ROOT)
         incomplete_reason = self._text(run, "", "incomplete_reason") or incomplete_reason_of(reason)
         if incomplete_reason not in _INCOMPLETE_REASONS:
-            expected = "incomplete_trace, over_limit or content_not_captured"
+            expected = "incomplete_trace, interrupted, over_limit or content_not_captured"
             self._expected("incomplete_reason", expected, incomplete_reason)
         run_input, input_state = self._captured(run, "input")
         run_output, output_state = self._captured(run, "output")

@@ -71,6 +71,12 @@ class Metrics:
         )
         self.late_spans = Counter("tracegrade_late_spans", "Spans that came after their trace was finished.")
         self.traces_finished = Counter("tracegrade_traces_finished", "Finished traces.", ("reason",))
+        self.traces_interrupted = Counter(
+            "tracegrade_traces_interrupted",
+            "Finished traces of which spans may have been lost on our side: their runs are judged only where "
+            "no further span could change the verdict.",
+            ("reason",),
+        )
         self.traces_held = Gauge("tracegrade_traces_held", "Traces in the buffer.")
         self.held_bytes = Gauge(
             "tracegrade_held_bytes",

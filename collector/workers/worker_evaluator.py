@@ -1,8 +1,6 @@
 """A custom evaluator as criteria see it: an evaluator like any other, whose answers come from a worker."""
 
-from collections.abc import Callable
-from copy import copy
-from typing import ClassVar, Self, TypeAlias
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -11,10 +9,9 @@ from processors.comparison.letta_grading import ExtractorSettings
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, RunFacts
 from processors.model.graded_run import GradedRun
 from processors.model.json_value import JsonObject, encode_json
-
-Answer: TypeAlias = Callable[[], Score | NotEvaluated]
 
 
 class FreeObject(BaseModel):
@@ -25,7 +22,7 @@ class FreeObject(BaseModel):
     __pydantic_extra__: dict[str, JsonValue]
 
 
-class WorkerEvaluator:
+class WorkerEvaluator(Evaluator):
     """The evaluator of one evaluation in a criteria file; each custom evaluator is a subclass.
 
     It grades nothing itself: `question` makes what a worker is asked.
@@ -43,32 +40,18 @@ class WorkerEvaluator:
             "criteria": criteria.model_dump(mode="json"),
         }
         self._head = encode_json(head)[:-1]
-        self._answer: Answer = self._refuse
 
-    def answered_by(self, answer: Answer) -> Self:
-        """This evaluator, with `answer` called for what `evaluate` returns or raises."""
-        answered = copy(self)
-        answered._answer = answer
-        return answered
-
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
-        """The answer of a worker.
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """There is no answer here, but from `collector.workers.worker_evaluations`.
 
         Raises:
-            EvaluationError: there is none.
+            EvaluationError: always.
         """
-        return self._answer()
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: what custom code would say of further spans is not known."""
-        return 0.0, 1.0
+        raise EvaluationError(f"evaluator {self.id} runs in a worker process, and there is none")
 
     def question(self, run: AgentRun, run_text: bytes) -> bytes | NotEvaluated:
         """What to ask a worker about `run`, whose JSON is `run_text`; or why there is nothing to ask."""
         return b'%b,"run":%b}' % (self._head, run_text)
-
-    def _refuse(self) -> Score | NotEvaluated:
-        raise EvaluationError(f"evaluator {self.id} runs in a worker process, and there is none")
 
 
 class SubmissionEvaluator(WorkerEvaluator):

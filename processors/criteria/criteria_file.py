@@ -198,7 +198,7 @@ class _Reader:
         if parts is None or len(self.problems) > before:
             return None
         try:
-            evaluator = kind(parts.config, parts.criteria)  # type: ignore[call-arg]  # protocols have no constructor
+            evaluator = kind(parts.config, parts.criteria)
         except ValueError as error:
             self._problem((*path, "criteria") if "criteria" in entry else path, str(error))
             return None

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from processors.comparison.classification_report import Aggregator, check_classes
 from processors.comparison.expected_value import Expected, compile_expected, fits, matching_cost
@@ -19,7 +18,7 @@ from processors.comparison.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTING
 from processors.documents.evaluator_model import ExpectedObject
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.limits import MAX_MATCHED_CHARACTERS
 
@@ -68,7 +67,7 @@ class ExactMatchCriteria(OneKeyCriteria):
     )
 
 
-class ExactMatch:
+class ExactMatch(Evaluator):
     """Whether a text or value of the run equals the expected one.
 
     score = 1 when it does, else 0. With `expected_output`, what `target_output_key` names in the output is
@@ -88,23 +87,15 @@ class ExactMatch:
     scores 1; {"expected_output": "It is warm."} over the output "it is warm." too.
     """
 
-    id: ClassVar[str] = "exact-match"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ExactMatchConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ExactMatchCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: exact-match
-            criteria: {expected_output: {total: 3}}
-        """,
-        run="""
-            output: {total: 3.0}
-        """,
+    id = "exact-match"
+    Config = ExactMatchConfig
+    Criteria = ExactMatchCriteria
+    example = EvaluatorExample(
+        run="output: {total: 3.0}",
+        evaluation="criteria: {expected_output: {total: 3}}",
     )
 
-    def __init__(self, config: ExactMatchConfig, criteria: ExactMatchCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("exact-match needs criteria: expected_output, ground_truth or expected")
+    def __init__(self, config: ExactMatchConfig, criteria: ExactMatchCriteria) -> None:
         self._case_sensitive = config.case_sensitive
         self._negated = config.negated
         self._grade: Callable[[AgentRun], Score | NotEvaluated]
@@ -119,13 +110,9 @@ class ExactMatch:
             self._text = criteria.expected
             self._grade = self._grade_text
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; raises EvaluationError when its output lacks what is compared."""
         return self._grade(run)
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: the final output may be still to come."""
-        return 0.0, 1.0
 
     def _of_output(
         self, config: ExactMatchConfig, written: JsonObject | str

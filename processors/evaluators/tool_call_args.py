@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from processors.comparison.captured_value import (
     all_comparable_arguments,
@@ -23,7 +22,7 @@ from processors.documents.lenient_bool import LenientBool
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.model.tool_name import ToolKeys
@@ -60,7 +59,7 @@ class ToolCallArgsCriteria(EvaluatorModel):
     )
 
 
-class ToolCallArgs:
+class ToolCallArgs(Evaluator):
     """The share of expected calls that were made with the expected arguments.
 
     score = expected calls that an own actual call fits / expected calls; with `strict`, 1 when all are
@@ -77,24 +76,15 @@ class ToolCallArgs:
     scores 1, and 0 with `subset: false`.
     """
 
-    id: ClassVar[str] = "tool-call-args"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolCallArgsConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ToolCallArgsCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-call-args
-            criteria:
-              tool_calls: [{name: book, args: {seat: 4A}}]
-        """,
-        run="""
-            tool_calls: [{name: book, arguments: {seat: 4A, meal: none}}]
-        """,
+    id = "tool-call-args"
+    Config = ToolCallArgsConfig
+    Criteria = ToolCallArgsCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: book, arguments: {seat: 4A, meal: none}}]",
+        evaluation="criteria: {tool_calls: [{name: book, args: {seat: 4A}}]}",
     )
 
-    def __init__(self, config: ToolCallArgsConfig, criteria: ToolCallArgsCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("tool-call-args needs criteria: tool_calls")
+    def __init__(self, config: ToolCallArgsConfig, criteria: ToolCallArgsCriteria) -> None:
         self._strict = config.strict
         self._subset = config.subset
         self._categories = config.categories()
@@ -119,7 +109,7 @@ class ToolCallArgs:
             for key, arguments in zip(keys, self._expected, strict=True)
         ]
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where needed arguments are not known, and beyond caps."""
         calls = self._keys.select(run, self._categories)
         arguments = all_comparable_arguments(calls)

@@ -1,9 +1,9 @@
 """Evaluator `tool-call-output`: what tools returned."""
 
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from processors.comparison.captured_value import (
     comparable_result_text,
@@ -23,7 +23,7 @@ from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 from processors.model.tool_name import ToolKeys
@@ -61,7 +61,7 @@ class ToolCallOutputCriteria(EvaluatorModel):
     )
 
 
-class ToolCallOutput:
+class ToolCallOutput(Evaluator):
     """The share of expected outputs that calls returned.
 
     score = expected outputs that an own actual call fits / expected outputs. An expected text must equal
@@ -82,24 +82,15 @@ class ToolCallOutput:
     scores 1, and 0 when strict.
     """
 
-    id: ClassVar[str] = "tool-call-output"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolCallOutputConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ToolCallOutputCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-call-output
-            criteria:
-              tool_outputs: [{name: add, output: "5"}]
-        """,
-        run="""
-            tool_calls: [{name: add, result: 4}, {name: add, result: 5}]
-        """,
+    id = "tool-call-output"
+    Config = ToolCallOutputConfig
+    Criteria = ToolCallOutputCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: add, result: 4}, {name: add, result: 5}]",
+        evaluation='criteria: {tool_outputs: [{name: add, output: "5"}]}',
     )
 
-    def __init__(self, config: ToolCallOutputConfig, criteria: ToolCallOutputCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("tool-call-output needs criteria: tool_outputs")
+    def __init__(self, config: ToolCallOutputConfig, criteria: ToolCallOutputCriteria) -> None:
         self._strict = config.strict
         self._categories = config.categories()
         keys = [ExpectedKey(output.name, output.id) for output in criteria.tool_outputs]
@@ -121,7 +112,7 @@ class ToolCallOutput:
         self._costs = [matching_cost(output) for output in compiled]
         self._plain_texts = [_plain_text(options) for options in self._expected]
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where a needed output is not known, and beyond caps."""
         calls = self._keys.select(run, self._categories)
         texts = [comparable_result_text(call) for call in calls]

@@ -5,7 +5,7 @@ calls and agent runs; how each is read from telemetry is the matter of `processo
 `processors.reconstruction.reconstruct`.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import Literal, TypeAlias
@@ -14,8 +14,11 @@ from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonValue
 from processors.model.value_type import value_type
 
-IncompleteReason: TypeAlias = Literal["incomplete_trace", "over_limit", "content_not_captured"]
-"""Why a run is not known whole: spans may be missing, it was too large, or its telemetry tells no calls."""
+IncompleteReason: TypeAlias = Literal[
+    "incomplete_trace", "interrupted", "over_limit", "content_not_captured"
+]
+"""Why a run is not known whole: its trace was cut short, spans of it may have been lost on our side, it was
+too large, or its telemetry tells no calls."""
 
 
 class ValueState(StrEnum):
@@ -155,10 +158,6 @@ class AgentRun:
     requested_tools: Sequence[str] = ()
     """Tools that a model asked for and that no call of the run went to, each once, in order: mostly names
     that it made up. Tools of the provider, handoffs and final answers are left out."""
-
-    shared_facts: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What evaluators worked out about the run and others need as well, while it is graded; no verdicts.
-    A changed copy of a run begins without any."""
 
     def answers_are_known(self) -> bool:
         """Whether `messages` shows what the agent said; if not, nothing of it was captured."""

@@ -19,6 +19,7 @@ from processors.model.evaluation_result import (
     SkipReason,
     Stage,
 )
+from processors.model.evaluator import RunFacts
 from tests.strategies import run_with
 
 
@@ -34,7 +35,7 @@ class _Answering:
         self._answer = answer
         self._attainable = attainable
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         if isinstance(self._answer, Exception):
             raise self._answer
         return self._answer

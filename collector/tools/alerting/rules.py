@@ -3,27 +3,38 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from collector.tools.alerting.agent_series import agent_series
-from collector.tools.alerting.alert_links import AlertLinks
-from collector.tools.alerting.baselines import BaselinesFile, baseline_rules
-from collector.tools.alerting.burn_rate import BURN, PAIRS, burn_alerts, unreachable
-from collector.tools.alerting.evaluation_alerts import evaluation_alerts
-from collector.tools.alerting.evaluation_series import evaluation_series
-from collector.tools.alerting.fleet_alerts import fleet_alerts, fleet_series
-from collector.tools.alerting.objectives import ObjectivesFile
-from collector.tools.alerting.rule_file import RecordingRule, Rule, RuleGroup, rule_file_text
-from collector.tools.alerting.score_alerts import score_alerts, score_series
-from collector.tools.alerting.series_selector import Pair
-from collector.tools.alerting.service_alerts import service_alerts
-from collector.tools.alerting.time_scale import TimeScale, hours
-from collector.tools.alerting.version_alerts import version_alerts, version_series
-from collector.tools.alerting.volume import WINDOWS, Volume, window_for
-
-_HEADING = (
-    "Recording and alert rules of tracegrade, for Prometheus 2.42 and newer.",
-    "Written by `tracegrade rules`; objectives, baselines and volume are its arguments. Do not edit.",
-    "docs/runbooks.md says what each alert means.",
+from collector.tools.alerting.alerts import (
+    BURN,
+    FLEET_ALERTS,
+    PAIRS,
+    SERVICE_ALERTS,
+    SINGLE,
+    Alert,
+    AlertLinks,
+    agent_alerts,
+    unreachable,
 )
+from collector.tools.alerting.objectives import BaselinesFile, ObjectivesFile, Volume
+from collector.tools.alerting.selectors import Pair, quoted
+from collector.tools.alerting.series import Rule, fleet_rules, recorded
+from collector.tools.alerting.windows import WINDOWS, Blanks, TimeScale, hours, window_for
+
+_HEADING = """\
+# Recording and alert rules of tracegrade, for Prometheus 2.42 and newer.
+# Written by `tracegrade rules`; objectives, baselines and volume are its arguments. Do not edit.
+# docs/runbooks.md says what each alert means.
+groups:
+  # Agents: series, then the alerts on them. One group, so that alerts see what was just recorded.
+  - name: tracegrade-agents
+    rules:
+"""
+_SERVICE_HEADING = """\
+
+  # tracegrade itself.
+  - name: tracegrade-service
+    rules:
+"""
+_SAFE_IN_YAML = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:()[]<>=.,+-*/ ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,45 +55,32 @@ class RuleInputs:
 
 
 def rules_text(inputs: RuleInputs) -> str:
-    """The rule file."""
-    scale, links, thresholds = inputs.scale, inputs.links, inputs.objectives.thresholds
-    objectives = inputs.objectives.placed()
+    """The rule file: YAML for Prometheus."""
+    thresholds, objectives = inputs.objectives.thresholds, inputs.objectives.placed()
+    blanks = Blanks(inputs.scale, thresholds)
     by_window = _pairs_by_window(inputs)
+
+    def rules(alerts: Sequence[Alert]) -> list[Rule]:
+        return [alert.rule(blanks, inputs.links) for alert in alerts]
+
     windows = [window for window in WINDOWS if window == WINDOWS[0] or window in by_window]
-    pinned = baseline_rules(inputs.baselines, thresholds.min_results) if inputs.baselines else []
-    series: list[RecordingRule] = [
-        *agent_series(scale, by_window),
-        *evaluation_series(scale, objectives, inputs.unconditional),
-        *pinned,
-        *score_series(scale, windows),
-        *version_series(scale, thresholds),
-    ]
-    alerts: list[Rule] = [
-        *score_alerts(scale, thresholds, links, windows),
-        *burn_alerts(scale, thresholds, links, objectives),
-        *version_alerts(scale, thresholds, links),
-        *evaluation_alerts(scale, thresholds, links, has_unconditional=bool(inputs.unconditional)),
-        *fleet_series(),
-        *fleet_alerts(scale, thresholds, links),
-    ]
-    groups = [
-        RuleGroup(
-            "tracegrade-agents",
-            "Agents: series, then the alerts on them. One group, so that alerts see what was just recorded.",
-            [*series, *alerts],
+    of_agents = [
+        *recorded(
+            blanks, by_window, objectives, inputs.unconditional, inputs.baselines, thresholds.min_results
         ),
-        RuleGroup("tracegrade-service", "tracegrade itself.", service_alerts(scale, thresholds, links)),
+        *rules(agent_alerts(windows, objectives, has_unconditional=bool(inputs.unconditional))),
+        *fleet_rules(blanks, SINGLE),
+        *rules(FLEET_ALERTS),
     ]
-    return rule_file_text(groups, _HEADING)
+    of_service = rules(SERVICE_ALERTS)
+    return "".join([_HEADING, *map(_rule_text, of_agents), _SERVICE_HEADING, *map(_rule_text, of_service)])
 
 
 def never_firing(inputs: RuleInputs) -> list[str]:
     """What no rule of the file can alert on, a line for people each."""
-    lines = []
     minimum = inputs.objectives.thresholds.min_results
     objectives = inputs.objectives.placed()
-    for placed in objectives:
-        lines += unreachable(placed)
+    lines = [line for placed in objectives for line in unreachable(placed)]
     for (agent, evaluation), reason in sorted(inputs.quiet.items()):
         lines.append(
             f"no alert but on a change of its rate can fire for {agent}: {evaluation}: it is {reason}"
@@ -113,3 +111,24 @@ def _pairs_by_window(inputs: RuleInputs) -> dict[str, list[Pair]]:
         if window != WINDOWS[0]:
             found.setdefault(window, []).append(pair)
     return found
+
+
+def _rule_text(rule: Rule) -> str:
+    lines = []
+    for name, value in rule.items():
+        if not value:
+            continue
+        if not isinstance(value, str):
+            lines += [f"{name}:", *(f"  {key}: {quoted(text)}" for key, text in value.items())]
+        elif name == "expr":
+            lines += _expression_lines(value)
+        else:
+            lines.append(f"{name}: {value}")
+    return f"      - {lines[0]}\n" + "".join(f"        {line}\n" for line in lines[1:])
+
+
+def _expression_lines(expression: str) -> list[str]:
+    expression = expression if "\n" in expression else expression.strip()
+    if "\n" not in expression and ": " not in expression and _SAFE_IN_YAML.issuperset(expression):
+        return [f"expr: {expression}"]
+    return ["expr: |2", *(f"  {line}" for line in expression.splitlines())]

@@ -13,8 +13,7 @@ import grpc
 
 from collector.endpoint import parse_endpoint
 from collector.errors import TracegradeError
-from collector.exporters.client_config import user_agent
-from collector.exporters.otlp_response import one_line, read_response, read_status
+from collector.exporters.otlp_client import one_line, read_response, read_status, user_agent
 from collector.receivers.otlp_grpc import TRACE_SERVICE, GrpcServerConfig
 from collector.receivers.otlp_http import PROTOBUF, TRACES_PATH
 from collector.receivers.server_config import ServerConfig

@@ -12,8 +12,8 @@ from collector.configuration.loading import (
     parse_configuration,
     print_configuration,
 )
+from collector.exporters.assembly import exporter_types
 from collector.exporters.debug import DebugConfig
-from collector.exporters.discovery import exporter_types
 from collector.exporters.file import FileConfig
 from collector.exporters.otlp_grpc import OtlpGrpcConfig
 from processors.documents.problem import ProblemsFound

@@ -70,8 +70,8 @@ def words_of(module: str) -> list[str]:
 
 
 @DIALECTS
-def test_it_is_called_as_its_file(dialect: Dialect) -> None:
-    assert type(dialect).__module__.rpartition(".")[2] == dialect.name
+def test_it_is_called_as_its_folder(dialect: Dialect) -> None:
+    assert type(dialect).__module__ == f"processors.frameworks.{dialect.name}.reader"
 
 
 @DIALECTS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.tools.alerting.volume import volume_on_server
+from collector.tools.alerting.windows import volume_on_server
 from collector.tools.baseline.prometheus_api import PrometheusApi
 from tests.support.backfill import PastSeries, write_blocks
 from tests.support.prometheus_server import PrometheusServer
