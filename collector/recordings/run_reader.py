@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from processors.annotation.run_line import incomplete_reason_of, is_complete_by_default
 from processors.documents.problem import did_you_mean
@@ -18,7 +18,9 @@ from processors.model.agent_run import (
     ToolError,
     ValueState,
 )
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
 from processors.model.finish_reason import FinishReason
+from processors.model.graded_run import GradedRun
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 
@@ -64,6 +66,31 @@ def run_from_json(entry: object, where: str) -> AgentRun:
         ValueError: one line `where: path: what is wrong, what was expected` for every problem.
     """
     return _RunReader(where).read(entry)
+
+
+def graded_run_from_json(entry: JsonValue, where: str) -> GradedRun:
+    """A graded run as `processors.annotation.run_line` writes it, with what a line holds of its results.
+
+    Raises:
+        ValueError: as `run_from_json`.
+        KeyError: a result lacks a key that is always written.
+    """
+    run = run_from_json(entry, where)
+    written: Any = entry
+    results = [
+        EvaluationResult(
+            name=result["name"],
+            evaluator=result["evaluator"],
+            evaluator_version="",
+            outcome=Outcome(result["outcome"]),
+            score=result["score"],
+            explanation=result["explanation"],
+            reason=None if result["reason"] is None else NotEvaluatedReason(result["reason"]),
+            error_type=result.get("error_type"),
+        )
+        for result in written["evaluations"]
+    ]
+    return GradedRun(run=run, results=results)
 
 
 class _RunReader:
