@@ -2,8 +2,13 @@
 
 from pydantic import Field
 
-from processors.comparison.common_subsequence import common_subsequence, common_subsequence_length
-from processors.comparison.parallel_order import best_fitting_order, parallel_segments
+from processors.comparison.alignment import (
+    best_fitting_order,
+    common_subsequence_length,
+    lasting_alignment,
+    ordered_keys,
+    parallel_segments,
+)
 from processors.comparison.tool_call_config import ToolCallConfig
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.frameworks.shapes.late_mapping import LateMapping
@@ -74,17 +79,13 @@ class ToolCallOrder(Evaluator):
             return self._score(0.0, calls, [])
         if not self._width:
             return self._score(0.0 if calls else 1.0, calls, [])
-        positions = common_subsequence(rows, self._width)
-        if len(positions) < self._width and _is_reorderable(calls, rows):
-            order = best_fitting_order(rows, parallel_segments(calls), self._width)
-            if order is None:
-                return NotEvaluated(
-                    NotEvaluatedReason.OVER_LIMIT, "too many parallel tool calls to find the order that fits"
-                )
-            positions = common_subsequence([rows[position] for position in order], self._width)
-        return self._score(
-            len(positions) / self._width, calls, [self._expected[position] for position in positions]
-        )
+        found = ordered_keys(rows, self._width, calls, is_reorderable=lambda: _is_reorderable(calls, rows))
+        if found is None:
+            return NotEvaluated(
+                NotEvaluatedReason.OVER_LIMIT, "too many parallel tool calls to find the order that fits"
+            )
+        keys, _ = found
+        return self._score(len(keys) / self._width, calls, [self._expected[key] for key in keys])
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Further calls cannot shorten a common subsequence, and can complete it.
@@ -97,18 +98,16 @@ class ToolCallOrder(Evaluator):
             return (0.0, 0.0) if calls else (0.0, 1.0)
         if len(calls) > MAX_ORDERED_CALLS:
             return 0.0, 1.0
-        segments = parallel_segments(calls)
         rows = self._rows(calls)
         if self._strict:
             if len(calls) > self._width:
                 return 0.0, 0.0
-            order = best_fitting_order(rows, segments, self._width)
+            order = best_fitting_order(rows, parallel_segments(calls), self._width)
             if order is not None:
                 rows = [rows[position] for position in order]
                 return 0.0, float(common_subsequence_length(rows, self._width) == len(rows))
             return 0.0, 1.0
-        first_of_each = [rows[segment[0]] for segment in segments]
-        return common_subsequence_length(first_of_each, self._width) / self._width, 1.0
+        return lasting_alignment(calls, rows, self._width) / self._width, 1.0
 
     def _rows(self, calls: list[ToolCall]) -> list[int]:
         """For each call the expected keys that it matches, as bits."""
