@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from collector.workers.json_text import json_text
 from processors.annotation.run_line import run_to_json
-from processors.comparison.letta_grading import ExtractorSettings
+from processors.comparison.extractors import ExtractorSettings
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, Score
