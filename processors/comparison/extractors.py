@@ -7,7 +7,7 @@ not the same as an empty text, though: then there is nothing to grade.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from processors.comparison.captured_value import comparable_result_text, unknown_arguments, unknown_result
 from processors.documents.evaluator_model import EvaluatorModel
@@ -106,6 +106,32 @@ class Extraction:
         `processors.model.limits`.
         """
         return self._extract(run, turn)
+
+
+class ExtractorSettings(EvaluatorModel):
+    """Which text of the run is graded."""
+
+    extractor: ExtractorName = Field(
+        default="last_assistant",
+        description="Where the graded text comes from: an answer of the agent, or one of its tool calls.",
+    )
+    extractor_config: ExtractorConfig = Field(
+        default_factory=ExtractorConfig, description="Settings of the extractor."
+    )
+
+    @model_validator(mode="after")
+    def _settings_fit_the_extractor(self) -> "ExtractorSettings":
+        self.extraction()
+        return self
+
+    @property
+    def extractor_is_given(self) -> bool:
+        """Whether an extractor or settings of one were written."""
+        return not self.model_fields_set.isdisjoint(("extractor", "extractor_config"))
+
+    def extraction(self) -> Extraction:
+        """The extractor, ready to use."""
+        return Extraction(self.extractor, self.extractor_config)
 
 
 def _extract(extractor: ExtractorName, config: ExtractorConfig) -> Extract:

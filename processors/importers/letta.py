@@ -11,8 +11,7 @@ from typing import get_args
 
 from pydantic import ValidationError
 
-from processors.comparison.extractors import ExtractorName
-from processors.comparison.letta_grading import ExtractorSettings
+from processors.comparison.extractors import ExtractorName, ExtractorSettings
 from processors.criteria.imported_criteria import Imported, ImportedEvaluation
 from processors.documents.located_yaml import LocatedYaml
 from processors.documents.problem import Problem
