@@ -36,7 +36,7 @@ from collector.telemetry.logs import configure_logging
 from collector.workers.custom_evaluators import CustomEvaluators, load_custom_evaluators
 from collector.workers.offline import OfflineWorkers
 from processors.criteria.criteria_writer import EVERY_AGENT
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 
 EXIT_OK, EXIT_FAILED, EXIT_UNUSABLE = 0, 1, 2
 

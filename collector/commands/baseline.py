@@ -23,7 +23,7 @@ from collector.tools.baseline.release_baseline import (
 )
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.offline import OfflineWorkers
-from processors.documents.problem import Problem, ProblemsFound
+from processors.documents.problems import Problem, ProblemsFound
 
 HELP = "pin the scores of a release, for alerts to compare later scores with"
 DESCRIPTION = """

@@ -20,7 +20,7 @@ from collector.commands.output_console import OutputConsole
 from collector.recordings.recorded_stream import RecordedStream
 from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problem import Problem, ProblemsFound
+from processors.documents.problems import Problem, ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.frameworks.dialect import Dialect
 from processors.model.agent_run import AgentRun

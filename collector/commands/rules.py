@@ -20,8 +20,8 @@ from collector.tools.alerting.volume import Volume, VolumeFile, volume_on_server
 from collector.tools.baseline.prometheus_api import PrometheusApi, PrometheusError
 from collector.workers.custom_evaluators import load_custom_evaluators
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.located_yaml import LocatedYaml
-from processors.documents.problem import Problem, ProblemsFound
+from processors.documents.problems import Problem, ProblemsFound
+from processors.documents.yaml import LocatedYaml
 
 HELP = "write Prometheus rules (recording and alerts) for your objectives"
 DESCRIPTION = """

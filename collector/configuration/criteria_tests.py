@@ -13,7 +13,7 @@ from collector.recordings.run_reader import run_from_json
 from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet
 from processors.criteria.criteria_case import CriteriaCase, ExpectedResult
-from processors.documents.problem import Problem, did_you_mean
+from processors.documents.problems import Problem, did_you_mean
 from processors.model.evaluation_result import EvaluationResult
 from processors.model.graded_run import GradedRun
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
 from pydantic.json_schema import models_json_schema
 
 from collector.configuration.service_config import SECTIONS, ServiceConfig
@@ -16,7 +17,6 @@ from collector.telemetry.prometheus_config import PrometheusConfig
 from collector.tools.alerting.objectives import ObjectivesFile
 from processors.criteria.criteria_file_model import CriteriaFile
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.model_types import camel_case
 from processors.model.evaluator import Evaluator
 
 JsonSchema = dict[str, Any]
@@ -142,7 +142,7 @@ def _tidied(schema: Any) -> Any:
 def _add_camel_case(definition: JsonSchema) -> None:
     """Let the object that `definition` describes have its keys in camelCase as well."""
     properties = definition.get("properties", {})
-    spellings = {key: camel_case(key) for key in properties if camel_case(key) != key}
+    spellings = {key: to_camel(key) for key in properties if to_camel(key) != key}
     properties |= {camel: properties[key] for key, camel in spellings.items()}
     required = definition.pop("required", [])
     plain = [key for key in required if key not in spellings]

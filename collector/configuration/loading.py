@@ -23,11 +23,9 @@ from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.results_config import ResultsConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
 from collector.text_file import read_text_file
-from processors.documents.environment import expand
-from processors.documents.located_yaml import LocatedYaml, Place, read_yaml
-from processors.documents.model_problems import MASK, validated, without_user_info
-from processors.documents.problem import Problem, ProblemsFound, did_you_mean
-from processors.documents.yaml_scalar import plain_scalar
+from processors.documents.models import MASK, validated, without_user_info
+from processors.documents.problems import Problem, ProblemsFound, did_you_mean
+from processors.documents.yaml import LocatedYaml, Place, expand, plain_scalar, read_yaml
 from processors.model.json_value import JsonObject, JsonValue
 
 __all__ = ["ServiceConfig", "load_configuration", "print_configuration", "schema_documents"]

@@ -14,7 +14,7 @@ from collector.workers.protocol import LENGTH, frame
 from collector.workers.worker_evaluator import SubmissionEvaluator, WorkerEvaluator
 from collector.workers.worker_process import COMMAND
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problem import Problem, ProblemsFound
+from processors.documents.problems import Problem, ProblemsFound
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject
 

@@ -12,7 +12,7 @@ from processors.comparison.classification_metrics import (
     Metric,
     label_pairs,
 )
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.model.json_value import JsonObject
 
 _METRICS: dict[str, Metric] = {"precision": "precision", "recall": "recall", "fscore": "f-score"}

@@ -7,8 +7,7 @@ from pydantic import JsonValue as AnyJson
 
 from processors.comparison.argument_match import ArgumentMode
 from processors.comparison.tool_call_config import ToolSelectionConfig
-from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel, ExpectedJson
 
 
 class TrajectoryConfig(ToolSelectionConfig):
@@ -30,7 +29,7 @@ class TrajectoryConfig(ToolSelectionConfig):
         description="For each tool arguments that a call may spell out or leave out alike.",
         examples=[{"get_weather": {"unit": "celsius"}}],
     )
-    include_failed: LenientBool = Field(
+    include_failed: bool = Field(
         default=True, description="Whether calls that ended in an error count as calls."
     )
 

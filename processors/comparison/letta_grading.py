@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from processors.comparison.extractors import Extraction, ExtractorConfig, ExtractorName
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.json_value import JsonObject

@@ -14,7 +14,7 @@ from typing import Final
 
 from processors.comparison.json_schema_check import compile_schema
 from processors.comparison.json_schema_problems import JSON_TYPES
-from processors.documents.problem import did_you_mean
+from processors.documents.problems import did_you_mean
 from processors.model.json_value import JsonValue
 from processors.texts.linear_regex import compile_linear
 

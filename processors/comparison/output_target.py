@@ -7,8 +7,7 @@ from pydantic import AfterValidator, Field
 from processors.comparison.output_path import WHOLE_OUTPUT, OutputPath, OutputPathError, kind_of
 from processors.comparison.output_value import is_too_large, with_floats
 from processors.comparison.run_output import known_output
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.model.json_value import JsonObject, JsonValue
@@ -34,7 +33,7 @@ class OutputConfig(EvaluatorModel):
         "it, a list of such paths an object of these values.",
         examples=["answer", ["city", "temperature"]],
     )
-    line_by_line_evaluator: LenientBool = Field(
+    line_by_line_evaluator: bool = Field(
         default=False,
         description="Grade each line and take the mean; without effect where several paths are compared.",
     )

@@ -10,8 +10,7 @@ from pydantic import Field, model_validator
 
 from processors.comparison.letta_grading import ExtractorSettings
 from processors.comparison.output_target import OutputConfig
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 
 OUTPUT_SETTINGS = frozenset(
     {"target_output_key", "line_by_line_evaluator", "line_delimiter", "case_sensitive", "negated"}
@@ -24,8 +23,8 @@ EXTRACTOR_SETTINGS = frozenset({"extractor", "extractor_config"})
 class TextConfig(OutputConfig, ExtractorSettings):
     """Settings of evaluators that compare texts."""
 
-    case_sensitive: LenientBool = Field(default=False, description="Whether case counts.")
-    negated: LenientBool = Field(default=False, description="Whether the opposite is expected.")
+    case_sensitive: bool = Field(default=False, description="Whether case counts.")
+    negated: bool = Field(default=False, description="Whether the opposite is expected.")
 
     def refuse_unused(self, key: str, used: Collection[str]) -> None:
         """Raises ValueError, for people, when a setting that is not among `used` was changed.

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from processors.documents.located_yaml import LocatedYaml
-from processors.documents.model_problems import Path
-from processors.documents.problem import Problem
+from processors.documents.problems import Path, Problem
+from processors.documents.yaml import LocatedYaml
 from processors.model.json_value import JsonObject
 
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_camel
 
 from processors.comparison.expected_value import (
     KNOWN_MATCHERS,
@@ -21,11 +22,9 @@ from processors.criteria.criteria_template import CriteriaTemplate, has_referenc
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.reserved_agents import SELF_CHECK_AGENT
 from processors.criteria.when_entry import selector_of, when_problems
-from processors.documents.environment import expand
-from processors.documents.located_yaml import LocatedYaml, read_yaml
-from processors.documents.model_problems import Path, known_keys, model_problems, validated
-from processors.documents.model_types import camel_case
-from processors.documents.problem import Problem, ProblemsFound, did_you_mean
+from processors.documents.models import model_problems, validated
+from processors.documents.problems import Path, Problem, ProblemsFound, did_you_mean
+from processors.documents.yaml import LocatedYaml, expand, read_yaml
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject, JsonValue
 
@@ -229,7 +228,7 @@ class _Reader:
         config_path: Path = (*path, "config")
         config = dict(written_config or {})
         default, default_key = None, ""
-        for key in (_DEFAULT_CRITERIA, camel_case(_DEFAULT_CRITERIA)):  # of both, camelCase counts
+        for key in (_DEFAULT_CRITERIA, to_camel(_DEFAULT_CRITERIA)):  # of both, camelCase counts
             if key in config:
                 default, default_key = config.pop(key), key
         for key in ("name", "description"):
@@ -248,7 +247,7 @@ class _Reader:
             try:
                 valid = kind.Criteria.model_validate({})
             except ValidationError:
-                keys = ", ".join(known_keys(kind.Criteria))
+                keys = ", ".join(kind.Criteria.model_fields)
                 self._problem(path, f'missing key "criteria": {kind.id} needs {keys}')
         if valid_config is None or not isinstance(given, dict | None):
             return None
@@ -338,7 +337,7 @@ def _with_preferred_keys(content: JsonValue) -> JsonValue:
 def _prefer_camel_case(value: JsonValue) -> JsonValue:
     if not isinstance(value, dict):
         return value
-    both = {key for key in value if "_" in key and camel_case(key) in value}
+    both = {key for key in value if "_" in key and to_camel(key) in value}
     return {key: inner for key, inner in value.items() if key not in both} if both else value
 
 

@@ -15,8 +15,7 @@ from pydantic import (
 )
 
 from processors.criteria.when_entry import WhenEntry
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 from processors.model.evaluation_result import Severity, Stage
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -107,7 +106,7 @@ class EvaluationEntry(BaseModel):
     mute: MuteEntry | None = Field(
         default=None, description="Keeps known failures from alerting and from deciding an exit code."
     )
-    enabled: LenientBool = Field(
+    enabled: bool = Field(
         default=True,
         description="False switches off the evaluation of this name that a less specific pattern gives.",
     )

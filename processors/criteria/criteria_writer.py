@@ -5,7 +5,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from processors.documents.yaml_scalar import plain_scalar
+from processors.documents.yaml import plain_scalar
 from processors.model.json_value import JsonObject, JsonValue
 
 EVERY_AGENT = "*"

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 from processors.comparison.expected_value import Expected, compile_expected, expected_value_problems
 from processors.criteria.criteria_template import has_references
 from processors.criteria.selector import NO_CONDITION, Selector
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.model.json_value import JsonObject
 
 Path: TypeAlias = tuple[str | int, ...]

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from processors.comparison.class_label import ClassificationConfig, PredictedClass
 from processors.comparison.output_value import output_detail, output_line
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.comparison.tool_patterns import ToolPatterns
 from processors.comparison.value_equality import equality_key
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample

@@ -16,7 +16,7 @@ from processors.comparison.output_target import OutputTarget
 from processors.comparison.output_value import output_detail, output_line, python_text, with_floats
 from processors.comparison.run_output import known_output
 from processors.comparison.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
-from processors.documents.evaluator_model import ExpectedObject
+from processors.documents.models import ExpectedObject
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample

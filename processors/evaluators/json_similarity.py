@@ -9,7 +9,7 @@ from processors.comparison.leaf_similarity import LeafSimilarity
 from processors.comparison.output_comparison import Comparison, OutputComparison
 from processors.comparison.output_target import OutputConfig, OutputTarget
 from processors.comparison.output_value import with_floats
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample

@@ -6,8 +6,8 @@ from pydantic import BaseModel, Field
 
 from processors.comparison.class_label import ClassificationConfig, PredictedClass
 from processors.comparison.output_value import output_line
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.problem import did_you_mean
+from processors.documents.models import EvaluatorModel
+from processors.documents.problems import did_you_mean
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, Score

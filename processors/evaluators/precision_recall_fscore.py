@@ -9,7 +9,7 @@ from processors.comparison.label_metrics import Average, LabelMetrics, averaged_
 from processors.comparison.output_path import WHOLE_OUTPUT, OutputPath, kind_of
 from processors.comparison.output_value import is_too_large
 from processors.comparison.run_output import known_output
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score

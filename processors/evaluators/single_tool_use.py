@@ -4,8 +4,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
@@ -15,7 +14,7 @@ from processors.model.tool_name import ToolKeys
 class SingleToolUseConfig(EvaluatorModel):
     """Settings of `single-tool-use`."""
 
-    include_failed: LenientBool = Field(
+    include_failed: bool = Field(
         default=True, description="Whether calls that ended in an error count as calls."
     )
 

@@ -9,7 +9,7 @@ from processors.comparison.captured_value import comparable_arguments, is_oversi
 from processors.comparison.json_schema_check import SchemaTooComplexError, schema_violations
 from processors.comparison.json_schema_problems import schema_problems
 from processors.comparison.tool_call_config import ToolSelectionConfig
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator_example import EvaluatorExample

@@ -18,8 +18,7 @@ from processors.comparison.first_fit import Assignment, ExpectedKey, FirstFit, e
 from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.tool_call_config import ToolCallConfig
 from processors.comparison.value_equality import equal_values
-from processors.documents.evaluator_model import EvaluatorModel, ExpectedObject
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel, ExpectedObject
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
@@ -32,7 +31,7 @@ from processors.model.tool_name import ToolKeys
 class ToolCallArgsConfig(ToolCallConfig):
     """Settings of `tool-call-args`."""
 
-    subset: LenientBool = Field(
+    subset: bool = Field(
         default=True,
         description="Whether a call may have further arguments; false: the expected ones and no other.",
     )

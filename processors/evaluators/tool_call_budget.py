@@ -6,8 +6,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.comparison.tool_patterns import ToolPatterns
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
@@ -17,7 +16,7 @@ from processors.model.json_value import JsonValue
 class ToolCallBudgetConfig(ToolSelectionConfig):
     """Settings of `tool-call-budget`."""
 
-    include_failed: LenientBool = Field(
+    include_failed: bool = Field(
         default=True, description="Whether calls that ended in an error count as calls."
     )
 

@@ -8,8 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from processors.comparison.tool_call_config import ToolCallConfig
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, Score
@@ -33,7 +32,7 @@ _OPERATORS: dict[str, Callable[[int, int], bool]] = {
 class ToolCallCountConfig(ToolCallConfig):
     """Settings of `tool-call-count`."""
 
-    include_failed: LenientBool = Field(
+    include_failed: bool = Field(
         default=True, description="Whether calls that ended in an error count as calls."
     )
 

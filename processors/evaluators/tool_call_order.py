@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from processors.comparison.common_subsequence import common_subsequence, common_subsequence_length
 from processors.comparison.parallel_order import best_fitting_order, parallel_segments
 from processors.comparison.tool_call_config import ToolCallConfig
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score

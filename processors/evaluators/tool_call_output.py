@@ -19,7 +19,7 @@ from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.matchers import Matcher
 from processors.comparison.tool_call_config import ToolCallConfig
 from processors.comparison.value_equality import equal_values
-from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson
+from processors.documents.models import EvaluatorModel, ExpectedJson
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score

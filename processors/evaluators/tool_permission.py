@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.comparison.tool_patterns import ToolPatterns
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample

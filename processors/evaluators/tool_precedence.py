@@ -5,8 +5,7 @@ from typing import ClassVar
 from pydantic import BaseModel, Field
 
 from processors.comparison.tool_patterns import ToolPatterns
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator_example import EvaluatorExample
@@ -17,12 +16,12 @@ from processors.model.tool_name import canonical_tool_name
 class ToolPrecedenceConfig(EvaluatorModel):
     """Settings of `tool-precedence`."""
 
-    strict: LenientBool = Field(
+    strict: bool = Field(
         default=False,
         description="Whether the guard must have come before, not only beside: calls that ran side by side "
         "do not count as one before the other.",
     )
-    require_success: LenientBool = Field(
+    require_success: bool = Field(
         default=False, description="Whether a guard that ended in an error counts as never called."
     )
 

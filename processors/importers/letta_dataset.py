@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from processors.documents.problem import Problem
+from processors.documents.problems import Problem
 from processors.model.json_value import JsonObject, JsonValue
 
 _NOT_GIVEN = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A", "n/a"})

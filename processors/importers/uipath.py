@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pydantic.alias_generators import to_camel
+
 from processors.criteria.criteria_file import evaluator_id
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.imported_criteria import (
@@ -17,9 +19,8 @@ from processors.criteria.imported_criteria import (
     as_literal,
     written_in_snake_case,
 )
-from processors.documents.located_yaml import LocatedYaml
-from processors.documents.model_types import camel_case
-from processors.documents.problem import Problem
+from processors.documents.problems import Problem
+from processors.documents.yaml import LocatedYaml
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject, JsonValue
 
@@ -114,7 +115,7 @@ def _definition(document: LocatedYaml) -> _Definition | Problem:
         kind = evaluator_types()[evaluator_id(type_id)]
         names = [*kind.Config.model_fields, *_NAMING, _DEFAULT_CRITERIA]
         settings, unknown = written_in_snake_case(
-            config or {}, names, {key: camel_case(key) for key in names}
+            config or {}, names, {key: to_camel(key) for key in names}
         )
         definition.kind, definition.unknown = kind, unknown
         definition.default = settings.pop(_DEFAULT_CRITERIA, None)
@@ -186,7 +187,7 @@ def _item(
         if not isinstance(source, dict):
             yield document.problem(path, "there are no criteria, and the evaluator has no default ones")
             continue
-        fields, unknown = written_in_snake_case(source, names, {name: camel_case(name) for name in names})
+        fields, unknown = written_in_snake_case(source, names, {name: to_camel(name) for name in names})
         for extra in unknown:
             yield document.problem((*path, extra), f"{kind.id} has no such criteria")
         yield ImportedEvaluation(

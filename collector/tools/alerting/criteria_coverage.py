@@ -7,8 +7,8 @@ from collector.tools.alerting.name_pattern import NamePattern
 from collector.tools.alerting.objectives import ObjectivesFile
 from collector.tools.alerting.series_selector import Pair
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.documents.located_yaml import LocatedYaml
-from processors.documents.problem import Problem, did_you_mean
+from processors.documents.problems import Problem, did_you_mean
+from processors.documents.yaml import LocatedYaml
 from processors.model.evaluation_result import Severity, Stage
 
 

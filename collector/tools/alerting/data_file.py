@@ -6,9 +6,9 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from collector.text_file import read_text_file
-from processors.documents.located_yaml import LocatedYaml, read_yaml
-from processors.documents.model_problems import validated
-from processors.documents.problem import Problem, ProblemsFound
+from processors.documents.models import validated
+from processors.documents.problems import Problem, ProblemsFound
+from processors.documents.yaml import LocatedYaml, read_yaml
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 

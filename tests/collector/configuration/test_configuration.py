@@ -16,7 +16,7 @@ from collector.exporters.debug import DebugConfig
 from collector.exporters.discovery import exporter_types
 from collector.exporters.file import FileConfig
 from collector.exporters.otlp_grpc import OtlpGrpcConfig
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 
 
 def load(text: str, **environment: str) -> ServiceConfig:

@@ -5,7 +5,7 @@ import pytest
 from collector.configuration.loading import parse_configuration, print_configuration
 from collector.configuration.service_config import ServiceConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 
 
 def load(settings: str) -> ServiceConfig:

@@ -9,7 +9,7 @@ from processors.criteria.criteria_case import ExpectedResult
 from processors.criteria.criteria_file import read_criteria, read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import Selector
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 from processors.model.evaluation_result import Severity, Stage
 from processors.model.json_value import JsonObject, JsonValue
 
