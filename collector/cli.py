@@ -35,8 +35,8 @@ from collector.service import Service
 from collector.telemetry.logs import configure_logging
 from collector.workers.custom_evaluators import CustomEvaluators, load_custom_evaluators
 from collector.workers.offline import OfflineWorkers
-from processors.criteria.criteria_writer import EVERY_AGENT
 from processors.documents.problems import ProblemsFound
+from processors.importers.imported_criteria import EVERY_AGENT
 
 EXIT_OK, EXIT_FAILED, EXIT_UNUSABLE = 0, 1, 2
 

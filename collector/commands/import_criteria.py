@@ -11,10 +11,15 @@ from pathlib import Path
 
 from collector.configuration.file_patterns import find_files
 from processors.criteria.criteria_file import read_criteria
-from processors.criteria.criteria_writer import EVERY_AGENT, write_criteria
-from processors.criteria.imported_criteria import Imported, ImportedEvaluation, usable
 from processors.documents.problems import Problem, ProblemsFound
 from processors.documents.yaml import LocatedYaml, read_yaml
+from processors.importers.imported_criteria import (
+    EVERY_AGENT,
+    Imported,
+    ImportedEvaluation,
+    usable,
+    write_criteria,
+)
 from processors.importers.letta import import_letta
 from processors.importers.letta_dataset import read_dataset
 from processors.importers.uipath import import_uipath

@@ -13,8 +13,7 @@ from collector.configuration.default_files import default_file
 from collector.configuration.file_patterns import FoundFiles, find_files
 from collector.text_file import decoded_text
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.criteria.criteria_case import CriteriaCase
-from processors.criteria.criteria_file import CriteriaDocument, read_criteria_file
+from processors.criteria.criteria_file import CriteriaCase, CriteriaDocument, read_criteria_file
 from processors.criteria.criteria_warnings import criteria_warnings
 from processors.documents.problems import Problem, ProblemsFound, path_text
 from processors.model.evaluator import Evaluator

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from processors.comparison.extractors import ExtractorName
 from processors.comparison.letta_grading import ExtractorSettings
-from processors.criteria.imported_criteria import Imported, ImportedEvaluation
 from processors.documents.problems import Problem
 from processors.documents.yaml import LocatedYaml
+from processors.importers.imported_criteria import Imported, ImportedEvaluation
 from processors.importers.letta_dataset import Sample
 from processors.model.json_value import JsonObject, JsonValue
 
