@@ -24,12 +24,8 @@ from collector.commands.output_console import OutputConsole, give_up_output
 from collector.commands.replay import Format, replay
 from collector.configuration.criteria_files import CriteriaStore, load_criteria
 from collector.configuration.criteria_tests import run_criteria_tests
-from collector.configuration.loading import (
-    ServiceConfig,
-    load_configuration,
-    print_configuration,
-    schema_documents,
-)
+from collector.configuration.json_schemas import schema_documents
+from collector.configuration.service_file import ServiceConfig, load_configuration, print_configuration
 from collector.errors import BackgroundTaskDied, StartupError
 from collector.service import Service
 from collector.telemetry.logs import configure_logging

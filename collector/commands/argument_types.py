@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from collector.endpoint import parse_endpoint
+from collector.config_fields import parse_endpoint
 
 
 def path_argument(text: str) -> Path:

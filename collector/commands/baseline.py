@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from collector.clock import Clock
 from collector.commands.argument_types import path_argument, path_text, traffic_argument
 from collector.configuration.criteria_files import load_criteria
-from collector.configuration.loading import load_configuration
+from collector.configuration.service_file import load_configuration
 from collector.recordings.recorded_stream import RecordedStream
 from collector.tools.baseline.prometheus_api import PrometheusApi, PrometheusError
 from collector.tools.baseline.release_baseline import (

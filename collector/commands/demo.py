@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.text import Text
 
 from collector.commands.run_table import RunTable, outcome_counts
-from collector.configuration.default_files import default_file
+from collector.configuration.files import default_file
 from collector.tools.demo.demo_agent import RUNS, SERVICE_NAME, perform
 from processors.model.json_value import JsonObject
 

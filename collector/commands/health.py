@@ -4,7 +4,7 @@ import http.client
 import urllib.error
 import urllib.request
 
-from collector.endpoint import parse_endpoint
+from collector.config_fields import parse_endpoint
 
 _TIMEOUT_SECONDS = 5.0
 

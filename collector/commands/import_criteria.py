@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from collector.configuration.file_patterns import find_files
+from collector.configuration.files import find_files
 from processors.criteria.criteria_file import read_criteria
 from processors.documents.problems import Problem, ProblemsFound
 from processors.documents.yaml import LocatedYaml, read_yaml
@@ -20,8 +20,7 @@ from processors.importers.imported_criteria import (
     usable,
     write_criteria,
 )
-from processors.importers.letta import import_letta
-from processors.importers.letta_dataset import read_dataset
+from processors.importers.letta import import_letta, read_dataset
 from processors.importers.uipath import import_uipath
 from processors.model.json_value import JsonObject
 

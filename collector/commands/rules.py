@@ -8,7 +8,7 @@ from pathlib import Path
 from collector.clock import Clock
 from collector.commands.argument_types import path_argument, path_text
 from collector.configuration.criteria_files import load_criteria
-from collector.configuration.loading import load_configuration
+from collector.configuration.service_file import load_configuration
 from collector.tools.alerting.alert_links import DASHBOARD_BASE, RUNBOOK_BASE, AlertLinks
 from collector.tools.alerting.baselines import BaselinesFile
 from collector.tools.alerting.criteria_coverage import criteria_coverage, objective_problems

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from collector.configuration.default_files import default_file
-from collector.configuration.file_patterns import FoundFiles, find_files
+from collector.configuration.files import FoundFiles, default_file, find_files
 from collector.text_file import decoded_text
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
 from processors.criteria.criteria_file import CriteriaCase, CriteriaDocument, read_criteria_file

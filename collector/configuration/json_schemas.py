@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import models_json_schema
 
-from collector.configuration.service_config import SECTIONS, ServiceConfig
+from collector.configuration.service_file import ServiceConfig
 from collector.exporters.discovery import exporter_types
 from collector.telemetry.prometheus_config import PrometheusConfig
 from collector.tools.alerting.objectives import ObjectivesFile
@@ -48,23 +48,7 @@ def _config_schema() -> JsonSchema:
         f"^{name}$" if name == "prometheus" else f"^{name}(/[A-Za-z0-9_.-]+)?$": _nullable(reference)
         for name, reference in references.items()
     }
-    for path in SECTIONS:
-        _allow_null(schema, path)
     return schema
-
-
-def _allow_null(schema: JsonSchema, path: tuple[str, ...]) -> None:
-    """Let the section at `path`, which has a definition of its own, be null."""
-    definition = schema
-    for key in path[:-1]:
-        definition = schema["$defs"][_reference(definition["properties"][key]).rpartition("/")[2]]
-    section = definition["properties"][path[-1]]
-    if "$ref" in section:
-        section["anyOf"] = [{"$ref": section.pop("$ref")}, {"type": "null"}]
-
-
-def _reference(schema: JsonSchema) -> str:
-    return str(schema["$ref"] if "$ref" in schema else schema["anyOf"][0]["$ref"])
 
 
 def _criteria_schema() -> JsonSchema:

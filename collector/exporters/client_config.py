@@ -7,8 +7,8 @@ from typing import Annotated, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, model_validator
 
+from collector.config_fields import FilePath
 from collector.errors import StartupError
-from collector.file_path import FilePath
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.!#$%&'*+^`|~-]+")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from collector.duration import Duration
+from collector.config_fields import Duration
 from collector.exporters.retry import RetryConfig
 
 Signal: TypeAlias = Literal["traces", "logs"]

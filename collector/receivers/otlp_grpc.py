@@ -15,7 +15,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from pydantic import BeforeValidator, Field
 
 from collector.clock import Clock, SystemClock
-from collector.endpoint import Endpoint, parse_endpoint
+from collector.config_fields import Endpoint, parse_endpoint
 from collector.errors import Draining, MalformedRequest, RequestTooLarge, StartupError, Unauthenticated
 from collector.otlp.compression import GZIP_MAGIC, gzip_decompress, zlib_decompress
 from collector.otlp.status import ErrorStatus, no_such_service

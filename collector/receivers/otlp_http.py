@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, SentMessage
 from collector.clock import Clock, SystemClock
-from collector.endpoint import Endpoint, parse_endpoint
+from collector.config_fields import Endpoint, parse_endpoint
 from collector.errors import Draining, UnsupportedRequest
 from collector.otlp.compression import gzip_decompress
 from collector.otlp.json_codec import json_to_request

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from opentelemetry.sdk.resources import Resource
 
 from collector.clock import Clock
-from collector.endpoint import parse_endpoint
+from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
 from collector.telemetry.telemetry_config import OtlpConfig, TelemetryConfig
 

@@ -5,8 +5,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from collector.duration import Duration
-from collector.endpoint import Endpoint
+from collector.config_fields import Duration, Endpoint
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.score_series import DEFAULT_EXPIRY_SECONDS
 

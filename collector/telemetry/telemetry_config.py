@@ -4,9 +4,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from collector.duration import PositiveDuration
-from collector.endpoint import Endpoint
-from collector.file_path import FilePath
+from collector.config_fields import Endpoint, FilePath, PositiveDuration, Section
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 LogEncoding: TypeAlias = Literal["auto", "json", "console"]
@@ -90,4 +88,4 @@ class TelemetryConfig(BaseModel):
     )
     logs: LogsConfig = LogsConfig()
     traces: TracesConfig = TracesConfig()
-    self_check: SelfCheckConfig = SelfCheckConfig()
+    self_check: Section[SelfCheckConfig] = SelfCheckConfig()

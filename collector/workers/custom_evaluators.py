@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import orjson
 
-from collector.duration import format_duration
+from collector.config_fields import format_duration
 from collector.workers.config import CustomEvaluatorConfig, WorkersConfig
 from collector.workers.json_text import json_text
 from collector.workers.protocol import LENGTH, frame

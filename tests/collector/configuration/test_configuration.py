@@ -5,8 +5,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.configuration.default_files import default_file
-from collector.configuration.loading import (
+from collector.configuration.files import default_file
+from collector.configuration.service_file import (
     ServiceConfig,
     load_configuration,
     parse_configuration,
