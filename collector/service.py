@@ -21,7 +21,7 @@ from typing import TextIO
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
 from collector.configuration.criteria_files import CriteriaFollower, CriteriaStore
-from collector.configuration.loading import PROMETHEUS, ServiceConfig
+from collector.configuration.service_file import PROMETHEUS, ServiceConfig
 from collector.errors import BackgroundTaskDied
 from collector.exporters.assembly import build_fan_out
 from collector.exporters.exporter import ExporterContext

@@ -18,7 +18,7 @@ from collector.commands.command import OutputConsole
 from collector.recordings.recorded_stream import RecordedStream
 from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problem import Problem, ProblemsFound
+from processors.documents.problems import Problem, ProblemsFound
 from processors.frameworks.dialect import Dialect
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult

@@ -37,7 +37,7 @@ from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers
 from processors.annotation.run_line import format_run
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problem import Problem, ProblemsFound
+from processors.documents.problems import Problem, ProblemsFound
 from processors.frameworks.dialect import Dialect
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.model.graded_run import GradedRun

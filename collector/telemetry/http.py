@@ -10,7 +10,7 @@ import orjson
 
 from collector.asgi_server import AsgiServer, HttpScope, Receive, Send
 from collector.clock import Clock
-from collector.endpoint import parse_endpoint
+from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
 from collector.telemetry.exposition import MetricsRegistry, MetricsSnapshot, gzip_accepted
 from collector.telemetry.score_series import ScoreSeries

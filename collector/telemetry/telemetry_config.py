@@ -5,9 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
-from collector.duration import Duration, PositiveDuration
-from collector.endpoint import Endpoint
-from collector.file_path import FilePath
+from collector.config_fields import Duration, Endpoint, FilePath, PositiveDuration, Section
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.score_series import DEFAULT_EXPIRY_SECONDS
 
@@ -100,7 +98,7 @@ class TelemetryConfig(BaseModel):
     )
     logs: LogsConfig = LogsConfig()
     traces: TracesConfig = TracesConfig()
-    self_check: SelfCheckConfig = SelfCheckConfig()
+    self_check: Section[SelfCheckConfig] = SelfCheckConfig()
 
 
 class PrometheusConfig(BaseModel):

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
 
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.model.json_value import JsonObject
 
 Metric = Literal["precision", "recall", "f-score"]

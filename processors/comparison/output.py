@@ -5,8 +5,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ValueState
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
@@ -192,7 +191,7 @@ class OutputConfig(EvaluatorModel):
         "it, a list of such paths an object of these values.",
         examples=["answer", ["city", "temperature"]],
     )
-    line_by_line_evaluator: LenientBool = Field(
+    line_by_line_evaluator: bool = Field(
         default=False,
         description="Grade each line and take the mean; without effect where several paths are compared.",
     )

@@ -23,8 +23,8 @@ from processors.comparison.output import (
     output_line,
     python_text,
 )
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.problem import did_you_mean
+from processors.documents.models import EvaluatorModel
+from processors.documents.problems import did_you_mean
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score

@@ -28,8 +28,7 @@ from processors.comparison.output import (
     python_text,
     with_floats,
 )
-from processors.documents.evaluator_model import EvaluatorModel, ExpectedObject
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel, ExpectedObject
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
@@ -70,8 +69,8 @@ _EXTRACTOR_SETTINGS = frozenset({"extractor", "extractor_config"})
 class TextConfig(OutputConfig, ExtractorSettings):
     """Settings of evaluators that compare texts."""
 
-    case_sensitive: LenientBool = Field(default=False, description="Whether case counts.")
-    negated: LenientBool = Field(default=False, description="Whether the opposite is expected.")
+    case_sensitive: bool = Field(default=False, description="Whether case counts.")
+    negated: bool = Field(default=False, description="Whether the opposite is expected.")
 
     def refuse_unused(self, key: str, used: Collection[str]) -> None:
         """Raises ValueError, for people, when a setting that is not among `used` was changed.

@@ -14,7 +14,7 @@ from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.comparison.tool_call_failure import looks_failed
 from processors.comparison.tool_patterns import ToolPatterns
 from processors.comparison.value_equality import equality_key
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts

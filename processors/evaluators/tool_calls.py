@@ -41,8 +41,7 @@ from processors.comparison.expected_value import (
 from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.matchers import Matcher
 from processors.comparison.tool_call_config import ToolCallConfig
-from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson, ExpectedObject
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel, ExpectedJson, ExpectedObject
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
@@ -72,7 +71,7 @@ _OPERATORS: dict[str, Callable[[int, int], bool]] = {
 class ToolCallCountConfig(ToolCallConfig):
     """Settings of `tool-call-count`."""
 
-    include_failed: LenientBool = Field(
+    include_failed: bool = Field(
         default=True, description="Whether calls that ended in an error count as calls."
     )
 
@@ -326,7 +325,7 @@ def _is_reorderable(calls: list[ToolCall], rows: list[int]) -> bool:
 class ToolCallArgsConfig(ToolCallConfig):
     """Settings of `tool-call-args`."""
 
-    subset: LenientBool = Field(
+    subset: bool = Field(
         default=True,
         description="Whether a call may have further arguments; false: the expected ones and no other.",
     )

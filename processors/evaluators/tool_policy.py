@@ -10,8 +10,7 @@ from pydantic import Field, model_validator
 
 from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.comparison.tool_patterns import ToolPatterns
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
@@ -173,7 +172,7 @@ class ToolKnown(Evaluator):
 class ToolCallBudgetConfig(ToolSelectionConfig):
     """Settings of `tool-call-budget`."""
 
-    include_failed: LenientBool = Field(
+    include_failed: bool = Field(
         default=True, description="Whether calls that ended in an error count as calls."
     )
 
@@ -289,12 +288,12 @@ class ToolCallBudget(Evaluator):
 class ToolPrecedenceConfig(EvaluatorModel):
     """Settings of `tool-precedence`."""
 
-    strict: LenientBool = Field(
+    strict: bool = Field(
         default=False,
         description="Whether the guard must have come before, not only beside: calls that ran side by side "
         "do not count as one before the other.",
     )
-    require_success: LenientBool = Field(
+    require_success: bool = Field(
         default=False, description="Whether a guard that ended in an error counts as never called."
     )
 
@@ -381,7 +380,7 @@ class ToolPrecedence(Evaluator):
 class SingleToolUseConfig(EvaluatorModel):
     """Settings of `single-tool-use`."""
 
-    include_failed: LenientBool = Field(
+    include_failed: bool = Field(
         default=True, description="Whether calls that ended in an error count as calls."
     )
 

@@ -27,8 +27,7 @@ from processors.comparison.expected_value import Expected, compile_expected, fit
 from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.comparison.value_equality import equal_values
-from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel, ExpectedJson
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
@@ -72,7 +71,7 @@ class TrajectoryConfig(ToolSelectionConfig):
         description="For each tool arguments that a call may spell out or leave out alike.",
         examples=[{"get_weather": {"unit": "celsius"}}],
     )
-    include_failed: LenientBool = Field(
+    include_failed: bool = Field(
         default=True, description="Whether calls that ended in an error count as calls."
     )
 

@@ -1,6 +1,6 @@
 import pytest
 
-from processors.documents.problem import Problem, ProblemsFound, did_you_mean, join_path
+from processors.documents.problems import Problem, ProblemsFound, did_you_mean, path_text
 
 
 def test_a_problem_is_one_line_with_file_line_path_and_message() -> None:
@@ -38,11 +38,7 @@ def test_the_exception_has_a_line_for_each_problem() -> None:
     ],
 )
 def test_a_path_shows_which_part_is_one_key(steps: list[str | int], path: str) -> None:
-    joined = ""
-    for step in steps:
-        joined = join_path(joined, step)
-
-    assert path == joined
+    assert path == path_text(steps)
 
 
 def test_the_nearest_word_is_suggested_whatever_its_case_and_hyphens() -> None:

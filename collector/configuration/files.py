@@ -1,4 +1,4 @@
-"""Finding the files that configuration names by path, folder or glob, with their contents."""
+"""Files of configuration: those that come with tracegrade, and those named by path, folder or glob."""
 
 import glob
 from collections.abc import Mapping, Sequence
@@ -6,10 +6,21 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from processors.documents.problem import Problem
+from processors.documents.problems import Problem
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 """A larger file is no configuration."""
+
+_INSTALLED = Path(__file__).parents[1] / "_config"
+_SOURCE_TREE = Path(__file__).parents[2] / "config"
+
+
+def default_file(name: str) -> Path:
+    """The file `name` below `config/`, such as `criteria/default.yaml`.
+
+    In an installed tracegrade that folder lies inside the package, in a source tree at its top.
+    """
+    return (_INSTALLED if _INSTALLED.is_dir() else _SOURCE_TREE) / name
 
 
 @dataclass(frozen=True, slots=True)

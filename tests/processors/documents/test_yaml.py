@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.documents.environment import expand
-from processors.documents.located_yaml import LocatedYaml, read_yaml
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
+from processors.documents.yaml import LocatedYaml, expand, read_yaml
 from processors.model.json_value import JsonValue
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from processors.documents.environment import Dollars, Expansion, expand
+from processors.documents.yaml import Dollars, Expansion, expand
 
 VARIABLES = {"HOST": "tempo", "PORT": "4317", "EMPTY": "", "DOLLAR": "${env:HOST}"}
 

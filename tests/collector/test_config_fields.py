@@ -1,11 +1,18 @@
-"""Durations as people write them."""
+"""What people write as durations and addresses."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from collector.duration import Duration, PositiveDuration, format_duration, parse_duration
+from collector.config_fields import (
+    Duration,
+    Endpoint,
+    PositiveDuration,
+    format_duration,
+    parse_duration,
+    parse_endpoint,
+)
 
 
 class _Model(BaseModel):
@@ -64,3 +71,37 @@ def test_models_print_what_they_read() -> None:
 @given(st.integers(0, 10**9))
 def test_formatting_and_parsing_agree_to_the_millisecond(milliseconds: int) -> None:
     assert milliseconds / 1000 == parse_duration(format_duration(milliseconds / 1000))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("127.0.0.1:4318", ("127.0.0.1", 4318)),
+        ("localhost:0", ("localhost", 0)),
+        (":4317", ("0.0.0.0", 4317)),
+        ("[::1]:65535", ("::1", 65535)),
+    ],
+)
+def test_an_endpoint_is_host_and_port(text: str, expected: tuple[str, int]) -> None:
+    assert expected == parse_endpoint(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "localhost",
+        "localhost:",
+        "localhost:65536",
+        "localhost:-1",
+        "::1:4318",
+        "[localhost]:1",
+        "http://localhost:4318",
+        "a b:1",
+        "host:٣",
+        "host:" + "9" * 5000,
+    ],
+)
+def test_any_other_address_is_refused_with_what_was_expected(text: str) -> None:
+    with pytest.raises(ValidationError, match="expected host:port such as"):
+        TypeAdapter(Endpoint).validate_python(text)

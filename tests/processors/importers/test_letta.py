@@ -1,6 +1,6 @@
 """Samples of a Letta dataset, from lines of JSON and rows of CSV."""
 
-from processors.importers.letta_dataset import Sample, read_dataset
+from processors.importers.letta import Sample, read_dataset
 
 
 def test_lines_of_json_are_samples_with_their_places() -> None:

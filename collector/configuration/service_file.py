@@ -1,4 +1,4 @@
-"""Loads and prints the service file.
+"""The service file: its shape, its loading, and its printing. A component's own settings stand beside it.
 
 Every problem of a file is found in one pass and told in the words of its writer; a secret is neither in a
 message nor in what is printed.
@@ -6,17 +6,24 @@ message nor in what is printed.
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from os.path import normpath
-from pathlib import Path
-from typing import TypeVar, cast
+from pathlib import Path as FilesystemPath
+from typing import Any
 
 import yaml
-from pydantic import BaseModel
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SerializeAsAny,
+    field_validator,
+)
 
-from collector.configuration.json_schemas import schema_documents
-from collector.configuration.service_config import SECTIONS, ServiceConfig
-from collector.endpoint import parse_endpoint
+from collector.buffer.finish_policy import GroupByTraceConfig
+from collector.config_fields import Duration, FilePattern, Section, parse_endpoint
 from collector.exporters.assembly import (
     exporter_types,
     receives_evaluation_spans,
@@ -24,18 +31,19 @@ from collector.exporters.assembly import (
     receives_spans,
 )
 from collector.exporters.span_exporter_config import SpanExporterConfig
-from collector.receivers.assembly import listening_at
+from collector.memory_limiter import MemoryLimiterConfig
+from collector.receivers.assembly import ReceiversConfig, listening_at
 from collector.results_config import ResultsConfig
-from collector.telemetry.telemetry_config import PrometheusConfig
+from collector.telemetry.telemetry_config import PrometheusConfig, TelemetryConfig
 from collector.text_file import read_text_file
-from processors.documents.environment import expand
-from processors.documents.located_yaml import LocatedYaml, Place, read_yaml
-from processors.documents.model_problems import MASK, validated, without_user_info
-from processors.documents.problem import Problem, ProblemsFound, did_you_mean
-from processors.documents.yaml_scalar import plain_scalar
+from collector.workers.config import WorkersConfig
+from processors.documents.models import MASK, StrictModel, validated, without_user_info
+from processors.documents.problems import Path, Problem, ProblemsFound, did_you_mean
+from processors.documents.yaml import LocatedYaml, expand, plain_scalar, read_yaml
+from processors.frameworks.discovery import discover_dialects
+from processors.frameworks.shapes.dialect_mapping import DialectMapping
+from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.model.json_value import JsonObject, JsonValue
-
-__all__ = ["ServiceConfig", "load_configuration", "print_configuration", "schema_documents"]
 
 PROMETHEUS = "prometheus"
 
@@ -45,10 +53,96 @@ _PLANNED: Mapping[tuple[str, ...], str] = {
     ("journal",): '"journal" is not supported by this version: held spans live in memory',
     ("service", "pipelines"): "there are no pipelines: every component written is active",
 }
-ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-def load_configuration(path: Path | None, environment: Mapping[str, str]) -> ServiceConfig:
+class EvaluationConfig(WorkersConfig):
+    """What agents are graded by."""
+
+    criteria: tuple[FilePattern, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Criteria files, folders of them or globs. Left out, built-in criteria that need no "
+        "reference apply to every agent.",
+        examples=[["criteria/*.yaml"]],
+    )
+    dialects: tuple[DialectMapping, ...] = Field(
+        default=(),
+        description="Telemetry conventions of your own. All known frameworks are read without any of these.",
+    )
+
+    @field_validator("dialects")
+    @classmethod
+    def _check_names(cls, dialects: tuple[DialectMapping, ...]) -> tuple[DialectMapping, ...]:
+        taken = {dialect.name for dialect in discover_dialects()}
+        for mapping in dialects:
+            if mapping.name in taken:
+                raise ValueError(f'two dialects are called "{mapping.name}": expected a name of its own')
+            taken.add(mapping.name)
+        return dialects
+
+
+class ProcessorsConfig(StrictModel):
+    """What happens to spans between receiving and exporting."""
+
+    memory_limiter: Section[MemoryLimiterConfig] = MemoryLimiterConfig()
+    group_by_trace: Section[GroupByTraceConfig] = GroupByTraceConfig()
+    evaluation: Section[EvaluationConfig] = EvaluationConfig()
+
+
+class ServiceSection(StrictModel):
+    """The service as a whole."""
+
+    telemetry: Section[TelemetryConfig] = TelemetryConfig()
+    shutdown_timeout: Duration = Field(
+        default=30.0, description="Time from SIGTERM in which everything held is delivered."
+    )
+
+
+class ServiceConfig(StrictModel):
+    """The configuration of the service. There are no pipelines: every component written is active."""
+
+    model_config = ConfigDict(title="tracegrade configuration")
+
+    receivers: Section[ReceiversConfig] = ReceiversConfig()
+    processors: Section[ProcessorsConfig] = ProcessorsConfig()
+    exporters: Mapping[str, SerializeAsAny[BaseModel]] = Field(
+        default_factory=dict,
+        description="Where spans and results go, by `type` or `type/name`. "
+        "Left out, results go to the console.",
+    )
+    """Without `prometheus`: once the file is loaded its endpoint is that of `service.telemetry`, and the rest
+    of it is `prometheus`."""
+    results: Section[ResultsConfig] = ResultsConfig()
+    service: Section[ServiceSection] = ServiceSection()
+
+    _prometheus: PrometheusConfig = PrivateAttr(default_factory=PrometheusConfig)
+    _references: Mapping[tuple[str | int, ...], str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def prometheus(self) -> PrometheusConfig:
+        """What the series of agents tell."""
+        return self._prometheus
+
+    @property
+    def references(self) -> Mapping[tuple[str | int, ...], str]:
+        """The settings that came from environment variables, by path, as written and without values."""
+        return self._references
+
+    def criteria_patterns(self) -> list[str] | None:
+        """The criteria files to load; None: the built-in ones."""
+        patterns = self.processors.evaluation.criteria
+        return None if patterns is None else [str(pattern) for pattern in patterns]
+
+    def own_dialects(self) -> list[MappedDialect]:
+        """The telemetry conventions that the file describes."""
+        return [MappedDialect(mapping) for mapping in self.processors.evaluation.dialects]
+
+    def telemetry_endpoint(self) -> str:
+        """Where metrics and health are served."""
+        return self.service.telemetry.endpoint
+
+
+def load_configuration(path: FilesystemPath | None, environment: Mapping[str, str]) -> ServiceConfig:
     """The configuration in the file `path`; without one, the defaults.
 
     References to `environment` are replaced, and relative paths are made relative to the folder of the
@@ -57,29 +151,28 @@ def load_configuration(path: Path | None, environment: Mapping[str, str]) -> Ser
     Raises:
         ProblemsFound: the file cannot be read or holds mistakes: all of them.
     """
-    text = "{}"
-    file = "built-in configuration"
-    if path is not None:
-        file = str(path)
-        text = read_text_file(path)
-    config = parse_configuration(text, file, environment)
-    return config if path is None else _with_paths_relative_to(config, path.parent)
+    if path is None:
+        return parse_configuration("{}", "built-in configuration", environment)
+    return parse_configuration(read_text_file(path), str(path), environment, path.parent)
 
 
-def parse_configuration(text: str, file: str, environment: Mapping[str, str]) -> ServiceConfig:
-    """The configuration in `text`, with paths as they are written; raises as `load_configuration` does.
+def parse_configuration(
+    text: str, file: str, environment: Mapping[str, str], folder: FilesystemPath | None = None
+) -> ServiceConfig:
+    """The configuration in `text`; raises as `load_configuration` does.
 
-    `file` is the name that messages use.
+    `file` is the name that messages use, `folder` what relative paths are relative to; without one they
+    stay as they are written.
     """
     document = read_yaml(text, file, partial(expand, environment=environment, dollars="service"))
     problems: list[Problem] = []
-    content = document.value if document.value is not None else {}
+    content = {} if document.value is None else document.value
     exporters: dict[str, BaseModel] = {}
     if isinstance(content, dict):
-        content = _with_empty_sections(_without_planned(content, document, problems))
-        exporters = _exporters(content.get("exporters"), document, problems)
+        content = _without_planned(content, document, problems)
+        exporters = _exporters(content.get("exporters"), document, problems, folder)
         content = {**content, "exporters": {}}
-    config = validated(ServiceConfig, content, document, problems)
+    config = validated(ServiceConfig, content, document, problems, context=folder)
     if config is not None:
         problems += _unused_exporters(exporters, config.results, document)
         problems += _shared_addresses(config, exporters, document)
@@ -88,7 +181,7 @@ def parse_configuration(text: str, file: str, environment: Mapping[str, str]) ->
     if problems or config is None:
         raise ProblemsFound(problems)
     config = _with_exporters(config, exporters)
-    config._references = dict(_references(document.place))
+    config._references = {path: str(place.reference) for path, place in document.references()}
     return config
 
 
@@ -139,23 +232,9 @@ def _without(content: JsonObject, path: tuple[str, ...]) -> JsonObject:
     return {**content, path[0]: _without(inner, path[1:])} if isinstance(inner, dict) else content
 
 
-def _with_empty_sections(content: JsonObject) -> JsonObject:
-    """`content` with `{}` where a section is written without anything in it, as in the Collector."""
-    for path in SECTIONS:
-        content = _fill(content, path)
-    return content
-
-
-def _fill(content: JsonObject, path: tuple[str, ...]) -> JsonObject:
-    if path[0] not in content:
-        return content
-    inner = content[path[0]]
-    if len(path) == 1:
-        return {**content, path[0]: {}} if inner is None else content
-    return {**content, path[0]: _fill(inner, path[1:])} if isinstance(inner, dict) else content
-
-
-def _exporters(value: JsonValue, document: LocatedYaml, problems: list[Problem]) -> dict[str, BaseModel]:
+def _exporters(
+    value: JsonValue, document: LocatedYaml, problems: list[Problem], folder: FilesystemPath | None
+) -> dict[str, BaseModel]:
     """The configuration of each exporter; without any, the one that prints to the console."""
     types: dict[str, type[BaseModel]] = {
         name: component.config_model for name, component in exporter_types().items()
@@ -179,7 +258,8 @@ def _exporters(value: JsonValue, document: LocatedYaml, problems: list[Problem])
             expected = f'expected "{kind}"' + ("" if kind == PROMETHEUS else f' or "{kind}/name"')
             problems.append(document.problem(path, f"not an exporter id: {expected}"))
         else:
-            config = validated(types[kind], {} if settings is None else settings, document, problems, path)
+            written = {} if settings is None else settings
+            config = validated(types[kind], written, document, problems, path, folder)
             if config is not None:
                 found[exporter] = config
     return found
@@ -258,54 +338,14 @@ def _with_exporters(config: ServiceConfig, exporters: Mapping[str, BaseModel]) -
     return config
 
 
-def _with_paths_relative_to(model: ModelT, folder: Path) -> ModelT:
-    """`model` with every relative path in it, at any depth, below `folder`."""
-    update = {}
-    for name in type(model).model_fields:
-        value = getattr(model, name)
-        moved = _moved(value, folder)
-        if moved is not value:
-            update[name] = moved
-    return model.model_copy(update=update) if update else model
-
-
-def _moved(value: object, folder: Path) -> object:
-    if isinstance(value, Path):
-        return folder / value
-    if isinstance(value, BaseModel):
-        return _with_paths_relative_to(value, folder)
-    if isinstance(value, Mapping):
-        return {key: _moved(inner, folder) for key, inner in value.items()}
-    if isinstance(value, tuple | list):
-        return tuple(_moved(inner, folder) for inner in value)
-    return value
-
-
-def _references(
-    place: Place, path: tuple[str | int, ...] = ()
-) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    if place.reference is not None:
-        yield path, place.reference
-    for step, inner in place.children.items():
-        yield from _references(inner, (*path, step))
-
-
-def _replace(content: object, path: tuple[str | int, ...], reference: str) -> None:
+def _replace(content: Any, path: Path, reference: str) -> None:
     """Put `reference` where the value at `path` is, if there is one."""
-    for step in path[:-1]:
-        if isinstance(content, dict):
-            content = content.get(step)
-        elif isinstance(content, list) and isinstance(step, int) and step < len(content):
+    with suppress(KeyError, IndexError, TypeError):
+        for step in path[:-1]:
             content = content[step]
-        else:
-            return
-    last = path[-1]
-    if (isinstance(content, dict) and last in content) or (
-        isinstance(content, list) and isinstance(last, int) and last < len(content)
-    ):
-        holder = cast("dict[str | int, object]", content)
-        if holder[last] != MASK or _REFERENCE.match(reference):  # the text around one may be secret as well
-            holder[last] = reference
+        # The text around a reference may be secret as well.
+        if content[path[-1]] != MASK or _REFERENCE.match(reference):
+            content[path[-1]] = reference
 
 
 def _masked(value: object) -> object:

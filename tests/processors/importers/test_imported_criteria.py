@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.criteria.criteria_writer import write_criteria
-from processors.documents.environment import expand
-from processors.documents.located_yaml import read_yaml
+from processors.documents.yaml import expand, read_yaml
+from processors.importers.imported_criteria import write_criteria
 from processors.model.json_value import JsonObject, JsonValue
 
 ENTRY: JsonObject = {

@@ -3,6 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TypeAlias
+
+Path: TypeAlias = tuple[str | int, ...]
+"""The steps to a node of a document: keys, and positions in lists from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +41,20 @@ class ProblemsFound(Exception):
         super().__init__("\n".join(map(str, self.problems)))
 
 
-def join_path(path: str, key: str | int) -> str:
-    """`path` with one more step: `.key` for a key, `[index]` for a list position (from 0).
+def path_text(path: Iterable[str | int]) -> str:
+    """`path` as people write it: `.key` for a key, `[index]` for a list position (from 0).
 
     A key that a reader could mistake for more than one step is put in quotes.
     """
-    if isinstance(key, int):
-        return f"{path}[{key}]"
-    plain = bool(key) and not any(character in key for character in " .[]\"'\n\r\t")
-    step = key if plain else '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return f"{path}.{step}" if path else step
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+            continue
+        is_plain = step and not any(character in step for character in " .[]\"'\n\r\t")
+        key = step if is_plain else '"' + step.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        text += f".{key}" if text else key
+    return text
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
