@@ -25,9 +25,9 @@ from collector.results_config import ResultsConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
 from collector.telemetry.telemetry_config import TelemetryConfig
 from collector.workers.config import WorkersConfig
+from processors.frameworks.dialect import Dialect
 from processors.frameworks.discovery import discover_dialects
 from processors.frameworks.shapes.dialect_mapping import DialectMapping
-from processors.frameworks.shapes.mapped_dialect import MappedDialect
 
 
 def _checked_pattern(pattern: Path) -> Path:
@@ -171,9 +171,9 @@ class ServiceConfig(BaseModel):
         patterns = self.processors.evaluation.criteria
         return None if patterns is None else [str(pattern) for pattern in patterns]
 
-    def own_dialects(self) -> list[MappedDialect]:
+    def own_dialects(self) -> list[Dialect]:
         """The telemetry conventions that the file describes."""
-        return [MappedDialect(mapping) for mapping in self.processors.evaluation.dialects]
+        return [mapping.dialect() for mapping in self.processors.evaluation.dialects]
 
     def telemetry_endpoint(self) -> str:
         """Where metrics and health are served."""

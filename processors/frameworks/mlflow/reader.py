@@ -6,9 +6,8 @@ Where it writes the GenAI conventions instead, it names no agent but in the meta
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.chat_envelope import decode_output, first_input
 from processors.frameworks.shapes.graph_runs import agent_of_graph
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
@@ -24,7 +23,7 @@ from processors.frameworks.shapes.placeholder_names import (
 from processors.frameworks.shapes.recorded_call import given_keywords
 from processors.model.agent_run import CallCategory, ValueState
 from processors.model.json_value import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, json_text
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, json_text, value_of
 from processors.spans.attributes import Attributes, AttributeValue
 from processors.spans.span import Span
 
@@ -60,24 +59,6 @@ class _MLflow:
     name: Final = "mlflow"
     rank: Final = 60
     keys: Final = (_TYPE, _METADATA)
-    frameworks: Final = (
-        Framework(
-            name="MLflow",
-            versions="3, native spans",
-            reads="`mlflow.spanType` TOOL, AGENT, WORKFLOW and CHAT_MODEL; the span's name is the tool's or "
-            "the agent's; values from `mlflow.spanInputs` and `mlflow.spanOutputs`; a LangChain graph is "
-            "the run of the agent that its metadata name, also within another graph or a call; "
-            "LlamaIndex's tools and agents by the names that their spans and its `.setup_agent` steps tell, "
-            "each agent's stay in a workflow a run of its own; the OpenAI Agents SDK's agents within "
-            "`AgentRunner.run`, and its handoffs",
-            capture="nothing; with `MLFLOW_ENABLE_OTEL_GENAI_SEMCONV=true` the GenAI conventions are read "
-            "instead",
-            unknown="call ids (but for LangChain); in the GenAI conventions the agents of LangChain graphs "
-            "that tell no `lc_agent_name`; the names of LlamaIndex's agents and tools in "
-            "the GenAI conventions, where all tools are called after its class; there also handoffs of the "
-            "OpenAI Agents SDK, except from messages",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -132,7 +113,7 @@ class _MLflow:
             name=name if in_graph is None else in_graph,
             inferred_name="" if is_nameless else span.name,
             session=_session(attributes),
-            input=decode_input(attributes.get(_INPUTS)) if _INPUTS in attributes else ABSENT,
+            input=first_input(attributes, (_INPUTS,)),
             output=_made(attributes),
         )
 
@@ -224,7 +205,7 @@ def _arguments(attributes: Attributes) -> DecodedValue:
     if not isinstance(properties, dict) or not isinstance(keywords, dict) or "kwargs" in properties:
         return decoded
     keywords = given_keywords(keywords, properties)
-    return DecodedValue(keywords, json_text(keywords), ValueState.PRESENT)
+    return value_of(keywords)
 
 
 def _metadata(attributes: Attributes, word: str) -> JsonObject:

@@ -8,11 +8,15 @@ from dataclasses import replace
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.openinference.supported import OPENINFERENCE_FRAMEWORKS
-from processors.frameworks.shapes.attribute_reading import better, first_result, first_text
+from processors.frameworks.shapes.attribute_reading import (
+    better,
+    first_result,
+    first_text,
+    first_value,
+    flattened_list,
+)
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.delegated_work import delegated_work
-from processors.frameworks.shapes.flattened_list import flattened_list
 from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part, is_conversation
 from processors.frameworks.shapes.messages import (
     CallResponse,
@@ -53,6 +57,7 @@ from processors.model.values import (
     json_value,
     parse_json,
     text_value,
+    value_of,
 )
 from processors.spans.attributes import Attributes
 from processors.spans.span import STATUS_ERROR, Span
@@ -84,7 +89,6 @@ class _OpenInference:
     name: Final = "openinference"
     rank: Final = 50
     keys: Final = (_KIND,)
-    frameworks: Final = OPENINFERENCE_FRAMEWORKS
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -193,9 +197,9 @@ def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
 
 def _calls_of_client(attributes: Attributes) -> list[ChatMessage]:
     """The calls that the model's client made by itself before the answer, with results if they are told."""
-    made = decode_result(attributes.get("output.value")).value if "output.value" in attributes else None
+    made = first_value(attributes, ("output.value",))
     history = made.get(_HISTORY_OF_CLIENT) if isinstance(made, dict) else None
-    asked = decode_result(attributes.get("input.value")).value if "input.value" in attributes else None
+    asked = first_value(attributes, ("input.value",))
     contents = asked.get("contents") if isinstance(asked, dict) else None
     if isinstance(history, list) and isinstance(contents, list):
         messages = read_messages(history[len(contents) :], "assistant")
@@ -260,7 +264,7 @@ def _arguments(span: Span) -> DecodedValue:
         return _out_of_call_envelope(decoded, decoded.value, list(schema))
     if decoded.state is ValueState.UNPARSED and len(schema) == 1:
         named: JsonObject = {next(iter(schema)): decoded.value}
-        return DecodedValue(named, json_text(named), ValueState.PRESENT)
+        return value_of(named)
     return better(decoded, parameters)
 
 
@@ -271,7 +275,7 @@ def _out_of_call_envelope(decoded: DecodedValue, value: JsonObject, parameters: 
         return decoded
     if value.keys() == {"kwargs"} and "kwargs" not in parameters:
         keywords = given_keywords(keywords, parameters)
-        return DecodedValue(keywords, json_text(keywords), ValueState.PRESENT)
+        return value_of(keywords)
     positional = value.get("args")
     if not isinstance(positional, list) or not value.keys() - {"args", "kwargs"} <= _OPTIONS_OF_CALLS:
         return decoded
@@ -280,7 +284,7 @@ def _out_of_call_envelope(decoded: DecodedValue, value: JsonObject, parameters: 
         arguments = {**dict(zip(parameters, positional, strict=False)), **keywords}
     else:
         arguments = {"$args": positional, **keywords}
-    return DecodedValue(arguments, json_text(arguments), ValueState.PRESENT)
+    return value_of(arguments)
 
 
 def _names_may_be_lost(span: Span) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.otel_genai.supported import OTEL_GENAI_FRAMEWORKS
 from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_result, first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.borrowed_span import is_borrowed
@@ -137,7 +136,6 @@ class _OtelGenAI:
     name: Final = "otel_genai"
     rank: Final = 10
     keys: Final = (_OPERATION, "gen_ai.tool.name", "mcp.method.name", "gen_ai.request.model")
-    frameworks: Final = OTEL_GENAI_FRAMEWORKS
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes

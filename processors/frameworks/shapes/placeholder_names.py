@@ -6,6 +6,8 @@ new one is one line.
 
 import re
 
+from processors.model.agent_run import CallCategory
+
 PLACEHOLDER_AGENT_NAMES: frozenset[str] = frozenset(
     {
         "", "agent", "agentexecutor", "agentrunner.run", "agentrunner.run_streamed",
@@ -145,6 +147,22 @@ MADE_UP_AGENT_NAME = re.compile(
     r"agent_(?=[a-z]*[A-Z])[A-Za-z]{16}"
 )
 """Names that frameworks draw anew for every agent that was given none: an id, or random letters."""
+
+
+def name_of_chain(name: str) -> str:
+    """`name`, or nothing where it is that of a chain which nobody gave a name."""
+    return "" if name in GENERIC_CHAIN_NAMES else name
+
+
+def handoff_or_function(name: str) -> CallCategory:
+    """The category of a call of the tool `name`, which may pass the conversation on to another agent."""
+    is_handoff = name in HANDOFF_TOOL_NAMES or name.startswith(HANDOFF_TOOL_PREFIXES)
+    return CallCategory.HANDOFF if is_handoff else CallCategory.FUNCTION
+
+
+def transfer_or_function(name: str) -> CallCategory:
+    """The same for emitters where a tool that is called just `handoff` is any tool."""
+    return CallCategory.HANDOFF if name.startswith(HANDOFF_TOOL_PREFIXES) else CallCategory.FUNCTION
 
 
 def is_placeholder_agent(name: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from processors.frameworks.shapes.chat_envelope import decode_input
 from processors.model.agent_run import ValueState
 from processors.model.json_value import JsonObject, JsonValue
-from processors.model.values import DecodedValue, decode_arguments, json_text
+from processors.model.values import DecodedValue, decode_arguments, value_of
 from processors.spans.attributes import AttributeValue
 
 _PRINTED_OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
@@ -28,7 +28,7 @@ def arguments_of_recorded_call(decoded: DecodedValue) -> DecodedValue:
     ):
         return decoded
     arguments: JsonObject = {"$args": positional, **keywords} if positional else keywords
-    return DecodedValue(arguments, json_text(arguments), ValueState.PRESENT)
+    return value_of(arguments)
 
 
 def input_of_recorded_call(raw: AttributeValue) -> DecodedValue:
@@ -52,7 +52,7 @@ def input_of_emitted_call(decoded: DecodedValue) -> DecodedValue:
     given = value.get("input")
     if value.keys() != {"input", "options"} or not isinstance(given, dict):
         return decoded
-    return DecodedValue(given, json_text(given), ValueState.PRESENT)
+    return value_of(given)
 
 
 def parameters_in_schema(parameters: JsonObject) -> JsonObject:

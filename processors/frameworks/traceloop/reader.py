@@ -8,12 +8,10 @@ import re
 from typing import Final, NamedTuple
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_text
+from processors.frameworks.shapes.attribute_reading import first_text, first_value, flattened_list
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.borrowed_span import is_borrowed
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.flattened_list import flattened_list
 from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.placeholder_names import (
@@ -39,6 +37,7 @@ from processors.model.values import (
     decode_result,
     json_text,
     text_value,
+    value_of,
 )
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
@@ -96,25 +95,6 @@ class _Traceloop:
     name: Final = "traceloop"
     rank: Final = 5
     keys: Final = (_KIND, "llm.request.type", "gen_ai.prompt.0.role", "gen_ai.completion.0.role")
-    frameworks: Final = (
-        Framework(
-            name="Traceloop OpenLLMetry",
-            versions="0.62, the flattened messages of versions before it, and those of its Go SDK",
-            reads="`traceloop.span.kind` tool, agent and workflow of its instrumentations for LangChain, "
-            "OpenAI Agents, Agno, CrewAI, LlamaIndex and MCP and of decorators, Respan's too; values from "
-            "`traceloop.entity.input` and `.output` or the GenAI attributes, out of their envelopes; a "
-            "LangChain graph within a graph or a call is the run of its agent",
-            capture="nothing; `TRACELOOP_TRACE_CONTENT=false` leaves values out",
-            unknown="call ids (but for LangChain); the names of a decorated function's positional arguments, "
-            "which stand under `$args`, the class of a method's object first; with OpenAI Agents, that an "
-            "agent ran as another's tool and, over Chat Completions, the answer; "
-            "with LlamaIndex, which calls are those of an agent within a tool; with CrewAI the "
-            "calls, for which its instrumentation makes no span; with LangChain.js the agents, the nesting "
-            "and the names of tools that failed: its spans are no children of one another; with Agno what a "
-            "streamed run called, as its spans are traces of their own, what a team's delegation gave back, "
-            "and the input of an agent that got it as a keyword",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -261,7 +241,7 @@ def _out_of_envelope(decoded: DecodedValue) -> _OpenedCall:
 
 
 def _of(arguments: JsonObject) -> DecodedValue:
-    return DecodedValue(arguments, json_text(arguments), ValueState.PRESENT)
+    return value_of(arguments)
 
 
 def _only_argument(arguments: DecodedValue) -> DecodedValue:
@@ -273,7 +253,7 @@ def _only_argument(arguments: DecodedValue) -> DecodedValue:
 
 def _name_in_result(attributes: Attributes) -> str:
     """The tool's name in the message that it answered with, where its span is named after its class."""
-    told = decode_result(attributes.get(_OUTPUT)).value if _OUTPUT in attributes else None
+    told = first_value(attributes, (_OUTPUT,))
     fields = told.get("kwargs") if isinstance(told, dict) and "lc" in told else None
     name = fields.get("name") if isinstance(fields, dict) else None
     return name if isinstance(name, str) else ""
