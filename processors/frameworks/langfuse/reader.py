@@ -3,15 +3,19 @@
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.langgraph.graphs import (
+    GRAPH_AGENT,
+    GRAPH_NODE,
+    PASSED_ON,
+    agent_of_graph,
+    is_chain_part,
+)
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.shapes.chat_envelope import first_output
-from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.frameworks.shapes.placeholder_names import (
     GENERIC_CHAIN_NAMES,
-    GRAPH_AGENT,
-    GRAPH_NODE,
     transfer_or_function,
 )
 from processors.frameworks.shapes.recorded_call import arguments_of_recorded_call, input_of_recorded_call
@@ -31,7 +35,6 @@ _BLANKS_IN_LIST = ", "
 """What stands between the members of a list where Python wrote it; JavaScript leaves no blank."""
 _LANGUAGE = "telemetry.sdk.language"
 _PYTHON = "python"
-_PASSED_ON = "ParentCommand"
 _STATUS_MESSAGE = "langfuse.observation.status_message"
 _SESSIONS = ("session.id", "langfuse.session.id")
 _GRAPH_SESSIONS = tuple(_METADATA + key for key in ("session_id", "thread_id"))
@@ -103,7 +106,7 @@ def _run_in_graph(span: Span) -> str | None:
         lambda key: _told(attributes, (_METADATA + key,)),
         attributes.text(_OUTPUT),
         has_places=_is_written_in_python(span),
-        passed_on=_PASSED_ON in (attributes.text(_STATUS_MESSAGE) or ""),
+        passed_on=PASSED_ON in (attributes.text(_STATUS_MESSAGE) or ""),
     )
 
 

@@ -6,15 +6,19 @@ It names operations of the GenAI conventions too, but chains and the shapes of v
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.langgraph.graphs import (
+    GRAPH_AGENT,
+    GRAPH_NODE,
+    agent_of_graph,
+    is_chain_part,
+    told_by,
+)
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.frameworks.shapes.placeholder_names import (
     GENERIC_CHAIN_NAMES,
-    GRAPH_AGENT,
-    GRAPH_NODE,
     transfer_or_function,
 )
 from processors.frameworks.shapes.result_envelope import OUTPUT, OpenedResult, open_result
@@ -106,7 +110,7 @@ def _run_in_graph(span: Span) -> str | None:
     made = _recorded(attributes, _OUTPUTS)
     return agent_of_graph(
         span.name,
-        lambda key: attributes.text(_METADATA + key) or "",
+        told_by(attributes, _METADATA),
         made if isinstance(made, str) and made != _NOTHING else None,
     )
 

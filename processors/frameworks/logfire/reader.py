@@ -6,7 +6,7 @@ from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, 
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
-from processors.frameworks.shapes.recorded_events import read_recorded_events
+from processors.frameworks.shapes.span_event_messages import read_recorded_events
 from processors.model.agent_run import CallCategory, ToolError
 from processors.model.values import ABSENT, decode_arguments, decode_result
 from processors.spans.attributes import Attributes

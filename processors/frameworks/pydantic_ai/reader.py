@@ -18,7 +18,7 @@ from processors.frameworks.shapes.attribute_reading import (
 from processors.frameworks.shapes.chat_envelope import decode_output
 from processors.frameworks.shapes.late_value import CapturedValue
 from processors.frameworks.shapes.messages import ChatMessage, last_text, read_messages
-from processors.frameworks.shapes.recorded_events import read_recorded_events
+from processors.frameworks.shapes.span_event_messages import read_recorded_events
 from processors.model.agent_run import CallCategory, ToolError, ValueState
 from processors.model.values import DecodedValue, text_value
 from processors.spans.attributes import Attributes

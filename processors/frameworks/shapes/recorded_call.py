@@ -44,28 +44,6 @@ def input_of_recorded_call(raw: AttributeValue) -> DecodedValue:
     return decode_input(raw)
 
 
-def input_of_emitted_call(decoded: DecodedValue) -> DecodedValue:
-    """The arguments out of the record of a call as an event: `{"input": {...}, "options": ...}`."""
-    value = decoded.value
-    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
-        return decoded
-    given = value.get("input")
-    if value.keys() != {"input", "options"} or not isinstance(given, dict):
-        return decoded
-    return value_of(given)
-
-
-def parameters_in_schema(parameters: JsonObject) -> JsonObject:
-    """The parameters by name where these are a schema, nothing where they are arguments."""
-    properties = parameters.get("properties")
-    if isinstance(properties, dict):
-        return properties
-    described = [
-        isinstance(member, dict) and ("type" in member or "title" in member) for member in parameters.values()
-    ]
-    return parameters if described and all(described) else {}
-
-
 def given_keywords(keywords: JsonObject, parameters: Collection[str] = ()) -> JsonObject:
     """The keyword arguments of a call without the objects that the framework itself put in.
 

@@ -8,19 +8,23 @@ import re
 from typing import Final, NamedTuple
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.langgraph.graphs import (
+    GRAPH_AGENT,
+    GRAPH_NODE,
+    agent_of_graph,
+    is_chain_part,
+    told_by,
+)
+from processors.frameworks.litellm.borrowed_spans import is_borrowed
+from processors.frameworks.llama_index.workflows import AGENT_IN_STEP, AGENT_WORKFLOW_SPANS
 from processors.frameworks.shapes.attribute_reading import first_text, first_value, flattened_list
 from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.borrowed_span import is_borrowed
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.placeholder_names import (
-    AGENT_WORKFLOW_SPANS,
     DELEGATION_TOOL_NAMES,
     FINAL_ANSWER_TOOL_NAMES,
     GENERIC_CHAIN_NAMES,
-    GRAPH_AGENT,
-    GRAPH_NODE,
     HANDOFF_TOOL_NAMES,
     HANDOFF_TOOL_PREFIXES,
     TOOL_CLASSES,
@@ -35,7 +39,6 @@ from processors.model.values import (
     DecodedValue,
     decode_arguments,
     decode_result,
-    json_text,
     text_value,
     value_of,
 )
@@ -51,7 +54,6 @@ _GRAPH_AGENT = _PROPERTY + GRAPH_AGENT
 _GRAPH_NODE = _PROPERTY + GRAPH_NODE
 _SESSIONS = tuple(_PROPERTY + key for key in ("session_id", "thread_id", "conversation_id"))
 _STEP_TOOL = "tool.name"
-_STEP_AGENT = '"current_agent_name": "'
 _TASK = "crewai.task.description"
 _TASK_AGENT = "crewai.task.agent"
 _LEAVES_OUT_NO_ARGUMENTS = "agno"
@@ -112,7 +114,7 @@ class _Traceloop:
         workflow = attributes.text("traceloop.workflow.name") or ""
         if span.envelope.scope_name == _JAVASCRIPT_GRAPH_SCOPE and is_chain_part(workflow):
             return SpanRole.OTHER
-        if kind == "task" and _STEP_AGENT in (attributes.text(_OUTPUT) or ""):
+        if kind == "task" and AGENT_IN_STEP in (attributes.text(_OUTPUT) or ""):
             return SpanRole.STEP
         return _ROLES.get(kind, SpanRole.OTHER)
 
@@ -208,12 +210,9 @@ def _run_in_graph(attributes: Attributes) -> str | None:
     """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
     if _GRAPH_AGENT not in attributes and _GRAPH_NODE not in attributes:
         return None
-
-    def told(key: str) -> str:
-        value = attributes.get(_PROPERTY + key)
-        return value if isinstance(value, str) else "" if value is None else json_text(value)
-
-    return agent_of_graph(attributes.text(_NAME) or "", told, attributes.text(_OUTPUT))
+    return agent_of_graph(
+        attributes.text(_NAME) or "", told_by(attributes, _PROPERTY), attributes.text(_OUTPUT)
+    )
 
 
 def _arguments(attributes: Attributes) -> _OpenedCall:

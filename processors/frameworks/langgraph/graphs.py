@@ -6,22 +6,52 @@ puts out is a whole conversation; a step puts out what it adds.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from processors.frameworks.shapes.placeholder_names import (
-    CHAIN_PART_NAMES,
-    CHAIN_PART_PREFIXES,
-    CHAIN_PART_SUFFIXES,
-    GRAPH_AGENT,
-    GRAPH_NODE,
-    GRAPH_PLACE,
-    GRAPH_PLACE_AROUND,
-    GRAPH_START,
-    GRAPH_TOOL_NODES,
-    GRAPH_TRIGGERS,
-    UNNAMED_GRAPHS,
+from processors.model.json_value import JsonObject
+from processors.model.values import REDACTION_MARKERS, json_text
+from processors.spans.attributes import AttributeValue
+
+CHAIN_PART_NAMES: frozenset[str] = frozenset({"Prompt"})
+CHAIN_PART_PREFIXES: tuple[str, ...] = ("Runnable",)
+CHAIN_PART_SUFFIXES: tuple[str, ...] = ("OutputParser", "PromptTemplate", "ToolsParser")
+"""What the classes are called that chains are put together from; they are no agents, whatever they hold."""
+
+GRAPH_STEP_NAMES: frozenset[str] = frozenset(
+    {"agent", "call_agent", "call_model", "route_to_active_agent", "should_continue", "tools_condition"}
 )
-from processors.model.values import REDACTION_MARKERS
+"""Steps of ready-made graphs that an instrumentation takes for agents."""
+
+GRAPH_AGENT_CALLER = "call_agent"
+"""The step that runs the agent after which its node is named."""
+
+GRAPH_SCOPES: frozenset[str] = frozenset(
+    {"openlit.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain"}
+)
+"""Scopes of the instrumentations that do so."""
+
+UNNAMED_GRAPHS: frozenset[str] = frozenset({"LangGraph"})
+"""Names of graphs that nobody gave a name."""
+
+GRAPH_TOOL_NODES: frozenset[str] = frozenset({"tools"})
+"""Names of the nodes that execute calls; a graph without a name is not called by theirs."""
+
+GRAPH_NODE = "langgraph_node"
+GRAPH_PLACE = "langgraph_checkpoint_ns"
+GRAPH_PLACE_AROUND = "checkpoint_ns"
+GRAPH_TRIGGERS = "langgraph_triggers"
+GRAPH_AGENT = "lc_agent_name"
+"""What the metadata of a graph's spans tell: the node, its place, the place of the graph it is in, what set
+the node off, and the agent."""
+
+GRAPH_START = "__start__"
+"""What sets off the first step; alone it does so only for a function that is a graph's entry point."""
+
+GRAPH_INTEGRATION = "langgraph"
+"""What the metadata of a graph's spans tell under `ls_integration`."""
+
+PASSED_ON = "ParentCommand"
+"""The exception by which an agent in a graph passes the conversation on to another one."""
 
 _MESSAGES = '"messages":'
 _BEGINNING = 100
@@ -77,6 +107,21 @@ def agent_of_graph(
     if begins_here and (node == name or output is None or output in REDACTION_MARKERS):
         return name
     return name if is_conversation(output) else None
+
+
+def told_by(metadata: "Mapping[str, AttributeValue] | JsonObject", prefix: str = "") -> Callable[[str], str]:
+    """What `metadata` tell under `prefix` and a key, as text; what is no text as JSON."""
+
+    def told(key: str) -> str:
+        value = metadata.get(prefix + key)
+        return value if isinstance(value, str) else "" if value is None else json_text(value)
+
+    return told
+
+
+def is_graph(metadata: JsonObject) -> bool:
+    """Whether these are the metadata of the run of a graph that is in no other."""
+    return metadata.get("ls_integration") == GRAPH_INTEGRATION and GRAPH_NODE not in metadata
 
 
 def is_chain_part(name: str) -> bool:
