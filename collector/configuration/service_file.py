@@ -40,9 +40,9 @@ from collector.workers.config import WorkersConfig
 from processors.documents.models import MASK, StrictModel, validated, without_user_info
 from processors.documents.problems import Path, Problem, ProblemsFound, did_you_mean
 from processors.documents.yaml import LocatedYaml, expand, plain_scalar, read_yaml
+from processors.frameworks.dialect import Dialect
 from processors.frameworks.discovery import discover_dialects
 from processors.frameworks.shapes.dialect_mapping import DialectMapping
-from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.model.json_value import JsonObject, JsonValue
 
 PROMETHEUS = "prometheus"
@@ -133,9 +133,9 @@ class ServiceConfig(StrictModel):
         patterns = self.processors.evaluation.criteria
         return None if patterns is None else [str(pattern) for pattern in patterns]
 
-    def own_dialects(self) -> list[MappedDialect]:
+    def own_dialects(self) -> list[Dialect]:
         """The telemetry conventions that the file describes."""
-        return [MappedDialect(mapping) for mapping in self.processors.evaluation.dialects]
+        return [mapping.dialect() for mapping in self.processors.evaluation.dialects]
 
     def telemetry_endpoint(self) -> str:
         """Where metrics and health are served."""
