@@ -9,7 +9,6 @@ from collector.clock import Clock
 from collector.commands.argument_types import path_argument, path_text
 from collector.configuration.criteria_files import load_criteria
 from collector.configuration.loading import load_configuration
-from collector.tools.alerting.alerts import DASHBOARD_BASE, RUNBOOK_BASE, AlertLinks
 from collector.tools.alerting.objectives import (
     BaselinesFile,
     ModelT,
@@ -20,7 +19,14 @@ from collector.tools.alerting.objectives import (
     objective_problems,
     read_data_file,
 )
-from collector.tools.alerting.rules import RuleInputs, never_firing, rules_text
+from collector.tools.alerting.rules import (
+    DASHBOARD_BASE,
+    RUNBOOK_BASE,
+    AlertLinks,
+    RuleInputs,
+    never_firing,
+    rules_text,
+)
 from collector.tools.alerting.windows import TimeScale, volume_on_server
 from collector.tools.baseline.prometheus_api import PrometheusApi, PrometheusError
 from collector.workers.custom_evaluators import load_custom_evaluators

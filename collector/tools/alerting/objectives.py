@@ -1,4 +1,4 @@
-"""The files that rules are made from: objectives, the scores of a release, and the volume of results.
+"""What rules are made from: objectives and how fast they burn, the scores of a release, volume, criteria.
 
 `ObjectivesFile` is the shape of what `tracegrade rules --objectives` reads, and of its JSON schema.
 """
@@ -146,6 +146,40 @@ class PlacedObjective:
         """How specific it is; the larger counts."""
         agent, evaluation = self.agent, self.evaluation
         return agent.is_exact, agent.literal_characters, evaluation.is_exact, evaluation.literal_characters
+
+
+@dataclass(frozen=True, slots=True)
+class BurnPair:
+    """A long and a short window and by how much the budget is burnt too fast over both, for how long.
+
+    A pair whose factor times the budget is 1 or more asks for more failures than there are results: it can
+    never fire.
+
+    A fast pair asks of people what the objective or the evaluation says, another one is always a ticket.
+    """
+
+    long: str
+    short: str
+    factor: float
+    hold: str
+    is_fast: bool
+
+    def threshold(self, target: float) -> float:
+        """The share of failures above which the budget of an objective burns too fast."""
+        return round(self.factor * (1 - target), 10)
+
+    def can_fire(self, target: float) -> bool:
+        """Whether there can be such a share of failures."""
+        return self.threshold(target) < 1
+
+
+PAIRS = (
+    BurnPair("1h", "5m", 14.4, "2m", is_fast=True),
+    BurnPair("6h", "30m", 6.0, "15m", is_fast=True),
+    BurnPair("1d", "2h", 3.0, "1h", is_fast=False),
+    BurnPair("3d", "6h", 1.0, "3h", is_fast=False),
+)
+"""The windows and factors of multi-window burn-rate alerts for a budget of 30 days."""
 
 
 class PinnedScore(BaseModel):
