@@ -177,7 +177,9 @@ class Histogram(Instrument):
         never fail.
         """
         value, trace_id, span_id, _ = exemplar
-        row = self.row(*labels)
+        row = self.values.get(labels)
+        if row is None:
+            row = self.row(*labels)
         bucket = bisect_left(self.buckets, value)
         row[bucket] += 1
         row[-1] += value
