@@ -25,10 +25,12 @@ Volume = Mapping[Pair, float]
 """Results with a verdict in an hour, on average, by agent and evaluation."""
 
 
-class Objective(BaseModel):
-    """What is asked of an evaluation over time."""
-
+class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Objective(_Part):
+    """What is asked of an evaluation over time."""
 
     target: Share = Field(
         description="The share of runs that is to pass, of those that pass or fail.", examples=[0.95]
@@ -40,20 +42,16 @@ class Objective(BaseModel):
     )
 
 
-class AgentObjectives(BaseModel):
+class AgentObjectives(_Part):
     """The objectives of one agent or pattern."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     evaluations: dict[Text, Objective] = Field(
         description="By the evaluation's name, or a pattern with `*`, `?` and `[abc]`."
     )
 
 
-class Thresholds(BaseModel):
+class Thresholds(_Part):
     """From when on a difference matters. They hold for every agent."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     min_results: int = Field(
         default=20, ge=1, description="Fewer results in a window are not enough data for any alert on shares."
@@ -98,10 +96,10 @@ class Thresholds(BaseModel):
         return self.occupancy / 2
 
 
-class ObjectivesFile(BaseModel):
+class ObjectivesFile(_Part):
     """An objectives file: what `tracegrade rules` makes alert rules for, without any PromQL."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, title="tracegrade objectives")
+    model_config = ConfigDict(title="tracegrade objectives")
 
     agents: dict[Text, AgentObjectives] = Field(
         default_factory=dict,
@@ -182,29 +180,23 @@ PAIRS = (
 """The windows and factors of multi-window burn-rate alerts for a budget of 30 days."""
 
 
-class PinnedScore(BaseModel):
+class PinnedScore(_Part):
     """The mean score of one evaluation of one agent."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     mean: float = Field(ge=0, le=1)
     samples: int = Field(ge=0)
 
 
-class BaselinesFile(BaseModel):
+class BaselinesFile(_Part):
     """A baselines file: the scores of a release, by agent and evaluation, from `tracegrade baseline`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     release: Text
     created: Text
     agents: dict[Text, dict[Text, PinnedScore]]
 
 
-class VolumeFile(BaseModel):
+class VolumeFile(_Part):
     """A volume file: results in an hour, by agent and evaluation."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     agents: dict[Text, dict[Text, Annotated[float, Field(ge=0, allow_inf_nan=False)]]]
 
