@@ -16,7 +16,6 @@ from collector.commands.command import (
     unusable,
     write_output,
 )
-from collector.tools.alerting.alerts import DASHBOARD_BASE, RUNBOOK_BASE, AlertLinks
 from collector.tools.alerting.objectives import (
     BaselinesFile,
     ModelT,
@@ -27,7 +26,14 @@ from collector.tools.alerting.objectives import (
     objective_problems,
     read_data_file,
 )
-from collector.tools.alerting.rules import RuleInputs, never_firing, rules_text
+from collector.tools.alerting.rules import (
+    DASHBOARD_BASE,
+    RUNBOOK_BASE,
+    AlertLinks,
+    RuleInputs,
+    never_firing,
+    rules_text,
+)
 from collector.tools.alerting.windows import TimeScale, volume_on_server
 from collector.tools.baseline.prometheus_api import PrometheusApi, PrometheusError
 from processors.documents.problems import Problem, ProblemsFound

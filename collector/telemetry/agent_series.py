@@ -52,7 +52,7 @@ InstrumentT = TypeVar("InstrumentT", Counter, Histogram)
 KeyT = TypeVar("KeyT")
 SeriesT = TypeVar("SeriesT", bound="CountedSeries")
 
-_POSITIONS = {outcome: position for position, outcome in enumerate(Outcome)}
+_OUTCOMES = tuple(Outcome)
 
 
 class LabelValues:
@@ -131,10 +131,10 @@ class FirstSight(Generic[InstrumentT]):
 
     def open(self, labels: Labels) -> InstrumentT:
         """What increments of the series go into now; it is there, and a new series appears."""
-        if labels not in self.instrument.values:
+        instrument, held = self.instrument, self._held
+        if labels not in instrument.values:
             self.appear(labels)
-        held = self._held
-        return held if held.values and labels in held.values else self.instrument
+        return held if held.values and labels in held.values else instrument
 
     def release(self, *, everything: bool) -> None:
         """Apply what was held for 15 s, or everything."""
@@ -198,9 +198,9 @@ class CountedSeries:
         for labels in counted:
             counter.appear(labels)
 
-    def count(self, which: int = 0) -> None:
-        """Add 1 to one of the series."""
-        labels = self.counted[which]
+    def count(self) -> None:
+        """Add 1 to the first of the series."""
+        labels = self.counted[0]
         self.counter.open(labels).values[labels] += 1
 
     def is_idle(self, now: float, seconds: float) -> bool:
@@ -230,12 +230,13 @@ class EvaluationSeries(CountedSeries):
     ) -> None:
         self.classes: dict[tuple[str, str], CountedSeries] = {}
         self.class_values = LabelValues(MAX_CLASSES, MAX_CLASS_LENGTH)
-        outcomes = [(runs.agent, name, outcome.value, *runs.optional) for outcome in Outcome]
+        outcomes = [(runs.agent, name, outcome.value, *runs.optional) for outcome in _OUTCOMES]
         super().__init__(results, *outcomes, scores=scores, score=(runs.agent, name, *runs.optional))
 
     def count_result(self, outcome: Outcome) -> None:
         """Count a result."""
-        self.count(_POSITIONS[outcome])
+        labels = self.counted[_OUTCOMES.index(outcome)]
+        self.counter.open(labels).values[labels] += 1
 
     def observe(self, exemplar: Exemplar) -> None:
         """Count the score of a result, and name the span behind it."""

@@ -218,7 +218,7 @@ class _NumberForm:
         return f"{self._sample}{{{pairs}}} " if pairs else f"{self._sample} "
 
     def line(self, head: str, value: float, labels: Labels) -> str:
-        return f"{head}{_number(value)}\n"
+        return f"{head}{float(value)!r}\n" if isfinite(value) else f"{head}{_go_number(value)}\n"
 
 
 class _HistogramForm:
@@ -250,7 +250,7 @@ class _HistogramForm:
         numbers[1::2] = self._no_suffixes
         for bucket, exemplar in self._exemplars.get(labels, {}).items():
             numbers[2 * bucket + 1] = _suffix(exemplar)
-        return head % (*numbers, counts[-1], _number(total))
+        return head % (*numbers, counts[-1], repr(total) if isfinite(total) else _go_number(total))
 
 
 def _header(instrument: Instrument, openmetrics: bool) -> str:
@@ -273,10 +273,6 @@ def _pairs(instrument: Instrument, labels: Labels) -> str:
 
 def _escaped(value: str) -> str:
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
-
-
-def _number(value: float) -> str:
-    return repr(float(value)) if isfinite(value) else _go_number(value)
 
 
 def _suffix(exemplar: Exemplar) -> str:

@@ -19,7 +19,7 @@ are left off the tuple, so that a series has one tuple only.
 """
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
-_LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_LAG_SECONDS = _SECONDS[: _SECONDS.index(10) + 1]
 _SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)
 _EVALUATION_SECONDS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1)
 
@@ -177,7 +177,9 @@ class Histogram(Instrument):
         never fail.
         """
         value, trace_id, span_id, _ = exemplar
-        row = self.row(*labels)
+        row = self.values.get(labels)
+        if row is None:
+            row = self.row(*labels)
         bucket = bisect_left(self.buckets, value)
         row[bucket] += 1
         row[-1] += value

@@ -20,10 +20,12 @@ LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 LogEncoding: TypeAlias = Literal["auto", "json", "console"]
 
 
-class OtlpConfig(BaseModel):
-    """Where the service sends telemetry about itself. Never its own receivers."""
-
+class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OtlpConfig(_Section):
+    """Where the service sends telemetry about itself. Never its own receivers."""
 
     endpoint: str = Field(
         min_length=1,
@@ -37,10 +39,8 @@ class OtlpConfig(BaseModel):
     )
 
 
-class TracesConfig(BaseModel):
+class TracesConfig(_Section):
     """The service's own spans; off unless `otlp` is given."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     otlp: OtlpConfig | None = None
     sampling_ratio: float = Field(
@@ -48,10 +48,8 @@ class TracesConfig(BaseModel):
     )
 
 
-class LogsConfig(BaseModel):
+class LogsConfig(_Section):
     """The service's own log, on standard error and, if `otlp` is given, sent there as well."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     level: LogLevel = "info"
     encoding: LogEncoding = Field(
@@ -60,19 +58,15 @@ class LogsConfig(BaseModel):
     otlp: OtlpConfig | None = None
 
 
-class SelfCheckTlsConfig(BaseModel):
+class SelfCheckTlsConfig(_Section):
     """The certificate that self-checks show to a listener which asks clients for one, as PEM files."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     cert_file: FilePath = Field(description="The client certificate, followed by its chain.")
     key_file: FilePath = Field(description="The private key of the certificate, without a passphrase.")
 
 
-class SelfCheckConfig(BaseModel):
+class SelfCheckConfig(_Section):
     """The service's check of itself: two traces through its own listener, whose verdicts must be right."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     enabled: bool = True
     interval: PositiveDuration = Field(
@@ -87,10 +81,8 @@ class SelfCheckConfig(BaseModel):
     )
 
 
-class TelemetryConfig(BaseModel):
+class TelemetryConfig(_Section):
     """The service's own metrics, health, logs and spans."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     endpoint: Endpoint = Field(
         default="127.0.0.1:9464",
@@ -101,10 +93,8 @@ class TelemetryConfig(BaseModel):
     self_check: Section[SelfCheckConfig] = SelfCheckConfig()
 
 
-class PrometheusConfig(BaseModel):
+class PrometheusConfig(_Section):
     """`exporters.prometheus`: where metrics and health are served, and what the series of agents tell."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     endpoint: Endpoint | None = Field(
         default=None, description="Counts instead of `service.telemetry.endpoint`."
