@@ -3,9 +3,10 @@
 `tool-call-count`, `tool-call-order`, `tool-call-args` and `tool-call-output`.
 """
 
+import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
@@ -41,6 +42,7 @@ from processors.comparison.expected_value import (
 from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.matchers import Matcher
 from processors.comparison.tool_call_config import ToolCallConfig
+from processors.comparison.value_equality import equal_values
 from processors.documents.models import EvaluatorModel, ExpectedJson, ExpectedObject
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.agent_run import AgentRun, ToolCall
@@ -436,8 +438,8 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         """What of each call is compared; None where it is not known."""
         raise NotImplementedError
 
-    def _text(self, call: ToolCall, value: _ValueT | None) -> str | None:
-        """The text that the value of `call` was read from."""
+    def _texts(self, calls: list[ToolCall], values: list[_ValueT | None]) -> list[str | None]:
+        """The texts that the values of `calls` were read from."""
         raise NotImplementedError
 
     def _shown(self, calls: list[ToolCall], values: list[_ValueT | None], position: int) -> str:
@@ -498,17 +500,17 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
                 )
             if self._strict:
                 fitted = 0
-        text_of = partial(self._shown, calls, values)
-        told = self._explained(calls, assignment.attempts, text_of)
+        attempts, text_of = assignment.attempts, partial(self._shown, calls, values)
         if self.first_only and fitted < len(self._wanted):
-            *_, last = told
-            return self._score(0.0, calls, values, lambda: dict((last,)), (f"{last[0]}: {last[1]}",))
+            key, line = self._explained(calls, attempts, text_of).popitem()
+            return self._score(0.0, calls, values, lambda: {key: line}, (f"{key}: {line}",))
+        told = self._explained(calls, attempts, text_of, MAX_EXPLANATION_CHARACTERS)
         return self._score(
             fitted / len(self._wanted),
             calls,
             values,
-            lambda: dict(self._explained(calls, assignment.attempts, cache(text_of))),
-            _first_lines(told),
+            lambda: self._explained(calls, attempts, cache(text_of)),
+            tuple([f"{key}: {text}" for key, text in told.items()]),
         )
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
@@ -531,7 +533,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
     def _assign(self, calls: list[ToolCall], values: list[_ValueT | None]) -> _Assignment:
         """Try the calls of each expectation in order, those whose value is not known passed over."""
         budget = MAX_MATCHED_CHARACTERS
-        easy, costs = self._easy, self._costs
+        easy, costs, texts = self._easy, self._costs, self._texts(calls, values)
         compare = self._comparison(calls, values)
 
         def fits(index: int, position: int) -> bool | None:
@@ -539,8 +541,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
             test = easy[index]
             if test is _anything:
                 return True
-            value = values[position]
-            text = self._text(calls[position], value)
+            value, text = values[position], texts[position]
             if value is None or is_oversized(text):
                 return None
             if test is not None:
@@ -608,15 +609,21 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         calls: Sequence[ToolCall],
         attempts: Iterable[tuple[int, int, bool | None]],
         text_of: Callable[[int], str],
-    ) -> Iterator[tuple[str, str]]:
-        """For each attempt `{tool}_{number of the attempt}`, and what was compared."""
+        room: float = math.inf,
+    ) -> dict[str, str]:
+        """What was compared, by `{tool}_{number of the attempt}`, of as many attempts as fill `room`."""
+        told: dict[str, str] = {}
         tries: dict[str, int] = {}
         for index, position, is_fit in attempts:
             name = calls[position].name
             number = tries.get(name, 0)
             tries[name] = number + 1
-            misfits, fitted = self._endings[index]
-            yield f"{name}_{number}", f"Actual: {text_of(position)}{fitted if is_fit else misfits}"
+            text = f"Actual: {text_of(position)}{self._endings[index][bool(is_fit)]}"
+            told[f"{name}_{number}"] = text
+            room -= len(name) + len(text)
+            if room < 0:
+                break
+        return told
 
     def _unassigned(
         self, value: float, calls: list[ToolCall], values: list[_ValueT | None], text: str
@@ -676,21 +683,15 @@ class ToolCallArgs(_FirstFit[JsonObject]):
         self._expected = [compile_expected(arguments) for arguments in written]
         self._costs = [matching_cost(expected) for expected in self._expected]
         self._easy = [
-            self._quick_test(arguments) if compiled is arguments else None
+            _literal_test(arguments, config.subset) if compiled is arguments else None
             for arguments, compiled in zip(written, self._expected, strict=True)
         ]
-
-    def _quick_test(self, arguments: JsonObject) -> Callable[[JsonObject], bool] | None:
-        if self._subset and not arguments:
-            return _anything
-        is_plain = all(isinstance(value, str | int | float) for value in arguments.values())
-        return _PlainMembers(arguments, subset=self._subset).are_in if is_plain else None
 
     def _values(self, calls: list[ToolCall]) -> list[JsonObject | None]:
         return all_comparable_arguments(calls)
 
-    def _text(self, call: ToolCall, value: JsonObject | None) -> str | None:
-        return call.arguments_text
+    def _texts(self, calls: list[ToolCall], values: list[JsonObject | None]) -> list[str | None]:
+        return [call.arguments_text for call in calls]
 
     def _shown(self, calls: list[ToolCall], values: list[JsonObject | None], position: int) -> str:
         return arguments_detail(calls[position], values[position])
@@ -706,6 +707,18 @@ class ToolCallArgs(_FirstFit[JsonObject]):
             return fits(expected, actual)
 
         return compare
+
+
+def _literal_test(expected: JsonObject, subset: bool) -> Callable[[JsonObject], bool]:
+    """The test of arguments where no matcher is expected."""
+    if subset and not expected:
+        return _anything
+    if all(isinstance(value, str | int | float) for value in expected.values()):
+        return _PlainMembers(expected, subset=subset).are_in
+    return lambda actual: (
+        (subset or len(actual) == len(expected))
+        and all(name in actual and equal_values(value, actual[name]) for name, value in expected.items())
+    )
 
 
 class _PlainMembers:
@@ -787,8 +800,8 @@ class ToolCallOutput(_FirstFit[str]):
     def _values(self, calls: list[ToolCall]) -> list[str | None]:
         return [comparable_result_text(call) for call in calls]
 
-    def _text(self, call: ToolCall, value: str | None) -> str | None:
-        return value
+    def _texts(self, calls: list[ToolCall], values: list[str | None]) -> list[str | None]:
+        return values
 
     def _shown(self, calls: list[ToolCall], values: list[str | None], position: int) -> str:
         text = values[position]
@@ -802,6 +815,7 @@ class ToolCallOutput(_FirstFit[str]):
 
         def compare(index: int, position: int) -> bool:
             text = values[position] or ""
+            is_same: Callable[[Any, JsonValue], bool] = fits if self._costs[index] else equal_values
             for as_text, expected in self._expected[index]:
                 if as_text:
                     if expected.test(text) if isinstance(expected, Matcher) else text == expected:
@@ -811,24 +825,11 @@ class ToolCallOutput(_FirstFit[str]):
                     return True
                 if position not in read:
                     read[position] = comparable_result_value(calls[position], text)
-                if fits(expected, read[position]):
+                if is_same(expected, read[position]):
                     return True
             return False
 
         return compare
-
-
-def _first_lines(told: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """As many of the attempts as an explanation can show."""
-    lines: list[str] = []
-    room = MAX_EXPLANATION_CHARACTERS
-    for key, text in told:
-        line = f"{key}: {text}"
-        lines.append(line)
-        room -= len(line)
-        if room < 0:
-            break
-    return tuple(lines)
 
 
 def _as_compared(expected: Expected, comparison: Literal["text", "json"]) -> tuple[bool, Expected]:
