@@ -26,13 +26,7 @@ from collector.text_file import decoded_text
 from processors.criteria.criteria_file import read_criteria
 from processors.documents.problems import Problem, ProblemsFound
 from processors.documents.yaml import LocatedYaml, read_yaml
-from processors.importers.imported_criteria import (
-    EVERY_AGENT,
-    Imported,
-    ImportedEvaluation,
-    usable,
-    write_criteria,
-)
+from processors.importers.imported_criteria import EVERY_AGENT, Imported, usable, write_criteria
 from processors.importers.letta import import_letta, read_dataset
 from processors.importers.uipath import import_uipath
 from processors.model.json_value import JsonObject
@@ -80,16 +74,13 @@ def import_criteria(path: Path, kind: SourceKind | None = None, agent: str = EVE
         heading.append(f"{len(left_out)} comments, which begin with Note, say what was not carried over.")
     if agent == EVERY_AGENT:
         heading.append('These criteria are for every agent: put the name of yours in the place of "*".')
-    entries = [entry for item in found for entry in _entries(item)]
+    entries: list[JsonObject | str] = []
+    for item in found:
+        if isinstance(item, Problem):
+            entries.append(f"Note: {replace(item, file=Path(item.file).name)}")
+        else:
+            entries += [item.comment, item.entry()] if item.comment else [item.entry()]
     return ImportedFile(write_criteria(agent, entries, heading), len(found) - len(left_out), left_out)
-
-
-def _entries(item: Imported) -> list[JsonObject | str]:
-    """What stands for `item` in the criteria file."""
-    if isinstance(item, ImportedEvaluation):
-        return [item.comment, item.entry()] if item.comment else [item.entry()]
-    name = Path(item.file).name
-    return [f"Note: {replace(item, file=name)}"]
 
 
 def _check_agent(agent: str) -> None:
@@ -108,10 +99,9 @@ def _recognised(path: Path) -> SourceKind:
         expected = f"expected a folder with {_EVALUATORS}/ and {_SETS}/, or one with a {_SUITES[0]}"
         raise ProblemsFound([Problem(str(path), 0, "", expected)])
     value = _documents([path])[0].value
-    if isinstance(value, dict) and "graders" in value:
-        return SourceKind.LETTA
-    if isinstance(value, dict) and "evaluations" in value:
-        return SourceKind.UIPATH
+    for key, kind in (("graders", SourceKind.LETTA), ("evaluations", SourceKind.UIPATH)):
+        if isinstance(value, dict) and key in value:
+            return kind
     message = 'expected a Letta suite (with the key "graders") or a UiPath evaluation set ("evaluations")'
     raise ProblemsFound([Problem(str(path), 0, "", message)])
 

@@ -5,7 +5,7 @@ message nor in what is printed.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from os.path import normpath
@@ -292,47 +292,43 @@ def _unused_exporters(
 
 def _shared_files(exporters: Mapping[str, BaseModel], document: LocatedYaml) -> Iterator[Problem]:
     """Files that two settings of exporters name: what is in them could not be told apart."""
-    taken: dict[str, str] = {}
-    for name, exporter in exporters.items():
-        for key in ("path", "logs_path"):
-            file = getattr(exporter, key, None)
-            if file is not None:
-                where = f"exporters.{name}.{key}"
-                first = taken.setdefault(normpath(file), where)
-                if first != where:
-                    yield document.problem(("exporters", name, key), f"{first} is the same file")
+    settings = [("exporters", name, key) for name in exporters for key in ("path", "logs_path")]
+    files = [(path, getattr(exporters[path[1]], path[2], None)) for path in settings]
+    for path, first in _repeated((path, normpath(file)) for path, file in files if file is not None):
+        yield document.problem(path, f"{first} is the same file")
 
 
 def _shared_addresses(
     config: ServiceConfig, exporters: Mapping[str, BaseModel], document: LocatedYaml
 ) -> Iterator[Problem]:
-    """Endpoints at which two listeners would be."""
-    prometheus = exporters.get(PROMETHEUS)
-    endpoint = prometheus.endpoint if isinstance(prometheus, PrometheusConfig) else None
-    listeners = [
-        *listening_at(config.receivers, ("receivers",)),
-        (("service", "telemetry", "endpoint"), None if endpoint else config.service.telemetry.endpoint),
-        (("exporters", PROMETHEUS, "endpoint"), endpoint),
-    ]
-    taken: dict[tuple[str, int], tuple[str, ...]] = {}
-    for path, text in listeners:
-        address = parse_endpoint(text or ":0")
-        if address[1]:  # 0 takes a free port
-            first = taken.setdefault(address, path)
-            if first != path:
-                message = f"{'.'.join(first)} is the same address: expected another port"
-                yield document.problem(path, message)
+    """Endpoints at which two listeners would be; port 0 takes a free one."""
+    listeners = [*listening_at(config.receivers, ("receivers",))]
+    if endpoint := getattr(exporters.get(PROMETHEUS), "endpoint", None):
+        listeners.append((("exporters", PROMETHEUS, "endpoint"), endpoint))
+    else:
+        listeners.append((("service", "telemetry", "endpoint"), config.service.telemetry.endpoint))
+    addresses = [(path, parse_endpoint(text)) for path, text in listeners]
+    for path, first in _repeated((path, address) for path, address in addresses if address[1]):
+        yield document.problem(path, f"{first} is the same address: expected another port")
 
 
-def _with_exporters(config: ServiceConfig, exporters: Mapping[str, BaseModel]) -> ServiceConfig:
+def _repeated(settings: Iterable[tuple[tuple[str, ...], Hashable]]) -> Iterator[tuple[Path, str]]:
+    """The path of each setting with the value of one before it, and where that stands."""
+    taken: dict[Hashable, tuple[str, ...]] = {}
+    for path, value in settings:
+        first = taken.setdefault(value, path)
+        if first != path:
+            yield path, ".".join(first)
+
+
+def _with_exporters(config: ServiceConfig, exporters: dict[str, BaseModel]) -> ServiceConfig:
     """`config` with `exporters`; the endpoint of `prometheus` becomes that of the telemetry."""
     service = config.service
-    prometheus = exporters.get(PROMETHEUS)
+    prometheus = exporters.pop(PROMETHEUS, None)
     if isinstance(prometheus, PrometheusConfig) and prometheus.endpoint is not None:
         telemetry = service.telemetry.model_copy(update={"endpoint": prometheus.endpoint})
         service = service.model_copy(update={"telemetry": telemetry})
-    others = {name: exporter for name, exporter in exporters.items() if name != PROMETHEUS}
-    config = config.model_copy(update={"exporters": others, "service": service})
+    config = config.model_copy(update={"exporters": exporters, "service": service})
     if isinstance(prometheus, PrometheusConfig):
         config._prometheus = prometheus.model_copy(update={"endpoint": None})
     return config
