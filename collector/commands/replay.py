@@ -24,6 +24,7 @@ from collector.commands.command import (
     OfflineCriteria,
     OutputConsole,
     Surroundings,
+    add_argument,
     add_config,
     path_text,
     progress_console,
@@ -232,22 +233,13 @@ def _printable(text: str) -> str:
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
+    traffic = "*.binpb, *.otlp.json, *.jsonl, *.runs.jsonl, a folder of them, or - (standard input)"
+    two_sets = "grade by two criteria files or folders, and print only what is not the same"
+    built_in = "default: the built-in reference-free set"
+    add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="+")
+    add_argument(parser, "--criteria", path_text, "FILE_OR_DIR", built_in)
+    add_argument(parser, "--compare", path_text, ("OLD", "NEW"), two_sets, nargs=2)
     add = parser.add_argument
-    add(
-        "paths",
-        nargs="+",
-        type=traffic_argument,
-        metavar="PATH",
-        help="*.binpb, *.otlp.json, *.jsonl, *.runs.jsonl, a folder of them, or - (standard input)",
-    )
-    add("--criteria", type=path_text, metavar="FILE_OR_DIR", help="default: the built-in reference-free set")
-    add(
-        "--compare",
-        nargs=2,
-        type=path_text,
-        metavar=("OLD", "NEW"),
-        help="grade by two criteria files or folders, and print only what is not the same",
-    )
     add("--format", choices=[choice.value for choice in Format], default=Format.TABLE.value)
     add_config(parser, "a service file: its dialects are read, and its criteria unless --criteria is given")
     add(
