@@ -62,9 +62,7 @@ async def test_after_a_crash_no_trace_that_began_before_the_restart_is_judged_as
     began = time.time()
     async with ServiceProcess(tmp_path, live, CRITERIA) as service:
         for number in (1, 2):  # acknowledged, and lost with the process
-            await _send(
-                service, _trace(number, began, began + 60)[0]
-            )
+            await _send(service, _trace(number, began, began + 60)[0])
         service.signal(signal.SIGKILL)
         await service.wait()
 
