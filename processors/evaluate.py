@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from processors.comparison.explanation import explanation, explanation_text
 from processors.criteria.agent_criteria import Evaluation
-from processors.criteria.trace_sampling import is_sampled
+from processors.criteria.selector import is_sampled
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import (

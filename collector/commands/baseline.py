@@ -31,7 +31,7 @@ from collector.tools.baseline.release_baseline import (
     write_baseline,
 )
 from collector.workers.offline import OfflineWorkers
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 
 _DESCRIPTION = """
 Write the mean score of every evaluation of every agent as a file for `tracegrade rules --baselines`: from a

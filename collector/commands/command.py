@@ -12,12 +12,12 @@ from typing import Any
 from rich.console import Console
 
 from collector.clock import Clock
+from collector.config_fields import parse_endpoint
 from collector.configuration.criteria_files import load_criteria
-from collector.configuration.loading import load_configuration
-from collector.endpoint import parse_endpoint
+from collector.configuration.service_file import load_configuration
 from collector.workers.custom_evaluators import load_custom_evaluators
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problem import Problem, ProblemsFound
+from processors.documents.problems import Problem, ProblemsFound
 
 EXIT_OK, EXIT_FAILED, EXIT_UNUSABLE = 0, 1, 2
 

@@ -15,9 +15,10 @@ from collector.commands.command import (
 )
 from collector.configuration.criteria_files import CriteriaStore
 from collector.configuration.criteria_tests import run_criteria_tests
-from collector.configuration.loading import load_configuration, print_configuration, schema_documents
+from collector.configuration.json_schemas import schema_documents
+from collector.configuration.service_file import load_configuration, print_configuration
 from collector.workers.offline import OfflineWorkers
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 
 
 def _validate(options: Namespace, surroundings: Surroundings) -> int:

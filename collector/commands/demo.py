@@ -30,7 +30,7 @@ from collector.commands.command import (
     Surroundings,
     no_arguments,
 )
-from collector.configuration.default_files import default_file
+from collector.configuration.files import default_file
 from collector.exporters.run_printout import RunPrintout, count_outcomes, counts_text
 from collector.recordings.run_reader import graded_run_from_json
 from collector.tools.demo.demo_agent import SERVICE_NAME, perform, scripted_runs

@@ -14,8 +14,8 @@ from collector.commands.command import (
     add_config,
     endpoint_argument,
 )
-from collector.configuration.loading import load_configuration
-from collector.endpoint import parse_endpoint
+from collector.config_fields import parse_endpoint
+from collector.configuration.service_file import load_configuration
 
 _TIMEOUT_SECONDS = 5.0
 

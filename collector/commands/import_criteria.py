@@ -22,15 +22,19 @@ from collector.commands.command import (
     unusable,
     write_output,
 )
-from collector.configuration.file_patterns import find_files
+from collector.configuration.files import find_files
 from collector.text_file import decoded_text
 from processors.criteria.criteria_file import read_criteria
-from processors.criteria.criteria_writer import EVERY_AGENT, write_criteria
-from processors.criteria.imported_criteria import Imported, ImportedEvaluation, usable
-from processors.documents.located_yaml import LocatedYaml, read_yaml
-from processors.documents.problem import Problem, ProblemsFound
-from processors.importers.letta import import_letta
-from processors.importers.letta_dataset import read_dataset
+from processors.documents.problems import Problem, ProblemsFound
+from processors.documents.yaml import LocatedYaml, read_yaml
+from processors.importers.imported_criteria import (
+    EVERY_AGENT,
+    Imported,
+    ImportedEvaluation,
+    usable,
+    write_criteria,
+)
+from processors.importers.letta import import_letta, read_dataset
 from processors.importers.uipath import import_uipath
 from processors.model.json_value import JsonObject
 

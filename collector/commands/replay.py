@@ -37,7 +37,7 @@ from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers
 from processors.annotation.run_line import format_run
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.model.graded_run import GradedRun
 from processors.reconstruction.reconstruct import span_reader

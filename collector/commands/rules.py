@@ -31,8 +31,8 @@ from collector.tools.alerting.objectives import (
 from collector.tools.alerting.rules import RuleInputs, never_firing, rules_text
 from collector.tools.alerting.windows import TimeScale, volume_on_server
 from collector.tools.baseline.prometheus_api import PrometheusApi, PrometheusError
-from processors.documents.located_yaml import LocatedYaml
-from processors.documents.problem import Problem, ProblemsFound
+from processors.documents.problems import Problem, ProblemsFound
+from processors.documents.yaml import LocatedYaml
 
 _DESCRIPTION = """
 Write a Prometheus rule file from objectives, the scores of a release (`tracegrade baseline`) and the volume

@@ -20,7 +20,7 @@ from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, SpanBatch
 from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problem import Problem
+from processors.documents.problems import Problem
 from processors.evaluate import evaluate_run
 from processors.frameworks.dialect import Dialect
 from processors.model.agent_run import AgentRun

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Literal, TypeVar, get_args
 
 from processors.annotation.run_line import incomplete_reason_of, is_complete_by_default
-from processors.documents.problem import did_you_mean
+from processors.documents.problems import did_you_mean
 from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,

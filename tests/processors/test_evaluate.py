@@ -5,10 +5,9 @@ import pytest
 from pydantic import BaseModel
 
 from processors.criteria.agent_criteria import Evaluation, Mute
-from processors.criteria.selector import Selector
-from processors.criteria.trace_sampling import is_sampled
+from processors.criteria.selector import Selector, is_sampled
 from processors.evaluate import evaluate_run
-from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
+from processors.evaluators.tool_calls import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import (
     NotEvaluated,

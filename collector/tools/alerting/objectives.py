@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from collector.text_file import read_text_file
 from collector.tools.alerting.selectors import NamePattern, Pair
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.documents.located_yaml import LocatedYaml, read_yaml
-from processors.documents.model_problems import validated
-from processors.documents.problem import Problem, ProblemsFound, did_you_mean
+from processors.documents.models import validated
+from processors.documents.problems import Problem, ProblemsFound, did_you_mean
+from processors.documents.yaml import LocatedYaml, read_yaml
 from processors.model.evaluation_result import Severity, Stage
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

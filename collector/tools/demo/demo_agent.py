@@ -12,7 +12,7 @@ from functools import cache
 import yaml
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
-from collector.configuration.default_files import default_file
+from collector.configuration.files import default_file
 from processors.model.json_value import JsonObject, JsonValue
 
 SERVICE_NAME = "tracegrade-demo"

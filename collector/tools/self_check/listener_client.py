@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 import grpc
 
-from collector.endpoint import parse_endpoint
+from collector.config_fields import parse_endpoint
 from collector.errors import StartupError, TracegradeError
 from collector.exporters.otlp_client import one_line, read_response, read_status, user_agent
 from collector.receivers.otlp_grpc import TRACE_SERVICE, GrpcServerConfig

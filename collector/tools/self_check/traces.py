@@ -14,8 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 from collector.trace import FinishedTrace, GradedTrace
 from processors.annotation.span_event import count_results
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.criteria.criteria_file import read_criteria
-from processors.criteria.reserved_agents import SELF_CHECK_AGENT
+from processors.criteria.criteria_file import SELF_CHECK_AGENT, read_criteria
 from processors.model.evaluation_result import Outcome
 
 _CRITERIA = """
