@@ -9,6 +9,7 @@ from collector.commands.command import (
     Command,
     OfflineCriteria,
     Surroundings,
+    add_argument,
     add_config,
     path_argument,
     path_text,
@@ -43,45 +44,25 @@ _ONLY_FOR_A_SERVER, _ONLY_FOR_PATHS = ("window", "label"), ("criteria", "config"
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "paths",
-        nargs="*",
-        type=traffic_argument,
-        metavar="PATH",
-        help="recorded traffic, as `tracegrade replay` reads it",
-    )
-    add("--release", required=True, type=_name, metavar="NAME", help="the name that alerts show")
-    add("--version", metavar="V", help="only scores of agents of this version (gen_ai.agent.version)")
-    add(
-        "--min-samples",
-        type=_positive,
-        default=MIN_SAMPLES,
-        metavar="N",
-        help="fewer scores are not pinned (default: %(default)s)",
-    )
-    add("--output", type=path_argument, metavar="FILE", help="default: standard output")
+    traffic = "recorded traffic, as `tracegrade replay` reads it"
+    version = "only scores of agents of this version (gen_ai.agent.version)"
+    fewer = "fewer scores are not pinned (default: %(default)s)"
+    add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="*")
+    add_argument(parser, "--release", _name, "NAME", "the name that alerts show", required=True)
+    add_argument(parser, "--version", str, "V", version)
+    add_argument(parser, "--min-samples", _positive, "N", fewer, default=MIN_SAMPLES)
+    add_argument(parser, "--output", path_argument, "FILE", "default: standard output")
 
-    server = parser.add_argument_group("scores from a Prometheus server").add_argument
-    server("--prometheus", metavar="URL", help="for example http://127.0.0.1:9090")
-    server(
-        "--window",
-        type=_window,
-        metavar="DURATION",
-        help=f"how far back scores count (default: {DEFAULT_WINDOW})",
-    )
-    server(
-        "--label",
-        action="append",
-        type=_label,
-        metavar="NAME=VALUE",
-        help="only series with this label; may be given more than once",
-    )
+    server = parser.add_argument_group("scores from a Prometheus server")
+    back = f"how far back scores count (default: {DEFAULT_WINDOW})"
+    label = "only series with this label; may be given more than once"
+    add_argument(server, "--prometheus", str, "URL", "for example http://127.0.0.1:9090")
+    add_argument(server, "--window", _window, "DURATION", back)
+    add_argument(server, "--label", _label, "NAME=VALUE", label, action="append")
 
     recorded = parser.add_argument_group("scores from recorded traffic")
-    recorded.add_argument(
-        "--criteria", type=path_text, metavar="FILE_OR_DIR", help="default: the built-in reference-free set"
-    )
+    built_in = "default: the built-in reference-free set"
+    add_argument(recorded, "--criteria", path_text, "FILE_OR_DIR", built_in)
     add_config(recorded, "a service file: its dialects are read, and its criteria unless --criteria is given")
 
 

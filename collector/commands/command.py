@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -110,11 +111,23 @@ def no_arguments(_: ArgumentParser) -> None:
     """Declare nothing."""
 
 
+def add_argument(
+    parser: argparse._ActionsContainer,
+    name: str,
+    kind: Callable[[str], object],
+    metavar: str | tuple[str, ...],
+    help_text: str,
+    **more: Any,
+) -> None:
+    """Declare an argument with a value; `more` as argparse has it."""
+    parser.add_argument(name, type=kind, metavar=metavar, help=help_text, **more)
+
+
 def add_config(
     parser: argparse._ActionsContainer, help_text: str = "the service file (default: built-in defaults)"
 ) -> None:
     """Declare `--config`."""
-    parser.add_argument("--config", type=path_argument, metavar="FILE", help=help_text)
+    add_argument(parser, "--config", path_argument, "FILE", help_text)
 
 
 def path_argument(text: str) -> Path:

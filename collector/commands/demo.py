@@ -8,14 +8,12 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from queue import Empty, Queue
 
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -35,13 +33,13 @@ from collector.commands.command import (
 from collector.configuration.files import default_file
 from collector.exporters.run_printout import RunPrintout, count_outcomes, counts_text
 from collector.recordings.run_reader import graded_run_from_json
-from collector.tools.demo.demo_agent import RUNS, SERVICE_NAME, perform
+from collector.tools.demo.demo_agent import SERVICE_NAME, perform, scripted_runs
 from processors.model.agent_run import AgentRun
 from processors.model.graded_run import GradedRun
 from processors.model.json_value import decode_json, encode_json
 
 _PATIENCE_SECONDS = 45.0
-_READY = re.compile(r"^tracegrade ready: (.*)$")
+_READY = re.compile(r"^tracegrade ready: (.*)\n", re.MULTILINE)
 
 _CONFIGURATION = """\
 receivers:
@@ -92,7 +90,7 @@ def _play(console: Console) -> None:
             console.print(
                 f"tracegrade is running: OTLP/gRPC on {endpoints['grpc']}, OTLP/HTTP on {endpoints['http']}."
             )
-            console.print(f"{len(RUNS)} scripted agent runs export their spans to it ...\n")
+            console.print(f"{len(scripted_runs())} scripted agent runs export their spans to it ...\n")
             _send(endpoints["grpc"])
             graded = _wait_for_results(results, service)
             _print_runs(console, graded)
@@ -105,20 +103,17 @@ def _play(console: Console) -> None:
 
 
 class _Service:
-    """`tracegrade run` as a child process whose log is kept."""
+    """`tracegrade run` as a child process whose log is kept in a file."""
 
     def __init__(self, configuration: Path) -> None:
-        self._lines: list[str] = []
-        self._ready: Queue[Mapping[str, str]] = Queue()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "collector.cli", "run", "--config", str(configuration)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self._reader = threading.Thread(target=self._read_log, daemon=True)
-        self._reader.start()
+        self._log_path = configuration.with_name("tracegrade.log")
+        with self._log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "collector.cli", "run", "--config", str(configuration)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
 
     def __enter__(self) -> "_Service":
         return self
@@ -127,19 +122,14 @@ class _Service:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
-        self._reader.join()
-        if self._process.stderr is not None:
-            self._process.stderr.close()
 
     def wait_until_ready(self) -> Mapping[str, str]:
         """The real endpoints by name."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                return self._ready.get(timeout=0.2)
-            except Empty:
-                if self._process.poll() is not None:
-                    break
+        while time.monotonic() < deadline and not self.has_ended:
+            if ready := _READY.search(self._log_path.read_text()):
+                return dict(pair.split("=", 1) for pair in ready[1].split())
+            time.sleep(0.1)
         raise DemoError(f"the service did not start:\n{self.log()}")
 
     @property
@@ -152,14 +142,7 @@ class _Service:
         return self._process.wait(timeout=_PATIENCE_SECONDS)
 
     def log(self) -> str:
-        return "".join(self._lines[-20:])
-
-    def _read_log(self) -> None:
-        for line in self._process.stderr or ():
-            self._lines.append(line)
-            ready = _READY.match(line)
-            if ready:
-                self._ready.put(dict(pair.split("=", 1) for pair in ready[1].split()))
+        return "".join(self._log_path.read_text().splitlines(keepends=True)[-20:])
 
 
 def _send(endpoint: str) -> None:
@@ -168,7 +151,7 @@ def _send(endpoint: str) -> None:
     )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, insecure=True)))
     tracer = provider.get_tracer(SERVICE_NAME)
-    for run in RUNS:
+    for run in scripted_runs():
         perform(run, tracer)
     provider.shutdown()
 
@@ -182,15 +165,17 @@ def _wait_for_results(path: Path, service: _Service) -> Sequence[GradedRun]:
             graded = [
                 graded_run_from_json(decode_json(line), str(path)) for line in lines if line.endswith(b"\n")
             ]
-            if len(graded) >= len(RUNS):
+            if len(graded) >= len(scripted_runs()):
                 return graded
         time.sleep(0.1)
-    raise DemoError(f"{len(graded)} of {len(RUNS)} runs were graded:\n{service.log()}")
+    raise DemoError(f"{len(graded)} of {len(scripted_runs())} runs were graded:\n{service.log()}")
 
 
 def _print_runs(console: Console, graded: Sequence[GradedRun]) -> None:
     printout = RunPrintout.for_console(console)
-    scripts = {(run.agent, run.prompt, tuple(call.tool for call in run.calls)): run.about for run in RUNS}
+    scripts = {
+        (run.agent, run.prompt, tuple(call.tool for call in run.calls)): run.about for run in scripted_runs()
+    }
     order = {script: number for number, script in enumerate(scripts)}
     for run in sorted(graded, key=lambda run: order.get(_script_of(run.run), len(order))):
         console.print(printout.block(run, scripts.get(_script_of(run.run), "")), soft_wrap=True)

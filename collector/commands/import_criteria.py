@@ -17,6 +17,7 @@ from collector.commands.command import (
     EXIT_UNUSABLE,
     Command,
     Surroundings,
+    add_argument,
     path_argument,
     unusable,
     write_output,
@@ -173,26 +174,18 @@ def _texts(paths: Sequence[Path]) -> list[tuple[str, str]]:
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
+    folder = "a folder with evaluators/ and eval-sets/, or one evaluation set; or a suite.yaml"
+    parser.add_argument(
         "kind",
         nargs="?",
         choices=[kind.value for kind in SourceKind],
         help="default: recognised by the content of PATH",
     )
-    add(
-        "path",
-        type=path_argument,
-        metavar="PATH",
-        help="a folder with evaluators/ and eval-sets/, or one evaluation set; or a suite.yaml",
-    )
-    add("--agent", default=EVERY_AGENT, metavar="NAME", help="the agent to grade (default: every agent)")
-    add(
-        "--output",
-        type=path_argument,
-        metavar="FILE",
-        help="a file that is not there yet (default: standard output)",
-    )
+    add_argument(parser, "path", path_argument, "PATH", folder)
+    agent = "the agent to grade (default: every agent)"
+    add_argument(parser, "--agent", str, "NAME", agent, default=EVERY_AGENT)
+    absent = "a file that is not there yet (default: standard output)"
+    add_argument(parser, "--output", path_argument, "FILE", absent)
 
 
 def _run(options: Namespace, _: Surroundings) -> int:

@@ -7,9 +7,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
 
@@ -24,6 +23,7 @@ from collector.commands.command import (
     OfflineCriteria,
     OutputConsole,
     Surroundings,
+    add_argument,
     add_config,
     path_text,
     progress_console,
@@ -37,8 +37,7 @@ from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers
 from processors.annotation.run_line import format_run
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problems import Problem, ProblemsFound
-from processors.frameworks.dialect import Dialect
+from processors.documents.problems import ProblemsFound
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.model.graded_run import GradedRun
 from processors.reconstruction.reconstruct import span_reader
@@ -57,61 +56,37 @@ class Format(Enum):
 
 @dataclass(slots=True)
 class ReplaySummary:
-    """What was read and how it ended.
+    """How a replay ended.
 
     `failed` counts evaluations that failed or errored, without those in shadow, muted or advisory; `graded`
-    those with a verdict, without those in shadow. `warnings` name spans that were left out.
+    those with a verdict, without those in shadow.
     """
 
-    spans: int = 0
-    runs: int = 0
     graded: int = 0
     failed: int = 0
-    warnings: list[Problem] = field(default_factory=list)
 
 
 def replay(
-    paths: Sequence[Path],
+    stream: RecordedStream,
     criteria: CriteriaSet,
     *,
     output_format: Format,
     output: TextIO,
     progress: Console | None = None,
-    unix_nano: int = 0,
-    dialects: Sequence[Dialect] = (),
-    explanation: Console | None = None,
-    workers: OfflineWorkers | None = None,
+    before_trace: Callable[[FinishedTrace], None] | None = None,
 ) -> ReplaySummary:
-    """Grade the traffic in `paths` and print every agent run, traces in order of first arrival.
+    """Grade the traffic in `stream` and print every agent run, traces in order of first arrival.
 
     Args:
-        paths: Files and folders.
+        stream: What was read.
         criteria: What runs are graded by.
         output_format: How runs are printed.
         output: Where they are printed.
-        progress: Shows how far reading and grading are.
-        unix_nano: The time of grading, by which mutes are in force.
-        dialects: Telemetry conventions of the user's own.
-        explanation: Shows how the spans of each trace were understood, before its runs.
-        workers: What runs custom evaluators.
-
-    Raises:
-        ProblemsFound: something could not be read; nothing was printed.
+        progress: Shows how far grading is.
+        before_trace: Called with each trace before its runs are printed.
     """
-    stream = RecordedStream(unix_nano=unix_nano, dialects=dialects, workers=workers)
-    problems = stream.read(paths, progress)
-    if problems:
-        raise ProblemsFound(problems)
-    summary = ReplaySummary(spans=stream.spans, runs=stream.runs, warnings=stream.warnings)
-
-    reader = span_reader(dialects)
-
-    def explain(trace: FinishedTrace) -> None:
-        if explanation is not None:
-            _print_explanation(explanation, trace.trace_id, explain_trace(trace.spans, reader))
-
-    graded = _counted(stream.grade(criteria, progress, explain), summary)
-    _PRINTERS[output_format](graded, output)
+    summary = ReplaySummary()
+    _PRINTERS[output_format](_counted(stream.grade(criteria, progress, before_trace), summary), output)
     return summary
 
 
@@ -232,22 +207,13 @@ def _printable(text: str) -> str:
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
+    traffic = "*.binpb, *.otlp.json, *.jsonl, *.runs.jsonl, a folder of them, or - (standard input)"
+    two_sets = "grade by two criteria files or folders, and print only what is not the same"
+    built_in = "default: the built-in reference-free set"
+    add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="+")
+    add_argument(parser, "--criteria", path_text, "FILE_OR_DIR", built_in)
+    add_argument(parser, "--compare", path_text, ("OLD", "NEW"), two_sets, nargs=2)
     add = parser.add_argument
-    add(
-        "paths",
-        nargs="+",
-        type=traffic_argument,
-        metavar="PATH",
-        help="*.binpb, *.otlp.json, *.jsonl, *.runs.jsonl, a folder of them, or - (standard input)",
-    )
-    add("--criteria", type=path_text, metavar="FILE_OR_DIR", help="default: the built-in reference-free set")
-    add(
-        "--compare",
-        nargs=2,
-        type=path_text,
-        metavar=("OLD", "NEW"),
-        help="grade by two criteria files or folders, and print only what is not the same",
-    )
     add("--format", choices=[choice.value for choice in Format], default=Format.TABLE.value)
     add_config(parser, "a service file: its dialects are read, and its criteria unless --criteria is given")
     add(
@@ -273,40 +239,34 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
     sets = [offline.load([path]) for path in options.compare or ()] or [
         offline.load([options.criteria] if options.criteria else None)
     ]
-    now = surroundings.clock.unix_nano()
     progress = None if options.explain else progress_console()
+    dialects = offline.config.own_dialects()
     with OfflineWorkers(offline.evaluators) as workers:
+        stream = RecordedStream(unix_nano=surroundings.clock.unix_nano(), dialects=dialects, workers=workers)
+        if problems := stream.read(options.paths, progress):
+            raise ProblemsFound(problems)
         if options.compare:
-            comparison = compare(
-                options.paths,
-                *sets,
-                output_format="json" if output_format is Format.JSON else "table",
-                output=sys.stdout,
-                progress=progress,
-                dialects=offline.config.own_dialects(),
-                unix_nano=now,
-                workers=workers,
-            )
-            found, warnings = comparison.spans or comparison.runs, comparison.warnings
+            prints_json = output_format is Format.JSON
+            comparison = compare(stream, *sets, prints_json=prints_json, output=sys.stdout, progress=progress)
             has_failed = bool(comparison.changes[ChangeKind.FLIP])
         else:
+            console = OutputConsole(stderr=output_format is not Format.TABLE)
+            reader = span_reader(dialects)
+
+            def explain(trace: FinishedTrace) -> None:
+                _print_explanation(console, trace.trace_id, explain_trace(trace.spans, reader))
+
             summary = replay(
-                options.paths,
+                stream,
                 *sets,
                 output_format=output_format,
                 output=sys.stdout,
                 progress=progress,
-                dialects=offline.config.own_dialects(),
-                explanation=OutputConsole(stderr=output_format is not Format.TABLE)
-                if options.explain
-                else None,
-                unix_nano=now,
-                workers=workers,
+                before_trace=explain if options.explain else None,
             )
-            found, warnings = summary.spans or summary.runs, summary.warnings
             has_failed = bool(summary.failed or (options.require_evaluated and not summary.graded))
-    tell_warnings(warnings)
-    if not found:
+    tell_warnings(stream.warnings)
+    if not stream.spans and not stream.runs:
         print(f"no span and no agent run in {', '.join(map(str, options.paths))}", file=sys.stderr)
         return EXIT_UNUSABLE
     return EXIT_FAILED if has_failed else EXIT_OK

@@ -10,6 +10,7 @@ from collector.commands.command import (
     Command,
     OfflineCriteria,
     Surroundings,
+    add_argument,
     add_config,
     path_argument,
     path_text,
@@ -47,43 +48,27 @@ error names the alerts that can never fire. Exit code 0: the rules were written;
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "--criteria",
-        action="append",
-        type=path_text,
-        metavar="FILE_OR_DIR",
-        help="the criteria in force, to check objectives against and to know which evaluations must never be "
-        "silent; may be given more than once",
+    in_force = (
+        "the criteria in force, to check objectives against and to know which evaluations must never be "
+        "silent; may be given more than once"
     )
+    scale = "multiplies every window, offset and `for`, for example 1/600 to try alerts out (default: 1)"
+    default = "default: %(default)s"
+    add_argument(parser, "--criteria", path_text, "FILE_OR_DIR", in_force, action="append")
     add_config(
         parser, "a service file: its custom evaluators are known, and its criteria unless --criteria is given"
     )
-    add(
-        "--objectives",
-        type=path_argument,
-        metavar="FILE",
-        help="targets and thresholds (default: 0.95 must pass)",
-    )
-    add(
-        "--baselines",
-        type=path_argument,
-        metavar="FILE",
-        help="the scores of a release, from `tracegrade baseline`",
-    )
-    volume = parser.add_mutually_exclusive_group().add_argument
-    volume("--volume", type=path_argument, metavar="FILE", help="results an hour, by agent and evaluation")
-    volume("--prometheus", metavar="URL", help="measure the volume of the last seven days there")
-    add(
-        "--time-scale",
-        type=_time_scale,
-        default=TimeScale(),
-        metavar="FRACTION",
-        help="multiplies every window, offset and `for`, for example 1/600 to try alerts out (default: 1)",
-    )
-    add("--runbook-base", type=_url, default=RUNBOOK_BASE, metavar="URL", help="default: %(default)s")
-    add("--dashboard-base", type=_url, default=DASHBOARD_BASE, metavar="URL", help="default: %(default)s")
-    add("--output", type=path_argument, metavar="FILE", help="default: standard output")
+    targets = "targets and thresholds (default: 0.95 must pass)"
+    scores = "the scores of a release, from `tracegrade baseline`"
+    add_argument(parser, "--objectives", path_argument, "FILE", targets)
+    add_argument(parser, "--baselines", path_argument, "FILE", scores)
+    volume = parser.add_mutually_exclusive_group()
+    add_argument(volume, "--volume", path_argument, "FILE", "results an hour, by agent and evaluation")
+    add_argument(volume, "--prometheus", str, "URL", "measure the volume of the last seven days there")
+    add_argument(parser, "--time-scale", _time_scale, "FRACTION", scale, default=TimeScale())
+    add_argument(parser, "--runbook-base", _url, "URL", default, default=RUNBOOK_BASE)
+    add_argument(parser, "--dashboard-base", _url, "URL", default, default=DASHBOARD_BASE)
+    add_argument(parser, "--output", path_argument, "FILE", "default: standard output")
 
 
 def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
