@@ -58,7 +58,10 @@ class RunningService(RuleBasedStateMachine):
         self.refused = 0
         self.run_until(self.backend.start())
         text = _CONFIGURATION.format(
-            server=server, endpoint=self.backend.endpoint, delivery=delivery, results=f"{{mode: {mode}, emit: {emit}}}"
+            server=server,
+            endpoint=self.backend.endpoint,
+            delivery=delivery,
+            results=f"{{mode: {mode}, emit: {emit}}}",
         )
         self.service = self.run_until(self.start_service(text))
         self.sender = self.run_until(self.make_sender())
