@@ -69,7 +69,9 @@ async def test_a_check_succeeds_through_the_listener_that_is_there(
     tmp_path: Path, server: str, security: str
 ) -> None:
     protocol = "http" if server == "http" else "grpc"
-    listener: JsonObject = {"endpoint": "127.0.0.1:0"} | ({} if server == "http" else {"server": server})
+    listener: JsonObject = {"endpoint": "127.0.0.1:0"}
+    if protocol == "grpc":
+        listener["server"] = server
     if "token" in security:
         listener["auth"] = token_file(tmp_path)
     if "tls" in security or security == "wildcard":
