@@ -21,9 +21,9 @@ from collector.otlp.codec import split_request
 from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.receivers.consumer import ExportOutcome
 from collector.results_config import ResultsConfig
-from collector.telemetry.accounting import BEFORE_FAN_OUT
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
+from collector.telemetry.signals import BEFORE_FAN_OUT
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
@@ -122,7 +122,8 @@ class Pipeline:
             metrics.spans_refused.add(0, reason)
 
     def start(self) -> None:
-        """Begin to take finished traces out of the buffer."""
+        """Begin to take finished traces out of the buffer, and spans into it; earlier ones went elsewhere."""
+        self._buffer.note_ready()
         self._tasks.create_task(self._finish_traces(), name="finish traces")
 
     def consume_traces(self, body: bytes) -> ExportOutcome:

@@ -14,12 +14,11 @@ from typing import Literal, TextIO
 from rich.console import Console
 from rich.text import Text
 
-from collector.commands.output_console import OutputConsole
+from collector.commands.command import OutputConsole
 from collector.recordings.recorded_stream import RecordedStream
 from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problem import Problem, ProblemsFound
-from processors.evaluate import evaluate_run
+from processors.documents.problems import Problem, ProblemsFound
 from processors.frameworks.dialect import Dialect
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult
@@ -104,12 +103,7 @@ def compare(
     def found() -> Iterator[Change]:
         for graded in stream.grade(old, progress):
             run = graded.run
-            evaluations = new.evaluations_for(run.agent.name, run.tenant)
-            results = (
-                evaluate_run(run, evaluations, unix_nano=unix_nano)
-                if workers is None
-                else workers.evaluate(run, evaluations, unix_nano)
-            )
+            results = stream.evaluate(run, new)
             comparison.runs += 1
             for change in _changes(run, graded.results, results):
                 if change is None:

@@ -15,7 +15,7 @@ from google.rpc import code_pb2
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
 from collector.asgi_server import AsgiServer, HttpScope, Receive, Send
-from collector.endpoint import parse_endpoint
+from collector.config_fields import parse_endpoint
 from collector.errors import Draining, MalformedRequest, Refusal, UnsupportedRequest
 from collector.otlp.status import ErrorStatus
 from collector.receivers.http_body import Disconnected, HttpBody, ReceiveBudget

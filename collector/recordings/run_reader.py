@@ -4,10 +4,10 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from processors.annotation.run_line import incomplete_reason_of, is_complete_by_default
-from processors.documents.problem import did_you_mean
+from processors.documents.problems import did_you_mean
 from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,
@@ -18,7 +18,9 @@ from processors.model.agent_run import (
     ToolError,
     ValueState,
 )
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
 from processors.model.finish_reason import FinishReason
+from processors.model.graded_run import GradedRun
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 
@@ -36,6 +38,7 @@ _CALL_KEYS = (
 )  # fmt: skip
 _INCOMPLETE_REASONS: dict[str, IncompleteReason] = {
     "incomplete_trace": "incomplete_trace",
+    "interrupted": "interrupted",
     "over_limit": "over_limit",
     "content_not_captured": "content_not_captured",
 }
@@ -65,6 +68,31 @@ def run_from_json(entry: object, where: str) -> AgentRun:
     return _RunReader(where).read(entry)
 
 
+def graded_run_from_json(entry: JsonValue, where: str) -> GradedRun:
+    """A graded run as `processors.annotation.run_line` writes it, with what a line holds of its results.
+
+    Raises:
+        ValueError: as `run_from_json`.
+        KeyError: a result lacks a key that is always written.
+    """
+    run = run_from_json(entry, where)
+    written: Any = entry
+    results = [
+        EvaluationResult(
+            name=result["name"],
+            evaluator=result["evaluator"],
+            evaluator_version="",
+            outcome=Outcome(result["outcome"]),
+            score=result["score"],
+            explanation=result["explanation"],
+            reason=None if result["reason"] is None else NotEvaluatedReason(result["reason"]),
+            error_type=result.get("error_type"),
+        )
+        for result in written["evaluations"]
+    ]
+    return GradedRun(run=run, results=results)
+
+
 class _RunReader:
     """Reads one line and gathers everything that is wrong with it."""
 
@@ -79,7 +107,7 @@ class _RunReader:
         reason = self._word(run, "", "finish_reason", FinishReason, FinishReason.ROOT)
         incomplete_reason = self._text(run, "", "incomplete_reason") or incomplete_reason_of(reason)
         if incomplete_reason not in _INCOMPLETE_REASONS:
-            expected = "incomplete_trace, over_limit or content_not_captured"
+            expected = "incomplete_trace, interrupted, over_limit or content_not_captured"
             self._expected("incomplete_reason", expected, incomplete_reason)
         run_input, input_state = self._captured(run, "input")
         run_output, output_state = self._captured(run, "output")

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 
 from processors.criteria.criteria_file import evaluator_id
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.criteria.imported_criteria import (
+from processors.documents.problems import Problem
+from processors.documents.yaml import LocatedYaml
+from processors.importers.imported_criteria import (
     Imported,
     ImportedEvaluation,
     as_literal,
     written_in_snake_case,
 )
-from processors.documents.located_yaml import LocatedYaml
-from processors.documents.model_types import camel_case
-from processors.documents.problem import Problem
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject, JsonValue
 
@@ -113,9 +112,7 @@ def _definition(document: LocatedYaml) -> _Definition | Problem:
     else:
         kind = evaluator_types()[evaluator_id(type_id)]
         names = [*kind.Config.model_fields, *_NAMING, _DEFAULT_CRITERIA]
-        settings, unknown = written_in_snake_case(
-            config or {}, names, {key: camel_case(key) for key in names}
-        )
+        settings, unknown = written_in_snake_case(config or {}, names)
         definition.kind, definition.unknown = kind, unknown
         definition.default = settings.pop(_DEFAULT_CRITERIA, None)
         definition.config = {key: value for key, value in settings.items() if key not in _NAMING}
@@ -186,7 +183,7 @@ def _item(
         if not isinstance(source, dict):
             yield document.problem(path, "there are no criteria, and the evaluator has no default ones")
             continue
-        fields, unknown = written_in_snake_case(source, names, {name: camel_case(name) for name in names})
+        fields, unknown = written_in_snake_case(source, names)
         for extra in unknown:
             yield document.problem((*path, extra), f"{kind.id} has no such criteria")
         yield ImportedEvaluation(

@@ -15,9 +15,9 @@ from collector.errors import TracegradeError
 from collector.exporters.exporter import TaskOwner
 from collector.pipeline import EvaluationStage
 from collector.receivers.server_config import ServerConfig
-from collector.telemetry.accounting import BEFORE_FAN_OUT
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
+from collector.telemetry.signals import BEFORE_FAN_OUT
 from collector.telemetry.telemetry_config import SelfCheckConfig
 from collector.tools.self_check.listener_client import ListenerClient, NotAcceptedError, listener_client
 from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_request

@@ -11,7 +11,7 @@ from typing import Protocol
 import aiohttp
 import grpc
 
-from collector.endpoint import parse_endpoint
+from collector.config_fields import parse_endpoint
 from collector.errors import TracegradeError
 from collector.exporters.otlp_client import one_line, read_response, read_status, user_agent
 from collector.receivers.otlp_grpc import TRACE_SERVICE, GrpcServerConfig

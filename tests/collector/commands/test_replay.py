@@ -87,9 +87,9 @@ def test_the_table_says_what_decides_nothing(tmp_path: Path) -> None:
     _, shadow = graded(tmp_path, Format.TABLE, stage="shadow")
     _, muted = graded(tmp_path, Format.TABLE, mute=mute())
 
-    assert "FAIL (shadow)" in shadow
+    assert "fail never (shadow)" in shadow
     assert "evaluations: 1 shadow" in shadow
-    assert "FAIL (muted)" in muted
+    assert "fail never (muted)" in muted
     assert "evaluations: 1 muted" in muted
 
 
