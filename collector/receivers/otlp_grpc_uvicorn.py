@@ -45,7 +45,7 @@ class UvicornGrpcReceiver(GrpcReceiver):
 
     async def _listen(self) -> str:
         """Health says `NOT_SERVING` until `set_serving`."""
-        from collector.http2_connection import Http2Connection
+        from collector.http2_connection import Http2Connection  # with it zttp is loaded, only where asked for
 
         context = ssl_context(self.config.tls) if self.config.tls else None
         if context is not None:
