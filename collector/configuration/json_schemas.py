@@ -11,9 +11,7 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import models_json_schema
 
-from collector.configuration.service_file import ServiceConfig
-from collector.exporters.assembly import exporter_types
-from collector.telemetry.telemetry_config import PrometheusConfig
+from collector.configuration.service_file import PROMETHEUS, ServiceConfig, exporter_models
 from collector.tools.alerting.objectives import ObjectivesFile
 from processors.criteria.criteria_file_model import CriteriaFile
 from processors.criteria.evaluator_discovery import evaluator_types
@@ -36,16 +34,12 @@ def schema_documents() -> dict[str, JsonSchema]:
 
 
 def _config_schema() -> JsonSchema:
-    types: dict[str, type[BaseModel]] = {
-        name: component.config_model for name, component in exporter_types().items()
-    }
-    types["prometheus"] = PrometheusConfig
-    schema, references = _schemas(ServiceConfig, types)
+    schema, references = _schemas(ServiceConfig, exporter_models())
     exporters = schema["properties"]["exporters"]
     exporters.pop("default", None)
     exporters["additionalProperties"] = False
     exporters["patternProperties"] = {
-        f"^{name}$" if name == "prometheus" else f"^{name}(/[A-Za-z0-9_.-]+)?$": _nullable(reference)
+        f"^{name}$" if name == PROMETHEUS else f"^{name}(/[A-Za-z0-9_.-]+)?$": _nullable(reference)
         for name, reference in references.items()
     }
     return schema

@@ -142,6 +142,12 @@ class ServiceConfig(StrictModel):
         return self.service.telemetry.endpoint
 
 
+def exporter_models() -> dict[str, type[BaseModel]]:
+    """The shape of the settings of each type of exporter, `prometheus` included."""
+    models: dict[str, type[BaseModel]] = {name: kind.config_model for name, kind in exporter_types().items()}
+    return {**models, PROMETHEUS: PrometheusConfig}
+
+
 def load_configuration(path: FilesystemPath | None, environment: Mapping[str, str]) -> ServiceConfig:
     """The configuration in the file `path`; without one, the defaults.
 
@@ -236,10 +242,7 @@ def _exporters(
     value: JsonValue, document: LocatedYaml, problems: list[Problem], folder: FilesystemPath | None
 ) -> dict[str, BaseModel]:
     """The configuration of each exporter; without any, the one that prints to the console."""
-    types: dict[str, type[BaseModel]] = {
-        name: component.config_model for name, component in exporter_types().items()
-    }
-    types[PROMETHEUS] = PrometheusConfig
+    types = exporter_models()
     if value is None or value == {}:
         return {"debug": types["debug"].model_validate({})}
     if not isinstance(value, dict):

@@ -50,7 +50,8 @@ class Selector:
         try:
             if self.resource_attributes and not _have(run.resource, self.resource_attributes):
                 return False
-            if self.session is not NO_CONDITION and not _have(_session(run), {"session": self.session}):
+            session: dict[str, JsonValue] = {} if run.session is None else {"session": run.session}
+            if self.session is not NO_CONDITION and not _have(session, {"session": self.session}):
                 return False
             if self.span_attributes and not _have(run.span_attributes, self.span_attributes):
                 return False
@@ -128,10 +129,6 @@ def is_sampled(trace_id: bytes, rate: float) -> bool:
 
 def _have(actual: Mapping[str, JsonValue], expected: Mapping[str, Expected]) -> bool:
     return fits_members(expected, actual, subset=True)
-
-
-def _session(run: AgentRun) -> dict[str, JsonValue]:
-    return {} if run.session is None else {"session": run.session}
 
 
 def _fits_input(expected: Expected, actual: JsonValue) -> bool:

@@ -145,15 +145,10 @@ def write_criteria(agent: str, entries: Sequence[JsonObject | str], heading: Seq
         ValueError: a text holds an even number of dollar signs before `{`, which no criteria file can say.
     """
     lines = [line for text in heading for line in _comment(text, 0)]
-    if not any(isinstance(entry, dict) for entry in entries):
-        lines += ["agents:", f"  {_scalar(agent)}:", "    evaluations: []"]
-    else:
-        lines += ["agents:", f"  {_scalar(agent)}:", "    evaluations:"]
+    is_empty = all(isinstance(entry, str) for entry in entries)
+    lines += ["agents:", f"  {_scalar(agent)}:", "    evaluations: []" if is_empty else "    evaluations:"]
     for entry in entries:
-        if isinstance(entry, str):
-            lines += _comment(entry, _INDENT)
-        else:
-            lines += _item(entry, _INDENT)
+        lines += _comment(entry, _INDENT) if isinstance(entry, str) else _item(entry, _INDENT)
     return "\n".join(lines) + "\n"
 
 
