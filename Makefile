@@ -84,7 +84,7 @@ test-backends: install backends-install
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/backends
 
 bench: install
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks peers
 
 clean:
 	rm -rf $(VENV) $(CHECKS) $(BACKENDS) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

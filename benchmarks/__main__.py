@@ -1,9 +1,11 @@
-"""`python -m benchmarks [--seconds N] [--rounds N] [--quick] [NAME ...]`."""
+"""`python -m benchmarks PART`: each part is one subject, and says with `--help` what it takes."""
 
 import argparse
 import os
 import platform
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from benchmarks.child_process import MeasurementRefused
 from benchmarks.comparison import compare
@@ -13,62 +15,93 @@ from benchmarks.load import MAX_SECONDS
 from benchmarks.measure import CONNECTIONS
 from benchmarks.micro import micro_lines
 from benchmarks.servers import SERVERS
+from benchmarks.versions import versions_lines
 from benchmarks.workload import SHAPES
-
-MICRO, HOSTILE = "micro", "hostile"
-_KINDS = {kind.name: kind for kind in HOSTILE_KINDS}
-_NAMES = (
-    *(shape.name for shape in SHAPES), *(server.name for server in SERVERS), MICRO, HOSTILE, *_KINDS
-)  # fmt: skip
 
 
 def main() -> int:
-    """Run what was asked for; 0 when everything could be measured, 1 when a measurement was refused."""
-    arguments = _arguments()
+    """Run the part that was asked for; 0 when everything could be measured, 1 when something was refused."""
+    arguments = _parser().parse_args()
+    print(
+        f"# Python {platform.python_version()}, {os.cpu_count()} cores, "
+        f"load average {os.getloadavg()[0]:.2f}; medians [range]"
+    )
+    lines: Iterable[str] = arguments.part(arguments)
+    try:
+        for line in lines:
+            print(line, flush=True)
+    except MeasurementRefused as refusal:
+        print(f"REFUSED: {refusal}", flush=True)
+        return 1
+    return 0
+
+
+def _peers(arguments: argparse.Namespace) -> Iterator[str]:
     names = set(arguments.names)
     shapes = [shape for shape in SHAPES if shape.name in names] or list(SHAPES)
     servers = [server for server in SERVERS if server.name in names] or list(SERVERS)
     seconds, rounds = (1.0, 1) if arguments.quick else (arguments.seconds, arguments.rounds)
-    print(
-        f"# Python {platform.python_version()}, {os.cpu_count()} cores, "
-        f"load average {os.getloadavg()[0]:.2f}; "
-        f"{CONNECTIONS} connections, {seconds:g} s a measurement, {rounds} interleaved rounds; "
-        "median [range], CPU of the whole server process"
+    yield (
+        f"# {CONNECTIONS} connections, {seconds:g} s a measurement, {rounds} interleaved rounds; "
+        "CPU of the whole server process"
     )
-    if not names or MICRO in names:
-        for line in micro_lines():
-            print(line, flush=True)
-    kinds = [_KINDS[name] for name in arguments.names if name in _KINDS]
-    if kinds or HOSTILE in names:
-        for line in hostile_lines(kinds or HOSTILE_KINDS):
-            print(line, flush=True)
-    refused = 0
-    if not names or names - {MICRO, HOSTILE, *_KINDS}:
-        for shape in shapes:
-            try:
-                for line in compare(servers, shape, seconds=seconds, rounds=rounds):
-                    print(line, flush=True)
-            except MeasurementRefused as refusal:
-                refused += 1
-                print(f"REFUSED {shape.name}: {refusal}", flush=True)
-    return 1 if refused else 0
+    for shape in shapes:
+        yield from compare(servers, shape, seconds=seconds, rounds=rounds)
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="CPU time per span.")
-    parser.add_argument("--seconds", type=_seconds, default=3.0, help="of load per measurement (default 3)")
-    parser.add_argument("--rounds", type=_rounds, default=4, help="interleaved rounds (default 4)")
-    parser.add_argument("--quick", action="store_true", help="one round of one second: a trial, no figure")
-    parser.add_argument(
-        "names", nargs="*", type=_name, metavar="NAME", help=f"only these: {', '.join(_NAMES)}"
-    )
-    return parser.parse_args()
+def _micro(arguments: argparse.Namespace) -> Iterator[str]:
+    return micro_lines()
 
 
-def _name(text: str) -> str:
-    if text not in _NAMES:
-        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(_NAMES)}")
-    return text
+def _hostile(arguments: argparse.Namespace) -> Iterator[str]:
+    chosen = [kind for kind in HOSTILE_KINDS if kind.name in arguments.kinds]
+    return hostile_lines(chosen or HOSTILE_KINDS)
+
+
+def _versions(arguments: argparse.Namespace) -> Iterator[str]:
+    return versions_lines(arguments.other, rounds=arguments.rounds)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What the service costs.")
+    parts = parser.add_subparsers(required=True, metavar="PART")
+
+    peers = parts.add_parser("peers", help="CPU time a span of the running service beside its peers")
+    peers.set_defaults(part=_peers)
+    _add_rounds(peers, 4)
+    peers.add_argument("--seconds", type=_seconds, default=3.0, help="of load a measurement (default 3)")
+    peers.add_argument("--quick", action="store_true", help="one round of one second: a trial, no figure")
+    names = [shape.name for shape in SHAPES] + [server.name for server in SERVERS]
+    peers.add_argument("names", nargs="*", type=_one_of(names), metavar="NAME", help="shapes and servers")
+
+    micro = parts.add_parser("micro", help="the steps of the data path in process, no network")
+    micro.set_defaults(part=_micro)
+
+    hostile = parts.add_parser("hostile", help="traces made to be costly, 1,000 to 100,000 spans")
+    hostile.set_defaults(part=_hostile)
+    kinds = [kind.name for kind in HOSTILE_KINDS]
+    hostile.add_argument("kinds", nargs="*", type=_one_of(kinds), metavar="KIND", help="only these")
+
+    versions = parts.add_parser("versions", help="this checkout against another one, in process")
+    versions.set_defaults(part=_versions)
+    _add_rounds(versions, 80)
+    versions.add_argument("other", type=Path, metavar="OTHER_CHECKOUT")
+    return parser
+
+
+def _add_rounds(parser: argparse.ArgumentParser, rounds: int) -> None:
+    parser.add_argument("--rounds", type=_rounds, default=rounds, help=f"interleaved (default {rounds})")
+
+
+def _one_of(names: Sequence[str]) -> Callable[[str], str]:
+    """A name out of a list; `choices` of argparse refuses a list of no positional names."""
+
+    def name(text: str) -> str:
+        if text not in names:
+            raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(names)}")
+        return text
+
+    return name
 
 
 def _seconds(text: str) -> float:
@@ -80,8 +113,8 @@ def _seconds(text: str) -> float:
 
 def _rounds(text: str) -> int:
     rounds = int(text)
-    if not 1 <= rounds <= 100:
-        raise argparse.ArgumentTypeError(f"{text} is not between 1 and 100")
+    if not 1 <= rounds <= 1000:
+        raise argparse.ArgumentTypeError(f"{text} is not between 1 and 1000")
     return rounds
 
 
