@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.child_process import MeasurementRefused
-from benchmarks.comparison import compare
 from benchmarks.hostile import hostile_lines
 from benchmarks.hostile_traces import HOSTILE_KINDS
-from benchmarks.load import MAX_SECONDS
+from benchmarks.load import MAX_SECONDS, Order
 from benchmarks.measure import CONNECTIONS
 from benchmarks.micro import micro_lines
-from benchmarks.servers import SERVERS
+from benchmarks.peers import peers_lines
+from benchmarks.servers import PEERS, TRACEGRADE
 from benchmarks.versions import versions_lines
 from benchmarks.workload import SHAPES
 
@@ -39,14 +39,14 @@ def main() -> int:
 def _peers(arguments: argparse.Namespace) -> Iterator[str]:
     names = set(arguments.names)
     shapes = [shape for shape in SHAPES if shape.name in names] or list(SHAPES)
-    servers = [server for server in SERVERS if server.name in names] or list(SERVERS)
+    servers = [server for server in (*TRACEGRADE, *PEERS) if server.name in names]
     seconds, rounds = (1.0, 1) if arguments.quick else (arguments.seconds, arguments.rounds)
     yield (
         f"# {CONNECTIONS} connections, {seconds:g} s a measurement, {rounds} interleaved rounds; "
         "CPU of the whole server process"
     )
-    for shape in shapes:
-        yield from compare(servers, shape, seconds=seconds, rounds=rounds)
+    order = Order(seconds=seconds, rate=arguments.rate)
+    yield from peers_lines(servers or (*TRACEGRADE, *PEERS), shapes, order=order, rounds=rounds)
 
 
 def _micro(arguments: argparse.Namespace) -> Iterator[str]:
@@ -71,7 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_rounds(peers, 4)
     peers.add_argument("--seconds", type=_seconds, default=3.0, help="of load a measurement (default 3)")
     peers.add_argument("--quick", action="store_true", help="one round of one second: a trial, no figure")
-    names = [shape.name for shape in SHAPES] + [server.name for server in SERVERS]
+    peers.add_argument("--rate", type=float, default=0.0, help="spans/s to send, in place of saturation")
+    names = [shape.name for shape in SHAPES] + [server.name for server in (*TRACEGRADE, *PEERS)]
     peers.add_argument("names", nargs="*", type=_one_of(names), metavar="NAME", help="shapes and servers")
 
     micro = parts.add_parser("micro", help="the steps of the data path in process, no network")
