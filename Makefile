@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test lint format lock checks-install dashboards-install backends-install bench bench-install reference prometheus-rule clean
+.PHONY: install demo run test lint format lock checks-install dashboards-install backends-install bench bench-install bench-report reference prometheus-rule clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -103,6 +103,13 @@ $(OTELCOL)/build/.built: $(OTELCOL)/main.go $(OTELCOL)/go.mod $(OTELCOL)/go.sum
 
 bench: install bench-install
 	$(BIN)/python -m benchmarks peers
+
+# Writes the figures of docs/performance.md and draws its plots; about an hour on an idle machine.
+bench-report: install bench-install
+	$(BIN)/python -m benchmarks peers --into docs/performance.md
+	$(BIN)/python -m benchmarks peers --rate 5000 --into docs/performance.md
+	$(BIN)/python -m benchmarks scaling --plots docs --into docs/performance.md
+	$(BIN)/python -m benchmarks micro --into docs/performance.md
 
 clean:
 	rm -rf $(VENV) $(CHECKS) $(BACKENDS) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

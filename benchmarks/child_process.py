@@ -162,6 +162,14 @@ def cpu_seconds(pid: int) -> float:
     return _cpu_ticks(pid) / _TICKS_PER_SECOND
 
 
+def thread_seconds(pid: int) -> float:
+    """CPU time of the process's living threads, counted by the nanosecond: for short work of a process that
+    starts and ends no thread meanwhile.
+    """
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+
+
 def _cpu_ticks(pid: int) -> int:
     """Added as whole numbers: a sum of fractions could shrink when a child's time becomes its parent's."""
     stat = Path(f"/proc/{pid}/stat").read_text()

@@ -3,21 +3,27 @@
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from sys import executable
 
-from benchmarks.child_process import ChildProcess, MeasurementRefused, cpu_seconds, peak_rss_mib
+from benchmarks.child_process import (
+    ChildProcess,
+    MeasurementRefused,
+    cpu_seconds,
+    peak_rss_mib,
+    thread_seconds,
+)
 from benchmarks.load import Order, Sent
 from benchmarks.servers import ServerUnderTest
 from benchmarks.sink import SinkCounts
 from benchmarks.workload import Shape
 
 CONNECTIONS = 16
-_START_SECONDS = 60.0
+_START_SECONDS = 180.0
 _WARM_UP = Order(seconds=1.0)
 _LOAD_TIMEOUT_SECONDS = 120.0
 _DRAIN_TIMEOUT_SECONDS = 180.0
@@ -60,14 +66,30 @@ class RunningServer:
     """A server with a load before it and a sink behind it."""
 
     def __init__(
-        self, server: ServerUnderTest, process: ChildProcess, load: ChildProcess, sink: ChildProcess
+        self,
+        server: ServerUnderTest,
+        process: ChildProcess,
+        load: ChildProcess,
+        sink: ChildProcess,
+        endpoints: Mapping[str, str],
     ) -> None:
         self._server, self._process, self._load, self._sink = server, process, load, sink
+        self.endpoints = endpoints
         self.total = Sent()
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time of the server process so far."""
+        return cpu_seconds(self._process.pid)
+
+    @property
+    def thread_seconds(self) -> float:
+        """The same of its threads, for short work."""
+        return thread_seconds(self._process.pid)
 
     def send(self, order: Order) -> Measurement:
         """Send what is ordered and wait until all of it has left the server."""
-        before = cpu_seconds(self._process.pid)
+        before = self.cpu_seconds
         try:
             answer = self._load.ask(json.dumps(asdict(order)), order.seconds + _LOAD_TIMEOUT_SECONDS)
         except MeasurementRefused as refusal:
@@ -79,7 +101,7 @@ class RunningServer:
         return Measurement(
             spans=sent.spans,
             requests=sent.requests,
-            cpu_seconds=cpu_seconds(self._process.pid) - before,
+            cpu_seconds=self.cpu_seconds - before,
             load_seconds=sent.seconds,
             latency_median=median(sent.latencies),
             latency_p99=quantiles(sent.latencies, n=100)[-1],
@@ -123,7 +145,7 @@ def running(
             command += [shape.name, str(connections), str(agents)]
             with ChildProcess("load", command) as load:
                 load.ready()
-                run = RunningServer(server, process, load, sink)
+                run = RunningServer(server, process, load, sink, ready)
                 yield run
             server.require_graded(ready, run.total.traces)
         # Only when the server has ended can nothing more come.

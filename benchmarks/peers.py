@@ -1,10 +1,12 @@
-"""The service beside its peers in one interleaved run, as Markdown tables."""
+"""The service beside its peers in one interleaved run, as Markdown."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 
+from benchmarks.child_process import MeasurementRefused
 from benchmarks.load import Order
 from benchmarks.measure import Measurement, measure
+from benchmarks.page import REFUSED, with_range
 from benchmarks.servers import ServerUnderTest, Tracegrade
 from benchmarks.workload import Shape
 
@@ -27,19 +29,22 @@ def peers_lines(
 ) -> Iterator[str]:
     """Measure every shape, the servers in turn, their order reversed every other round.
 
-    Raises:
-        MeasurementRefused: any of the measurements cannot be trusted.
+    A shape of which any measurement cannot be trusted gets a line that begins with `REFUSED` instead.
     """
     missing = {server.name: why for server in servers if (why := server.missing())}
     for name, why in missing.items():
         yield f"{name} is left out: {why}"
     servers = [server for server in servers if server.name not in missing]
     for shape in shapes if servers else ():
-        measured: dict[str, list[Measurement]] = {server.name: [] for server in servers}
-        for number in range(rounds):
-            for server in servers if number % 2 == 0 else reversed(servers):
-                measured[server.name].append(measure(server, shape, order))
         yield ""
+        measured: dict[str, list[Measurement]] = {server.name: [] for server in servers}
+        try:
+            for number in range(rounds):
+                for server in servers if number % 2 == 0 else reversed(servers):
+                    measured[server.name].append(measure(server, shape, order))
+        except MeasurementRefused as refusal:
+            yield f"{REFUSED} {shape.name}: {refusal}"
+            continue
         yield from _figures(shape, order, measured)
         ours = [server.name for server in servers if isinstance(server, Tracegrade)]
         peers = [server.name for server in servers if server.name not in ours]
@@ -97,9 +102,3 @@ def _goals(shape: Shape, measured: _Measured) -> Iterator[str]:
             best = min(found, key=lambda name: found[name])
             verdict = "met" if found[best] <= goal else "MISSED"
             yield f"- {best} to {peer}, at most {goal:g}: {found[best]:.2f}, {verdict}"
-
-
-def with_range(values: Sequence[float], form: str) -> str:
-    """The median, and the range in brackets where there are several values."""
-    middle = format(median(values), form)
-    return f"{middle} [{min(values):{form}}–{max(values):{form}}]" if len(values) > 1 else middle

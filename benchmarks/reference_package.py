@@ -1,13 +1,10 @@
-"""`python -m benchmarks.reference_package --python PATH [--rounds N] [--seconds N]`.
+"""Tool-call evaluators beside those of the package whose semantics they keep, in one interleaved run.
 
-Tool-call evaluators beside those of the package whose semantics they keep, in one run and interleaved. Both
-sides grade the same runs by the same criteria with explanations, and have to come to the same scores.
+Both sides grade the same runs by the same criteria with explanations, and have to come to the same scores.
 """
 
-import argparse
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,7 +173,11 @@ class ReferenceWorker:
     def __enter__(self) -> "ReferenceWorker":
         worker = Path(__file__).with_name("reference_worker.py")
         self._process = subprocess.Popen(
-            [self._python, str(worker)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [self._python, str(worker)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         try:
             self._ask([case.for_reference() for case in self._cases])
@@ -204,7 +205,9 @@ class ReferenceWorker:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise MeasurementRefused(f"{self._python} ended; is {PACKAGE} installed there?")
+            raise MeasurementRefused(
+                f"{self._python} ended; is {PACKAGE} installed there (make bench-install)?"
+            )
         answer: dict[str, float] = json.loads(line)
         return answer
 
@@ -215,6 +218,7 @@ def compare(python: str, *, rounds: int, seconds: float) -> Iterator[str]:
     Raises:
         MeasurementRefused: the package cannot be run, or the scores differ.
     """
+    yield f"# CPU time of one evaluation with its explanation: {PACKAGE}, tracegrade"
     cases = [case for calls in _GOALS for case in tool_call_cases(calls)]
     cases.append(similarity_case())
     with ReferenceWorker(python, cases) as worker:
@@ -289,33 +293,3 @@ def _line(name: str, theirs: Sequence[float], ours: Sequence[float], goal: int |
         f"{name:<48} {median(theirs) * 1e6:>12,.1f} us  {median(ours) * 1e6:>9,.1f} us  "
         f"ratio {ratio:,.1f} [{min(ratios):,.1f}-{max(ratios):,.1f}]{verdict}"
     )
-
-
-def main() -> int:
-    """0 when everything was measured, 1 when nothing could be compared."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.reference_package")
-    parser.add_argument("--python", default=sys.executable, help=f"an interpreter that has {PACKAGE}")
-    parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (default 5)")
-    parser.add_argument("--seconds", type=float, default=0.1, help="of each measurement (default 0.1)")
-    arguments = parser.parse_args()
-    probe = [arguments.python, "-c", "import uipath.eval.evaluators"]
-    if subprocess.run(probe, capture_output=True, check=False).returncode:
-        print(
-            f"{arguments.python} has no {PACKAGE}. Give it an environment of its own:\n"
-            "  python3.11 -m venv VENV\n"
-            f"  VENV/bin/pip install {PACKAGE}\n"
-            "  python -m benchmarks.reference_package --python VENV/bin/python"
-        )
-        return 1
-    print(f"# CPU time of one evaluation with its explanation: {PACKAGE}, tracegrade; medians, ratio [range]")
-    try:
-        for line in compare(arguments.python, rounds=arguments.rounds, seconds=arguments.seconds):
-            print(line, flush=True)
-    except MeasurementRefused as refusal:
-        print(f"REFUSED: {refusal}")
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
