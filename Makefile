@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test lint format lock checks-install dashboards-install backends-install bench bench-install bench-report reference prometheus-rule clean
+.PHONY: install demo run test lint format lock checks-install dashboards-install exporters-install backends-install bench bench-install bench-report reference prometheus-rule clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -67,6 +67,29 @@ $(DASHBOARD_CHECK)/node_modules/.installed: $(DASHBOARD_CHECK)/package-lock.json
 	npm ci --prefix $(DASHBOARD_CHECK) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# The stock OTLP exporters of other languages, which tests let send to the listeners. Needs Go, Node, npm, a JDK
+# and Maven.
+EXPORTERS := .exporters
+EXPORTER_SOURCES := tests/stock_exporters
+
+exporters-install: $(EXPORTERS)/.go $(EXPORTERS)/.node $(EXPORTERS)/.java
+
+$(EXPORTERS)/.go: $(wildcard $(EXPORTER_SOURCES)/go/*)
+	@mkdir -p $(EXPORTERS)
+	go build -C $(EXPORTER_SOURCES)/go -o $(CURDIR)/$(EXPORTERS)/send-go .
+	@touch $@
+
+$(EXPORTERS)/.node: $(EXPORTER_SOURCES)/node/package-lock.json
+	@mkdir -p $(EXPORTERS)
+	npm ci --prefix $(EXPORTER_SOURCES)/node --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(EXPORTERS)/.java: $(wildcard $(EXPORTER_SOURCES)/java/*)
+	mvn --quiet --batch-mode --file $(EXPORTER_SOURCES)/java/pom.xml dependency:copy-dependencies \
+	  -DoutputDirectory=$(CURDIR)/$(EXPORTERS)/jars
+	javac -cp '$(EXPORTERS)/jars/*' -d $(EXPORTERS)/java $(EXPORTER_SOURCES)/java/Send.java
+	@touch $@
+
 # Trace backends that tests forward to, in an environment of their own. Two hundred packages: pip would take
 # minutes for what uv, itself out of the same lock, does in seconds. The lock is complete: nothing is resolved.
 BACKENDS := .venv-backends
@@ -112,16 +135,16 @@ bench-report: install bench-install
 	$(BIN)/python -m benchmarks micro --into docs/performance.md
 
 clean:
-	rm -rf $(VENV) $(CHECKS) $(BACKENDS) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(CHECKS) $(BACKENDS) $(EXPORTERS) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Writes what is generated from the code: JSON schemas and reference pages.
 reference: install
 	$(BIN)/tracegrade schema config > config/tracegrade.schema.json
 	$(BIN)/tracegrade schema criteria > config/criteria.schema.json
 	$(BIN)/tracegrade schema objectives > config/objectives.schema.json
-	$(BIN)/python -m collector.telemetry.reference > docs/metrics.md
-	$(BIN)/python -m collector.frameworks_reference > docs/frameworks.md
-	$(BIN)/python -m collector.evaluators_reference > docs/evaluators.md
+	$(BIN)/python -m collector.tools.references.metrics > docs/metrics.md
+	$(BIN)/python -m collector.tools.references.frameworks > docs/frameworks.md
+	$(BIN)/python -m collector.tools.references.evaluators > docs/evaluators.md
 	$(BIN)/python -m deploy.grafana.generator
 	$(MAKE) --no-print-directory prometheus-rule
 

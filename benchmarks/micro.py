@@ -10,17 +10,17 @@ from benchmarks.workload import SHAPES, Shape, process_requests
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import ManualClock
-from collector.evaluation import EvaluationStage
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans, split_request
+from collector.pipeline import EvaluationStage
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, SpanBatch
-from processors.annotation import append_results
+from processors.annotation.span_event import append_results
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
-from processors.finish_reason import FinishReason
-from processors.reconstruction import reconstruct
+from processors.model.finish_reason import FinishReason
+from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.span import RawSpan, Span
 
 _REPEATS = 7

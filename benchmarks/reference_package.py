@@ -15,13 +15,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from benchmarks.child_process import MeasurementRefused
 from collector.otlp.codec import split_request
-from processors.agent_run import AgentIdentity, AgentRun, ValueState
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
-from processors.finish_reason import FinishReason
-from processors.json_value import JsonObject, JsonValue
-from processors.reconstruction import reconstruct
+from processors.model.agent_run import AgentIdentity, AgentRun, ValueState
+from processors.model.finish_reason import FinishReason
+from processors.model.json_value import JsonObject, JsonValue
+from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.span import RawSpan
 
 PACKAGE = "uipath==2.14.44"

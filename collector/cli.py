@@ -12,19 +12,25 @@ from importlib.metadata import version
 
 from rich.console import Console
 
-from collector import baseline_command, rules_command
-from collector.argument_types import endpoint_argument, path_argument, path_text, traffic_argument
 from collector.clock import SystemClock
-from collector.compare import ChangeKind, compare
-from collector.configuration import ServiceConfig, load_configuration, print_configuration, schema_documents
-from collector.criteria_files import CriteriaStore, load_criteria
-from collector.criteria_tests import run_criteria_tests
-from collector.demo import DemoError, run_demo
+from collector.commands import baseline as baseline_command
+from collector.commands import rules as rules_command
+from collector.commands.argument_types import endpoint_argument, path_argument, path_text, traffic_argument
+from collector.commands.compare import ChangeKind, compare
+from collector.commands.demo import DemoError, run_demo
+from collector.commands.health import ask_readiness
+from collector.commands.import_criteria import SourceKind, import_criteria
+from collector.commands.output_console import OutputConsole, give_up_output
+from collector.commands.replay import Format, replay
+from collector.configuration.criteria_files import CriteriaStore, load_criteria
+from collector.configuration.criteria_tests import run_criteria_tests
+from collector.configuration.loading import (
+    ServiceConfig,
+    load_configuration,
+    print_configuration,
+    schema_documents,
+)
 from collector.errors import BackgroundTaskDied, StartupError
-from collector.import_criteria import SourceKind, import_criteria
-from collector.output_console import OutputConsole, give_up_output
-from collector.readiness_probe import ask_readiness
-from collector.replay import Format, replay
 from collector.service import Service
 from collector.telemetry.logs import configure_logging
 from collector.workers.custom_evaluators import CustomEvaluators, load_custom_evaluators

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import EvaluationResult
-from processors.finish_reason import FinishReason
+from processors.model.finish_reason import FinishReason
+from processors.model.graded_run import GradedRun
 from processors.spans.span import RawSpan
 
 SPAN_OVERHEAD_BYTES = 256
@@ -44,14 +43,6 @@ class FinishedTrace:
     backfill: bool = False
     held_seconds: float = 0.0
     tenant: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GradedRun:
-    """An agent run and the results of every evaluation that applied to it."""
-
-    run: AgentRun
-    results: Sequence[EvaluationResult]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,21 @@
 """Grading: one agent run against the evaluations that apply to it.
 
-This is the one place where a broken evaluator is caught: its evaluation ends in `error`, all others go on.
+Two steps, so that whoever asks an evaluator elsewhere decides nothing himself: `plan` says which evaluations
+apply and what needs no evaluator, `finish` makes the result of an answer. `evaluate_run` is both, with the
+evaluators asked in between. This is the one place where a broken evaluator is caught: its evaluation ends in
+`error`, all others go on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
-from processors.agent_run import AgentRun
+from processors.comparison.explanation import explanation, explanation_text
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.trace_sampling import is_sampled
-from processors.evaluation_error import EvaluationError
-from processors.evaluation_result import (
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import (
     EvaluationResult,
     NotEvaluated,
     NotEvaluatedReason,
@@ -18,8 +23,19 @@ from processors.evaluation_result import (
     Score,
     SkipReason,
 )
-from processors.grading.explanation import explanation, explanation_text
+from processors.model.evaluator import RunFacts
+from processors.model.json_value import JsonObject, JsonValue
 
+Answer: TypeAlias = Score | NotEvaluated | Exception
+"""What came of an evaluation: what the evaluator said, why it was not asked, or what it raised."""
+
+Planned: TypeAlias = tuple[Evaluation, Answer | None]
+"""An evaluation that gives a result, and the answer where it is known; None: its evaluator is to be asked.
+
+Where criteria take values from the input, the evaluation holds the evaluator that was made for the run.
+"""
+
+_NO_DETAILS: JsonObject = {}
 _PASS, _FAIL = Outcome.PASS, Outcome.FAIL
 
 
@@ -36,83 +52,103 @@ def evaluate_run(
 ) -> list[EvaluationResult]:
     """Grade `run`: one result for each evaluation that applies to it, in their order.
 
+    `unix_nano` is the time by which mutes are in force. The rest is as `plan` and `finish` say.
+    """
+    facts = RunFacts()
+    return [
+        finish(evaluation, score(evaluation, run, facts) if answer is None else answer, unix_nano)
+        for evaluation, answer in plan(run, evaluations, on_skip)
+    ]
+
+
+def plan(
+    run: AgentRun, evaluations: Iterable[Evaluation], on_skip: Callable[[SkipReason], None] | None = None
+) -> list[Planned]:
+    """The evaluations that give a result for `run`, in their order, with the answers that need no evaluator.
+
     An evaluation whose `sample` does not hold the trace, or whose `when` does not select the run, gives no
     result: `on_skip` is told why. Where `when`, or a value that the criteria take from the input, cannot be
-    known, the evaluation is not evaluated. `unix_nano` is the time by which mutes are in force.
-
-    The outcome is `pass` when the score reaches the evaluation's threshold and `fail` when it does not. A
-    run that is not complete passes or fails only where no further span could change that; otherwise it is
-    not evaluated, for the run's `incomplete_reason`. An evaluator that raises, or gives no score in
-    [0, 1], ends in `error`; what it raised is named by class only, since messages can hold content, but
-    for an `EvaluationError`, which explains itself.
+    known, the evaluation is not evaluated. A run that is not complete passes or fails only where no further
+    span could change that; otherwise it is not evaluated, for the run's `incomplete_reason`.
     """
-    results: list[EvaluationResult] = []
+    planned: list[Planned] = []
     for evaluation in evaluations:
-        if evaluation.is_plain:
-            results.append(_evaluate(run, evaluation))
-            continue
-        answer = _evaluate_where_it_applies(run, evaluation, unix_nano)
-        if isinstance(answer, EvaluationResult):
-            results.append(answer)
-        elif on_skip is not None:
-            on_skip(answer)
-    run.shared_facts.clear()
-    return results
+        answer: Answer | None = None
+        if not evaluation.is_plain:
+            found = _applied(run, evaluation)
+            if isinstance(found, SkipReason):
+                if on_skip is not None:
+                    on_skip(found)
+                continue
+            if isinstance(found, NotEvaluated):
+                answer = found
+            else:
+                evaluation = found
+        if answer is None and not run.complete:
+            answer = _undecided(run, evaluation)
+        planned.append((evaluation, answer))
+    return planned
 
 
-def _evaluate_where_it_applies(
-    run: AgentRun, evaluation: Evaluation, unix_nano: int
-) -> EvaluationResult | SkipReason:
+def score(evaluation: Evaluation, run: AgentRun, facts: RunFacts) -> Answer:
+    """What the evaluator of `evaluation` says of `run`, or what it raised."""
+    try:
+        return evaluation.evaluator.evaluate(run, facts)
+    except Exception as error:
+        return error
+
+
+def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> EvaluationResult:
+    """The result of an evaluation that was planned.
+
+    The outcome is `pass` when the score reaches the evaluation's threshold and `fail` when it does not. An
+    evaluator that raised, or gave no score in [0, 1], ends in `error`; what it raised is named by class
+    only, since messages can hold content, but for an `EvaluationError`, which explains itself.
+    """
+    if isinstance(answer, Score):
+        try:
+            value = float(answer.value)
+            if not 0.0 <= value <= 1.0:
+                raise ScoreOutOfRangeError
+            outcome = _PASS if value >= evaluation.pass_threshold else _FAIL
+            return _result(
+                evaluation, outcome, explanation(answer), unix_nano, score=value, details=answer.details
+            )
+        except Exception as error:
+            answer = error
+    if isinstance(answer, NotEvaluated):
+        text = explanation_text((answer.text,))
+        return _result(evaluation, Outcome.NOT_EVALUATED, text, unix_nano, reason=answer.reason)
+    if isinstance(answer, EvaluationError):
+        error_type, text = answer.error_type, str(answer)
+    else:
+        error_type = type(answer).__name__
+        text = f"evaluator {evaluation.evaluator.id} raised {error_type}"
+    text = explanation_text((text,))
+    return _result(evaluation, Outcome.ERROR, text, unix_nano, error_type=error_type)
+
+
+def _applied(run: AgentRun, evaluation: Evaluation) -> Evaluation | NotEvaluated | SkipReason:
+    """`evaluation` as it applies to `run`, or why it does not, or cannot be known to."""
     if evaluation.sample < 1.0 and not is_sampled(run.trace_id, evaluation.sample):
         return SkipReason.SAMPLE
     selected = True if evaluation.when is None else evaluation.when.selects(run)
     if selected is False:
         return SkipReason.WHEN
     if isinstance(selected, NotEvaluated):
-        result = _not_evaluated(evaluation, selected)
-    elif evaluation.template is None:
-        result = _evaluate(run, evaluation)
-    else:
-        evaluator = evaluation.template.evaluator_for(run)
-        if isinstance(evaluator, NotEvaluated):
-            result = _not_evaluated(evaluation, evaluator)
-        else:
-            result = _evaluate(run, replace(evaluation, evaluator=evaluator))
-    mute = evaluation.mute
-    muted_until = 0 if mute is None or mute.until_unix_nano <= unix_nano else mute.until_unix_nano
-    return replace(result, stage=evaluation.stage, muted_until_unix_nano=muted_until)
+        return selected
+    if evaluation.template is None:
+        return evaluation
+    evaluator = evaluation.template.evaluator_for(run)
+    return evaluator if isinstance(evaluator, NotEvaluated) else replace(evaluation, evaluator=evaluator)
 
 
-def _evaluate(run: AgentRun, evaluation: Evaluation) -> EvaluationResult:
-    evaluator = evaluation.evaluator
-    try:
-        if not run.complete and (open_text := _undecided(run, evaluation)) is not None:
-            reason = NotEvaluatedReason(run.incomplete_reason)
-            return _not_evaluated(evaluation, NotEvaluated(reason, open_text))
-        answer = evaluator.evaluate(run)
-        if isinstance(answer, NotEvaluated):
-            return _not_evaluated(evaluation, answer)
-        return _scored(evaluation, answer)
-    except Exception as error:
-        error_type = type(error).__name__
-        is_ours = isinstance(error, EvaluationError)
-        text = str(error) if is_ours else f"evaluator {evaluator.id} raised {error_type}"
-        return EvaluationResult(
-            name=evaluation.name,
-            evaluator=evaluator.id,
-            evaluator_version=evaluator.version,
-            outcome=Outcome.ERROR,
-            explanation=explanation_text((text,)),
-            error_type=error_type,
-            pass_threshold=evaluation.pass_threshold,
-            severity=evaluation.severity,
-            criteria_hash=evaluation.criteria_hash,
-        )
-
-
-def _undecided(run: AgentRun, evaluation: Evaluation) -> str | None:
+def _undecided(run: AgentRun, evaluation: Evaluation) -> Answer | None:
     """Why further spans could still change the outcome of a run that is not complete, or None."""
-    lowest, highest = evaluation.evaluator.attainable(run)
+    try:
+        lowest, highest = evaluation.evaluator.attainable(run)
+    except Exception as error:
+        return error
     threshold = evaluation.pass_threshold
     if lowest >= threshold or highest < threshold:
         return None
@@ -121,40 +157,38 @@ def _undecided(run: AgentRun, evaluation: Evaluation) -> str | None:
         if run.incomplete_reason == "content_not_captured"
         else "spans of this run may be missing"
     )
-    return (
+    text = (
         f"{missing}; with them the score could be from {lowest:g} to {highest:g}, and {threshold:g} is needed"
     )
+    return NotEvaluated(NotEvaluatedReason(run.incomplete_reason), text)
 
 
-def _scored(evaluation: Evaluation, score: Score) -> EvaluationResult:
-    value = float(score.value)
-    if not 0.0 <= value <= 1.0:
-        raise ScoreOutOfRangeError
+def _result(
+    evaluation: Evaluation,
+    outcome: Outcome,
+    text: str,
+    unix_nano: int,
+    *,
+    score: float | None = None,
+    details: Mapping[str, JsonValue] = _NO_DETAILS,
+    reason: NotEvaluatedReason | None = None,
+    error_type: str | None = None,
+) -> EvaluationResult:
     evaluator = evaluation.evaluator
-    threshold = evaluation.pass_threshold
+    muted_until = 0 if evaluation.mute is None else evaluation.mute.until_unix_nano
     return EvaluationResult(
         name=evaluation.name,
         evaluator=evaluator.id,
         evaluator_version=evaluator.version,
-        outcome=_PASS if value >= threshold else _FAIL,
-        score=value,
-        explanation=explanation(score),
-        details=score.details,
-        pass_threshold=threshold,
-        severity=evaluation.severity,
-        criteria_hash=evaluation.criteria_hash,
-    )
-
-
-def _not_evaluated(evaluation: Evaluation, answer: NotEvaluated) -> EvaluationResult:
-    return EvaluationResult(
-        name=evaluation.name,
-        evaluator=evaluation.evaluator.id,
-        evaluator_version=evaluation.evaluator.version,
-        outcome=Outcome.NOT_EVALUATED,
-        explanation=explanation_text((answer.text,)),
-        reason=answer.reason,
+        outcome=outcome,
+        score=score,
+        explanation=text,
+        details=details,
+        reason=reason,
+        error_type=error_type,
         pass_threshold=evaluation.pass_threshold,
         severity=evaluation.severity,
         criteria_hash=evaluation.criteria_hash,
+        stage=evaluation.stage,
+        muted_until_unix_nano=muted_until if muted_until > unix_nano else 0,
     )

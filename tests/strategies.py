@@ -8,7 +8,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from processors.agent_run import (
+from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,
     CallCategory,
@@ -17,9 +17,9 @@ from processors.agent_run import (
     ToolError,
     ValueState,
 )
-from processors.captured.values import json_text
-from processors.evaluator import Evaluator
-from processors.json_value import JsonValue
+from processors.model.evaluator import Evaluator
+from processors.model.json_value import JsonValue
+from processors.model.values import json_text
 
 TOOL_NAMES = ("search", "get weather", "get_weather", "get.weather", "天気", "transfer_to_b", "!!!")
 CALL_IDS = ("c-1", "c-2", "search")
@@ -103,7 +103,7 @@ def evaluators(draw: st.DrawFn, kind: type[Evaluator]) -> Evaluator:
     config = draw(models(kind.Config))
     criteria = None if kind.Criteria is None else draw(models(kind.Criteria))
     try:
-        return kind(config, criteria)  # type: ignore[call-arg]  # protocols have no constructor
+        return kind(config, criteria)
     except ValueError:
         assume(False)
         raise

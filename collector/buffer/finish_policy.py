@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from collector.duration import Duration, PositiveDuration
-from processors.finish_reason import FinishReason
+from processors.model.finish_reason import FinishReason
 
 
 class ServiceFinishConfig(BaseModel):

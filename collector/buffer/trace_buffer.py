@@ -15,13 +15,12 @@ from collector.buffer.finish_clock import FinishClock
 from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
 from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES, HeldTrace
-from collector.buffer.outages import Outage
-from collector.buffer.refused_spans import RefusedSpans
+from collector.buffer.outages import Outage, RefusedSpans
 from collector.clock import Clock
 from collector.errors import Overloaded, RequestTooLarge
 from collector.telemetry.metrics import Metrics
 from collector.trace import SPAN_OVERHEAD_BYTES, FinishedTrace, SpanBatch, held_bytes
-from processors.finish_reason import FinishReason
+from processors.model.finish_reason import FinishReason
 from processors.spans.span import RawSpan
 
 SOFT_LIMIT = 0.8

@@ -15,10 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 from rich.text import Text
 
-from collector.clock import Clock
+from collector.clock import Clock, ends_within
 from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.run_printout import RunPrintout
-from collector.trace import GradedRun, GradedTrace
+from collector.trace import GradedTrace
+from processors.model.graded_run import GradedRun
 
 _MAX_PENDING = 100
 
@@ -86,15 +87,11 @@ class DebugExporter:
         thread, self._thread = self._thread, None
         if thread is None:
             return
-        timer = asyncio.ensure_future(self._clock.sleep(deadline - self._clock.monotonic()))
-        finished = asyncio.ensure_future(self._finished.wait())
         with suppress(Full):
             if self._left_out:
                 self._queue.put_nowait((self._left_out, None))
             self._queue.put_nowait(None)
-            await asyncio.wait((timer, finished), return_when=asyncio.FIRST_COMPLETED)
-        timer.cancel()
-        finished.cancel()
+            await ends_within(deadline - self._clock.monotonic(), self._finished.wait(), self._clock)
 
     def _print_pending(self, loop: asyncio.AbstractEventLoop) -> None:
         console = self._console()

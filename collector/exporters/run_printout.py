@@ -10,11 +10,11 @@ from typing import Literal
 from rich.cells import cell_len
 from rich.text import Text
 
-from collector.trace import GradedRun
-from processors.agent_run import ToolCall, ValueState
-from processors.captured.values import json_text
-from processors.evaluation_result import EvaluationResult, Outcome, Stage
-from processors.json_value import JsonValue
+from processors.model.agent_run import ToolCall, ValueState
+from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
+from processors.model.graded_run import GradedRun
+from processors.model.json_value import JsonValue
+from processors.model.values import json_text
 
 _STYLES = {
     Outcome.PASS: "green",

@@ -6,6 +6,7 @@ from pathlib import Path
 import grpc
 from pydantic import BaseModel, ConfigDict, Field
 
+from collector.endpoint import Endpoint
 from collector.errors import StartupError
 from collector.file_path import FilePath
 
@@ -51,6 +52,7 @@ class ServerConfig(BaseModel):
     )
     tls: ServerTlsConfig | None = None
     auth: ServerAuthConfig | None = None
+    endpoint: Endpoint
 
 
 def ssl_context(tls: ServerTlsConfig) -> ssl.SSLContext:

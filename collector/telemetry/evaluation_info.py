@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from collector.telemetry.instruments import Gauge, Labels
 from processors.criteria.agent_criteria import AgentCriteria, Evaluation
-from processors.evaluation_result import Stage
+from processors.model.evaluation_result import Stage
 
 
 class EvaluationInfo:

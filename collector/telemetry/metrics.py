@@ -1,8 +1,8 @@
 """Every metric of the service, in one table. Nothing else creates an instrument."""
 
 from collector.telemetry.instruments import Counter, Exemplar, Gauge, Histogram, Labels
-from processors.evaluation_result import NotEvaluatedReason, Outcome, SkipReason
-from processors.finish_reason import FinishReason
+from processors.model.evaluation_result import NotEvaluatedReason, Outcome, SkipReason
+from processors.model.finish_reason import FinishReason
 
 __all__ = ["Counter", "Exemplar", "Gauge", "Histogram", "Labels", "Metrics"]
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from opentelemetry.sdk.resources import Resource
 
-from collector.clock import Clock
+from collector.clock import Clock, ends_within
 from collector.endpoint import parse_endpoint
 from collector.errors import StartupError
 from collector.telemetry.telemetry_config import OtlpConfig, TelemetryConfig
@@ -77,13 +77,7 @@ async def finish_by(deadline: float, clock: Clock, shutdown: Callable[[], object
 
     # A daemon: a backend that hangs must not hold up the exit of the process.
     threading.Thread(target=run, name="telemetry-shutdown", daemon=True).start()
-    finished = asyncio.ensure_future(done.wait())
-    timer = asyncio.ensure_future(clock.sleep(max(0.0, deadline - clock.monotonic())))
-    try:
-        await asyncio.wait((finished, timer), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        finished.cancel()
-        timer.cancel()
+    await ends_within(max(0.0, deadline - clock.monotonic()), done.wait(), clock)
 
 
 def _host_and_port(config: OtlpConfig) -> tuple[str, int]:

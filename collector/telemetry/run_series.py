@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from collector.telemetry.instruments import Labels
 from collector.telemetry.label_values import OVERFLOW, LabelValues
-from processors.agent_run import AgentRun
-from processors.json_value import JsonValue
+from processors.model.agent_run import AgentRun
+from processors.model.json_value import JsonValue
 
 MAX_AGENTS = 1000
 """Agents with series of their own beside those named exactly in criteria."""

@@ -13,10 +13,11 @@ from collector.telemetry.instruments import Exemplar
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.run_series import AgentSeries, EvaluationSeries, KnownAgents, RunSeries
 from collector.telemetry.series_expiry import RunCounters, SeriesExpiry
-from collector.trace import GradedRun, GradedTrace
-from processors.agent_run import EVALUATED_CATEGORIES
+from collector.trace import GradedTrace
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
+from processors.model.agent_run import EVALUATED_CATEGORIES
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
+from processors.model.graded_run import GradedRun
 
 DEFAULT_EXPIRY_SECONDS = 86_400.0
 

@@ -11,10 +11,10 @@ from collector.telemetry.metrics import Metrics
 from collector.workers.custom_evaluators import CustomEvaluators
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
-from processors.agent_run import AgentRun
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import EvaluationResult, SkipReason
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult, SkipReason
 
 _ResultT = TypeVar("_ResultT")
 

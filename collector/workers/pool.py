@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Protocol, TypeVar
 
-from collector.clock import Clock
+from collector.clock import Clock, ends_within
 from collector.duration import format_duration
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
@@ -18,7 +18,7 @@ from collector.workers.answer import WorkerFailure, read_answer
 from collector.workers.custom_evaluators import LOAD_SECONDS, CustomEvaluators
 from collector.workers.suspension import Suspensions, back_off
 from collector.workers.worker_process import WorkerDied, WorkerProcess
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 
 WAIT_SECONDS = 10.0
 """How long a question waits for a free worker; then the run is not evaluated, as beyond any other limit."""
@@ -170,14 +170,11 @@ class WorkerPool:
     async def _within(self, seconds: float, work: Coroutine[object, object, _ResultT]) -> _ResultT:
         """What `work` returns; it is cancelled and TimeoutError raised after `seconds`."""
         working = asyncio.ensure_future(work)
-        timer = asyncio.ensure_future(self._clock.sleep(seconds))
         try:
-            await asyncio.wait((working, timer), return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
+            if not await ends_within(seconds, working, self._clock):
                 raise TimeoutError
             return working.result()
         finally:
-            timer.cancel()
             working.cancel()
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from processors.documents.located_yaml import LocatedYaml
 from processors.documents.model_problems import Path
 from processors.documents.problem import Problem
-from processors.json_value import JsonObject
+from processors.model.json_value import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

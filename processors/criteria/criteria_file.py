@@ -9,6 +9,11 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
+from processors.comparison.expected_value import (
+    KNOWN_MATCHERS,
+    expected_value_problems,
+    is_matcher,
+)
 from processors.criteria.agent_criteria import AgentCriteria, Evaluation, Mute
 from processors.criteria.criteria_case import CriteriaCase, ExpectedResult
 from processors.criteria.criteria_file_model import CriteriaFile, EvaluationEntry, MuteEntry
@@ -21,13 +26,8 @@ from processors.documents.located_yaml import LocatedYaml, read_yaml
 from processors.documents.model_problems import Path, known_keys, model_problems, validated
 from processors.documents.model_types import camel_case
 from processors.documents.problem import Problem, ProblemsFound, did_you_mean
-from processors.evaluator import Evaluator
-from processors.json_value import JsonObject, JsonValue
-from processors.matching.expected_value import (
-    KNOWN_MATCHERS,
-    expected_value_problems,
-    is_matcher,
-)
+from processors.model.evaluator import Evaluator
+from processors.model.json_value import JsonObject, JsonValue
 
 _PREFIX = "uipath-"
 _DEFAULT_CRITERIA = "default_evaluation_criteria"
@@ -198,7 +198,7 @@ class _Reader:
         if parts is None or len(self.problems) > before:
             return None
         try:
-            evaluator = kind(parts.config, parts.criteria)  # type: ignore[call-arg]  # protocols have no constructor
+            evaluator = kind(parts.config, parts.criteria)
         except ValueError as error:
             self._problem((*path, "criteria") if "criteria" in entry else path, str(error))
             return None

@@ -17,7 +17,7 @@ from pydantic import (
 from processors.criteria.when_entry import WhenEntry
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import Severity, Stage
+from processors.model.evaluation_result import Severity, Stage
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 

@@ -4,13 +4,13 @@ from collections.abc import Hashable, Iterator
 
 from pydantic import BaseModel, ValidationError
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.evaluator import Evaluator
-from processors.grading.run_input import input_object, unknown_input
-from processors.json_value import JsonObject, JsonValue
-from processors.matching.expected_value import INPUT, LITERAL, ONE_OF, input_path, is_matcher
-from processors.matching.value_equality import equality_key
+from processors.comparison.expected_value import INPUT, LITERAL, ONE_OF, input_path, is_matcher
+from processors.comparison.run_input import input_object, unknown_input
+from processors.comparison.value_equality import equality_key
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
+from processors.model.evaluator import Evaluator
+from processors.model.json_value import JsonObject, JsonValue
 
 _MAX_REMEMBERED = 64
 
@@ -66,7 +66,7 @@ class CriteriaTemplate:
             raise TypeError(f"{kind.id} takes no criteria")
         try:
             criteria = kind.Criteria.model_validate(_filled(self._criteria, values))
-            return kind(self._config, criteria)  # type: ignore[call-arg]  # protocols have no constructor
+            return kind(self._config, criteria)
         except (ValidationError, ValueError):
             paths = ", ".join(f'"{path}"' for path in values)
             return NotEvaluated(

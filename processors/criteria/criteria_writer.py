@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from processors.documents.yaml_scalar import plain_scalar
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 EVERY_AGENT = "*"
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from processors.comparison.expected_value import LITERAL, is_matcher
 from processors.criteria.criteria_file import read_criteria
 from processors.criteria.criteria_writer import EVERY_AGENT, write_criteria
 from processors.documents.problem import Problem, ProblemsFound
-from processors.json_value import JsonObject, JsonValue
-from processors.matching.expected_value import LITERAL, is_matcher
+from processors.model.json_value import JsonObject, JsonValue
 
 MAX_NAME_CHARACTERS = 200
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.grading.run_input import input_object, unknown_input
-from processors.json_value import JsonValue
-from processors.matching.expected_value import Expected, fits, fits_members
-from processors.matching.json_schema_check import SchemaTooComplexError
-from processors.matching.matchers import Matcher
+from processors.comparison.expected_value import Expected, fits, fits_members
+from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.comparison.matchers import Matcher
+from processors.comparison.run_input import input_object, unknown_input
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
+from processors.model.json_value import JsonValue
 
 NO_CONDITION = Matcher(lambda _: True, meets_absence=True)
 """A condition that was left out."""

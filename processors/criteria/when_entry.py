@@ -5,11 +5,11 @@ from typing import TypeAlias
 
 from pydantic import Field, JsonValue
 
+from processors.comparison.expected_value import Expected, compile_expected, expected_value_problems
 from processors.criteria.criteria_template import has_references
 from processors.criteria.selector import NO_CONDITION, Selector
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.json_value import JsonObject
-from processors.matching.expected_value import Expected, compile_expected, expected_value_problems
+from processors.model.json_value import JsonObject
 
 Path: TypeAlias = tuple[str | int, ...]
 

@@ -13,7 +13,7 @@ def _note_place(value: object, info: ValidationInfo) -> object:
 
 
 ExpectedJson: TypeAlias = Annotated[JsonValue, BeforeValidator(_note_place)]
-"""An expected value in which matchers may stand (`processors.matching.expected_value`).
+"""An expected value in which matchers may stand (`processors.comparison.expected_value`).
 
 The evaluator compiles it with `compile_expected` and compares with `fits`. In a field of any other type a
 matcher is refused when criteria are loaded. A set as validation context takes the ids of such values.

@@ -14,7 +14,7 @@ import yaml
 from processors.documents.environment import Expansion
 from processors.documents.problem import Problem, ProblemsFound, join_path
 from processors.documents.yaml_scalar import plain_scalar
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 MAX_DEPTH = 100
 """Lists and mappings inside each other."""

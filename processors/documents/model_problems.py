@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from processors.documents.located_yaml import LocatedYaml
 from processors.documents.model_types import booleans_as_numbers, keys_at, spellings
 from processors.documents.problem import Problem, did_you_mean
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 Path = tuple[str | int, ...]
 ModelT = TypeVar("ModelT", bound=BaseModel)

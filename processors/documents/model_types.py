@@ -7,7 +7,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 
 def camel_case(key: str) -> str:

@@ -1,15 +1,15 @@
 """Evaluator `binary-classification`: whether the final output names the expected one of two classes."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from processors.agent_run import AgentRun
+from processors.comparison.class_label import ClassificationConfig, PredictedClass
+from processors.comparison.output_value import output_detail, output_line
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.class_label import ClassificationConfig, PredictedClass
-from processors.grading.output_value import output_detail, output_line
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 
 
 class BinaryClassificationConfig(ClassificationConfig):
@@ -29,12 +29,12 @@ class BinaryClassificationCriteria(EvaluatorModel):
     expected_class: str = Field(description="The class to expect; case does not count.", examples=["spam"])
 
 
-class BinaryClassification:
+class BinaryClassification(Evaluator):
     """Whether the class that the output names is the expected one.
 
     score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details hold the
     pair of classes, from which metrics over many results are computed
-    (`processors.grading.classification_metrics`); the settings of the metric do not change the score.
+    (`processors.comparison.classification_metrics`); the settings of the metric do not change the score.
 
     An output that does not have `target_output_key` is an error; one that was not captured is not
     evaluated.
@@ -43,30 +43,22 @@ class BinaryClassification:
     scores 1.
     """
 
-    id: ClassVar[str] = "binary-classification"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = BinaryClassificationConfig
-    Criteria: ClassVar[type[BaseModel] | None] = BinaryClassificationCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+    id = "binary-classification"
+    Config = BinaryClassificationConfig
+    Criteria = BinaryClassificationCriteria
+    example = EvaluatorExample(
+        run="output: {label: Spam}",
         evaluation="""
-            evaluator: binary-classification
             config: {positive_class: spam, target_output_key: label}
             criteria: {expected_class: spam}
         """,
-        run="""
-            output: {label: Spam}
-        """,
     )
 
-    def __init__(
-        self, config: BinaryClassificationConfig, criteria: BinaryClassificationCriteria | None
-    ) -> None:
-        if criteria is None:
-            raise ValueError("binary-classification needs criteria: expected_class")
+    def __init__(self, config: BinaryClassificationConfig, criteria: BinaryClassificationCriteria) -> None:
         self._predicted = PredictedClass(config)
         self._expected = criteria.expected_class.lower()
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; raises EvaluationError when its output does not have the key."""
         predicted = self._predicted.in_run(run)
         if isinstance(predicted, NotEvaluated):
@@ -76,7 +68,3 @@ class BinaryClassification:
             {"expected": self._expected, "actual": output_detail(predicted)},
             (f"expected: {output_line(self._expected)}", f"actual: {output_line(predicted)}"),
         )
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: the final output may be still to come."""
-        return 0.0, 1.0

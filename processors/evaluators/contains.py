@@ -1,19 +1,18 @@
 """Evaluator `contains`: whether the final output, or a text of the run, holds the expected text."""
 
 from collections.abc import Callable
-from typing import ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.letta_grading import TextGrading
-from processors.grading.output_comparison import OutputComparison
-from processors.grading.output_target import OutputTarget
-from processors.grading.output_value import python_text
-from processors.grading.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
-from processors.json_value import JsonObject, JsonValue
+from processors.comparison.letta_grading import TextGrading
+from processors.comparison.output_comparison import OutputComparison
+from processors.comparison.output_target import OutputTarget
+from processors.comparison.output_value import python_text
+from processors.comparison.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
 
 _NO_DETAILS: JsonObject = {}
 
@@ -32,17 +31,17 @@ class ContainsCriteria(OneKeyCriteria):
     )
 
 
-class Contains:
+class Contains(Evaluator):
     """Whether a text of the run holds the expected one.
 
     score = 1 when it does, else 0. With `search_text`, the text of what `target_output_key` names in the
     output is searched, without regard to case unless `case_sensitive`; an object or list is searched as the
     text that Python prints, with integers as floats. `negated` turns the result around.
     `line_by_line_evaluator` looks for all of `search_text` in each line and takes the mean
-    (`processors.grading.output_comparison`).
+    (`processors.comparison.output_comparison`).
 
     With `ground_truth` the text that the extractor finds is searched, without regard to case
-    (`processors.grading.letta_grading`).
+    (`processors.comparison.letta_grading`).
 
     An empty `search_text` is in every text, so it scores 1 over any output. An output that does not have
     `target_output_key` is an error; one that was not captured is not evaluated.
@@ -51,23 +50,15 @@ class Contains:
     scores 1, and 0 when `case_sensitive`.
     """
 
-    id: ClassVar[str] = "contains"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = TextConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ContainsCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: contains
-            criteria: {search_text: sunny}
-        """,
-        run="""
-            output: "Sunny, 25 degrees"
-        """,
+    id = "contains"
+    Config = TextConfig
+    Criteria = ContainsCriteria
+    example = EvaluatorExample(
+        run='output: "Sunny, 25 degrees"',
+        evaluation="criteria: {search_text: sunny}",
     )
 
-    def __init__(self, config: TextConfig, criteria: ContainsCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("contains needs criteria: search_text or ground_truth")
+    def __init__(self, config: TextConfig, criteria: ContainsCriteria) -> None:
         self._case_sensitive = config.case_sensitive
         self._negated = config.negated
         self._grade: Callable[[AgentRun], Score | NotEvaluated]
@@ -86,13 +77,9 @@ class Contains:
             config.refuse_unused("ground_truth", EXTRACTOR_SETTINGS)
             self._grade = TextGrading("contains", criteria.ground_truth, config.extraction()).grade
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; raises EvaluationError when its output lacks what is searched."""
         return self._grade(run)
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: the final output may be still to come."""
-        return 0.0, 1.0
 
     def _compare(self, actual: JsonValue, _: JsonValue) -> tuple[float, JsonObject]:
         text = python_text(actual)

@@ -3,19 +3,18 @@
 import re
 from collections.abc import Hashable, Sequence
 from fnmatch import translate
-from typing import ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from processors.agent_run import AgentRun, ToolCall
+from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
+from processors.comparison.tool_patterns import ToolPatterns
+from processors.comparison.value_equality import equality_key
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
-from processors.json_value import JsonObject, JsonValue
-from processors.matching.tool_patterns import ToolPatterns
-from processors.matching.value_equality import equality_key
-from processors.tool_name import canonical_tool_name
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.tool_name import canonical_tool_name
 
 _SHOWN_TOOLS = 20
 
@@ -40,11 +39,11 @@ class DuplicateSideEffectCriteria(EvaluatorModel):
     )
 
 
-class DuplicateSideEffect:
+class DuplicateSideEffect(Evaluator):
     """Whether no call with a side effect was made again, with the same arguments, after it succeeded: 1 or 0.
 
     score = 0 when a call of one of the `tools` follows one of the same tool with equal arguments
-    (`processors.matching.value_equality`) that ended without an error, else 1. A repetition after a failure
+    (`processors.comparison.value_equality`) that ended without an error, else 1. A repetition after a failure
     is a retry. Of calls that ran side by side only those without an error repeat each other. Calls that were
     asked for and not seen to run count for nothing.
 
@@ -54,32 +53,24 @@ class DuplicateSideEffect:
     scores 0.
     """
 
-    id: ClassVar[str] = "duplicate-side-effect"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = DuplicateSideEffectConfig
-    Criteria: ClassVar[type[BaseModel] | None] = DuplicateSideEffectCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: duplicate-side-effect
-            criteria: {tools: [transfer]}
-        """,
+    id = "duplicate-side-effect"
+    Config = DuplicateSideEffectConfig
+    Criteria = DuplicateSideEffectCriteria
+    example = EvaluatorExample(
         run="""
             tool_calls:
               - {name: transfer, arguments: {amount: 5}, result: {id: T1}}
               - {name: transfer, arguments: {amount: 5}, result: {id: T2}}
         """,
+        evaluation="criteria: {tools: [transfer]}",
     )
 
-    def __init__(
-        self, config: DuplicateSideEffectConfig, criteria: DuplicateSideEffectCriteria | None
-    ) -> None:
-        if criteria is None:
-            raise ValueError("duplicate-side-effect needs criteria: tools")
+    def __init__(self, config: DuplicateSideEffectConfig, criteria: DuplicateSideEffectCriteria) -> None:
         self._tools = ToolPatterns(criteria.tools)
         ignored = config.ignore_args
         self._ignored = re.compile("|".join(map(translate, ignored))) if ignored else None
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; `content_not_captured` where arguments that are not known decide."""
         repeated, undecided = self._repeated(run)
         if not repeated and undecided is not None:

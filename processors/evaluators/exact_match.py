@@ -2,26 +2,25 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
-from processors.agent_run import AgentRun
+from processors.comparison.classification_report import Aggregator, check_classes
+from processors.comparison.expected_value import Expected, compile_expected, fits, matching_cost
+from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.comparison.letta_grading import TextGrading
+from processors.comparison.output_comparison import Comparison, OutputComparison
+from processors.comparison.output_path import kind_of
+from processors.comparison.output_target import OutputTarget
+from processors.comparison.output_value import output_detail, output_line, python_text, with_floats
+from processors.comparison.run_output import known_output
+from processors.comparison.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
 from processors.documents.evaluator_model import ExpectedObject
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.classification_report import Aggregator, check_classes
-from processors.grading.letta_grading import TextGrading
-from processors.grading.output_comparison import Comparison, OutputComparison
-from processors.grading.output_path import kind_of
-from processors.grading.output_target import OutputTarget
-from processors.grading.output_value import output_detail, output_line, python_text, with_floats
-from processors.grading.run_output import known_output
-from processors.grading.text_source import EXTRACTOR_SETTINGS, OUTPUT_SETTINGS, OneKeyCriteria, TextConfig
-from processors.json_value import JsonObject, JsonValue
-from processors.limits import MAX_MATCHED_CHARACTERS
-from processors.matching.expected_value import Expected, compile_expected, fits, matching_cost
-from processors.matching.json_schema_check import SchemaTooComplexError
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import MAX_MATCHED_CHARACTERS
 
 _NO_DETAILS: JsonObject = {}
 
@@ -68,18 +67,18 @@ class ExactMatchCriteria(OneKeyCriteria):
     )
 
 
-class ExactMatch:
+class ExactMatch(Evaluator):
     """Whether a text or value of the run equals the expected one.
 
     score = 1 when it does, else 0. With `expected_output`, what `target_output_key` names in the output is
     compared: as texts, without regard to case unless `case_sensitive`, where either side is a text (any
     other value becomes the text that Python prints), else by value. Integers count as floats, and true is
     1. `negated` turns the result around. `line_by_line_evaluator` takes the mean over lines
-    (`processors.grading.output_comparison`). An expected object with matchers in it is met as
-    `processors.matching.expected_value` says: case counts there, and a boolean is no number.
+    (`processors.comparison.output_comparison`). An expected object with matchers in it is met as
+    `processors.comparison.expected_value` says: case counts there, and a boolean is no number.
 
     With `expected` the output must be that text, character by character. With `ground_truth` the text that
-    the extractor finds is compared, both sides trimmed (`processors.grading.letta_grading`).
+    the extractor finds is compared, both sides trimmed (`processors.comparison.letta_grading`).
 
     There is no empty expectation: an empty expected text equals the empty output. An output that does not
     have `target_output_key` is an error; one that was not captured is not evaluated.
@@ -88,23 +87,15 @@ class ExactMatch:
     scores 1; {"expected_output": "It is warm."} over the output "it is warm." too.
     """
 
-    id: ClassVar[str] = "exact-match"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ExactMatchConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ExactMatchCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: exact-match
-            criteria: {expected_output: {total: 3}}
-        """,
-        run="""
-            output: {total: 3.0}
-        """,
+    id = "exact-match"
+    Config = ExactMatchConfig
+    Criteria = ExactMatchCriteria
+    example = EvaluatorExample(
+        run="output: {total: 3.0}",
+        evaluation="criteria: {expected_output: {total: 3}}",
     )
 
-    def __init__(self, config: ExactMatchConfig, criteria: ExactMatchCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("exact-match needs criteria: expected_output, ground_truth or expected")
+    def __init__(self, config: ExactMatchConfig, criteria: ExactMatchCriteria) -> None:
         self._case_sensitive = config.case_sensitive
         self._negated = config.negated
         self._grade: Callable[[AgentRun], Score | NotEvaluated]
@@ -119,13 +110,9 @@ class ExactMatch:
             self._text = criteria.expected
             self._grade = self._grade_text
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; raises EvaluationError when its output lacks what is compared."""
         return self._grade(run)
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: the final output may be still to come."""
-        return 0.0, 1.0
 
     def _of_output(
         self, config: ExactMatchConfig, written: JsonObject | str

@@ -1,20 +1,18 @@
 """Evaluator `json-similarity`: how close the final output comes to an expected value."""
 
-from typing import ClassVar
-
-from pydantic import BaseModel, Field
+from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
-from processors.agent_run import AgentRun
+from processors.comparison.leaf_similarity import LeafSimilarity
+from processors.comparison.output_comparison import Comparison, OutputComparison
+from processors.comparison.output_target import OutputConfig, OutputTarget
+from processors.comparison.output_value import with_floats
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.output_comparison import Comparison, OutputComparison
-from processors.grading.output_target import OutputConfig, OutputTarget
-from processors.grading.output_value import with_floats
-from processors.json_value import JsonObject, JsonValue
-from processors.limits import MAX_EDIT_STEPS
-from processors.matching.leaf_similarity import LeafSimilarity
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import MAX_EDIT_STEPS
 
 
 class JsonSimilarityConfig(OutputConfig):
@@ -36,11 +34,11 @@ class JsonSimilarityCriteria(EvaluatorModel):
     )
 
 
-class JsonSimilarity:
+class JsonSimilarity(Evaluator):
     """The share of the leaves of the expected output that the actual output meets.
 
     score = sum of how far each expected leaf is met / number of expected leaves
-    (`processors.matching.leaf_similarity`); integers count as floats. What the output holds beyond the
+    (`processors.comparison.leaf_similarity`); integers count as floats. What the output holds beyond the
     expected is free.
 
     An expected output without leaves, such as `{}`, scores 1 against anything. An output that does not have
@@ -51,36 +49,26 @@ class JsonSimilarity:
     scores 0.95.
     """
 
-    id: ClassVar[str] = "json-similarity"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = JsonSimilarityConfig
-    Criteria: ClassVar[type[BaseModel] | None] = JsonSimilarityCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+    id = "json-similarity"
+    Config = JsonSimilarityConfig
+    Criteria = JsonSimilarityCriteria
+    example = EvaluatorExample(
+        run="output: {city: Oslo, temperature: 18}",
         evaluation="""
-            evaluator: json-similarity
             criteria: {expected_output: {city: Oslo, temperature: 20}}
             pass_threshold: 0.9
         """,
-        run="""
-            output: {city: Oslo, temperature: 18}
-        """,
     )
 
-    def __init__(self, config: JsonSimilarityConfig, criteria: JsonSimilarityCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("json-similarity needs criteria: expected_output")
+    def __init__(self, config: JsonSimilarityConfig, criteria: JsonSimilarityCriteria) -> None:
         self._max_text_length = config.max_text_length
         target = OutputTarget(config.target_output_key)
         expected = with_floats(target.in_expected(criteria.expected_output))
         self._comparison = OutputComparison(config, target, expected, self._begin)
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; raises EvaluationError when its output lacks what is compared."""
         return self._comparison.evaluate(run)
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: the final output may be still to come."""
-        return 0.0, 1.0
 
     def _begin(self) -> Comparison:
         similarity = LeafSimilarity(self._max_text_length)

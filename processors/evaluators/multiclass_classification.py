@@ -1,17 +1,17 @@
 """Evaluator `multiclass-classification`: whether the final output names the expected one of some classes."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from processors.agent_run import AgentRun
+from processors.comparison.class_label import ClassificationConfig, PredictedClass
+from processors.comparison.output_value import output_line
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.problem import did_you_mean
-from processors.evaluation_error import EvaluationError
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.class_label import ClassificationConfig, PredictedClass
-from processors.grading.output_value import output_line
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 
 _LISTED_CLASSES = 20
 
@@ -42,12 +42,12 @@ class MulticlassClassificationCriteria(EvaluatorModel):
     )
 
 
-class MulticlassClassification:
+class MulticlassClassification(Evaluator):
     """Whether the class that the output names is the expected one.
 
     score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details hold the
     pair of classes, from which metrics over many results are computed
-    (`processors.grading.classification_metrics`); the settings of the metric do not change the score.
+    (`processors.comparison.classification_metrics`); the settings of the metric do not change the score.
 
     An output that names none of `classes`, or does not have `target_output_key`, is an error; one that was
     not captured is not evaluated. An expected class outside `classes` is refused.
@@ -56,26 +56,20 @@ class MulticlassClassification:
     scores 0.
     """
 
-    id: ClassVar[str] = "multiclass-classification"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = MulticlassClassificationConfig
-    Criteria: ClassVar[type[BaseModel] | None] = MulticlassClassificationCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+    id = "multiclass-classification"
+    Config = MulticlassClassificationConfig
+    Criteria = MulticlassClassificationCriteria
+    example = EvaluatorExample(
+        run="output: complaint",
         evaluation="""
-            evaluator: multiclass-classification
             config: {classes: [refund, complaint]}
             criteria: {expected_class: refund}
-        """,
-        run="""
-            output: complaint
         """,
     )
 
     def __init__(
-        self, config: MulticlassClassificationConfig, criteria: MulticlassClassificationCriteria | None
+        self, config: MulticlassClassificationConfig, criteria: MulticlassClassificationCriteria
     ) -> None:
-        if criteria is None:
-            raise ValueError("multiclass-classification needs criteria: expected_class")
         self._predicted = PredictedClass(config)
         self._expected = criteria.expected_class.lower()
         self._classes = frozenset(name.lower() for name in config.classes)
@@ -87,7 +81,7 @@ class MulticlassClassification:
         listed = ", ".join(config.classes[:_LISTED_CLASSES])
         self._unknown = f"the output names none of the classes: {output_line(listed)}"
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; raises EvaluationError when its output does not name one of the classes."""
         predicted = self._predicted.in_run(run)
         if isinstance(predicted, NotEvaluated):
@@ -99,7 +93,3 @@ class MulticlassClassification:
             {"expected": self._expected, "actual": predicted},
             (f"expected: {output_line(self._expected)}", f"actual: {output_line(predicted)}"),
         )
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: the final output may be still to come."""
-        return 0.0, 1.0

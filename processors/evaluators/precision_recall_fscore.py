@@ -1,21 +1,21 @@
 """Evaluator `precision-recall-fscore`: how well the labels in the output agree with the expected ones."""
 
 import math
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import Field, StrictFloat, StrictInt, StrictStr
 
-from processors.agent_run import AgentRun
-from processors.captured.values import parse_json
+from processors.comparison.label_metrics import Average, LabelMetrics, averaged_metrics, one_label_metrics
+from processors.comparison.output_path import WHOLE_OUTPUT, OutputPath, kind_of
+from processors.comparison.output_value import is_too_large
+from processors.comparison.run_output import known_output
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_error import EvaluationError
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.label_metrics import Average, LabelMetrics, averaged_metrics, one_label_metrics
-from processors.grading.output_path import WHOLE_OUTPUT, OutputPath, kind_of
-from processors.grading.output_value import is_too_large
-from processors.grading.run_output import known_output
-from processors.json_value import JsonObject, JsonValue
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import parse_json
 
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat
 
@@ -72,7 +72,7 @@ class PrecisionRecallFscoreCriteria(EvaluatorModel):
     )
 
 
-class PrecisionRecallFscore:
+class PrecisionRecallFscore(Evaluator):
     """Precision, recall or F-score of the labels in the output against the expected ones.
 
     For one label: precision = hits / times given, recall = hits / times expected, F = (1 + b²) · precision ·
@@ -86,26 +86,18 @@ class PrecisionRecallFscore:
     `metric_type: precision`, scores 0.5.
     """
 
-    id: ClassVar[str] = "precision-recall-fscore"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = PrecisionRecallFscoreConfig
-    Criteria: ClassVar[type[BaseModel] | None] = PrecisionRecallFscoreCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+    id = "precision-recall-fscore"
+    Config = PrecisionRecallFscoreConfig
+    Criteria = PrecisionRecallFscoreCriteria
+    example = EvaluatorExample(
+        run="output: {labels: [spam, spam]}",
         evaluation="""
-            evaluator: precision-recall-fscore
             config: {metric_type: precision, positive_label: spam, target_output_key: labels}
             criteria: {expected: [spam, ham]}
         """,
-        run="""
-            output: {labels: [spam, spam]}
-        """,
     )
 
-    def __init__(
-        self, config: PrecisionRecallFscoreConfig, criteria: PrecisionRecallFscoreCriteria | None
-    ) -> None:
-        if criteria is None:
-            raise ValueError("precision-recall-fscore needs criteria: expected")
+    def __init__(self, config: PrecisionRecallFscoreConfig, criteria: PrecisionRecallFscoreCriteria) -> None:
         for number in (config.positive_label, *criteria.expected):
             if isinstance(number, float) and not math.isfinite(number):
                 raise ValueError(f"expected labels that are texts or finite numbers, found {number}")
@@ -113,7 +105,7 @@ class PrecisionRecallFscore:
         self._path = OutputPath(config.target_output_key)
         self._expected = criteria.expected
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; raises EvaluationError when its output does not hold the labels."""
         output = known_output(run)
         if isinstance(output, NotEvaluated):
@@ -124,10 +116,6 @@ class PrecisionRecallFscore:
         metrics = self._metrics(_labels(value))
         details: JsonObject = dict(zip(_METRICS, metrics, strict=True))
         return Score(metrics[_METRICS.index(self._config.metric_type)], details)
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: the final output may be still to come."""
-        return 0.0, 1.0
 
     def _metrics(self, labels: list[str | int | float]) -> LabelMetrics:
         expected, config = self._expected, self._config

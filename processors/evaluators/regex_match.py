@@ -2,18 +2,17 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.letta_grading import ExtractorSettings, TextGrading
-from processors.grading.output_path import kind_of
-from processors.grading.run_output import known_output
-from processors.grading.text_source import OneKeyCriteria
-from processors.limits import MAX_SEARCHED_CHARACTERS
+from processors.comparison.letta_grading import ExtractorSettings, TextGrading
+from processors.comparison.output_path import kind_of
+from processors.comparison.run_output import known_output
+from processors.comparison.text_source import OneKeyCriteria
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from processors.texts.linear_regex import LinearPattern, compile_linear
 
 
@@ -36,7 +35,7 @@ class RegexMatchCriteria(OneKeyCriteria):
     )
 
 
-class RegexMatch:
+class RegexMatch(Evaluator):
     r"""Whether a regular expression is found anywhere in a text.
 
     With `ground_truth` the text is what the extractor takes from the run, by default the last answer; an
@@ -50,23 +49,15 @@ class RegexMatch:
     Example: ground truth `ORD-\d{6}` over the answer "Your order is ORD-123456." scores 1.
     """
 
-    id: ClassVar[str] = "regex-match"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = RegexMatchConfig
-    Criteria: ClassVar[type[BaseModel] | None] = RegexMatchCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation=r"""
-            evaluator: regex-match
-            criteria: {ground_truth: 'ORD-\d{6}'}
-        """,
-        run="""
-            messages: [{role: assistant, content: Your order is ORD-123456.}]
-        """,
+    id = "regex-match"
+    Config = RegexMatchConfig
+    Criteria = RegexMatchCriteria
+    example = EvaluatorExample(
+        run="messages: [{role: assistant, content: Your order is ORD-123456.}]",
+        evaluation=r"criteria: {ground_truth: 'ORD-\d{6}'}",
     )
 
-    def __init__(self, config: RegexMatchConfig, criteria: RegexMatchCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("regex-match needs criteria: ground_truth or pattern")
+    def __init__(self, config: RegexMatchConfig, criteria: RegexMatchCriteria) -> None:
         self._grade: Callable[[AgentRun], Score | NotEvaluated]
         if criteria.pattern is None:
             self._grade = TextGrading("regex_match", criteria.ground_truth, config.extraction()).grade
@@ -75,13 +66,9 @@ class RegexMatch:
         else:
             self._grade = partial(_search_output, compile_linear(criteria.pattern))
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; `content_not_captured` where the text may exist but is not known."""
         return self._grade(run)
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: the text may be still to come."""
-        return 0.0, 1.0
 
 
 def _search_output(pattern: LinearPattern, run: AgentRun) -> Score | NotEvaluated:

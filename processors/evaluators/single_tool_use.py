@@ -1,15 +1,13 @@
 """Evaluator `single-tool-use`: whether a tool was called at all."""
 
-from typing import ClassVar
+from pydantic import Field
 
-from pydantic import BaseModel, Field
-
-from processors.agent_run import AgentRun, ToolCall
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.tool_name import ToolKeys
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.tool_name import ToolKeys
 
 
 class SingleToolUseConfig(EvaluatorModel):
@@ -28,7 +26,7 @@ class SingleToolUseCriteria(EvaluatorModel):
     )
 
 
-class SingleToolUse:
+class SingleToolUse(Evaluator):
     """Whether one tool was called at least once: 1 or 0; order, arguments and number play no part.
 
     score = 1 when a call of the tool is there, else 0. Failed calls count as calls unless
@@ -38,28 +36,20 @@ class SingleToolUse:
     scores 1.
     """
 
-    id: ClassVar[str] = "single-tool-use"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = SingleToolUseConfig
-    Criteria: ClassVar[type[BaseModel] | None] = SingleToolUseCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: single-tool-use
-            criteria: {tool_name: book}
-        """,
-        run="""
-            tool_calls: [{name: search}, {name: book}, {name: book}]
-        """,
+    id = "single-tool-use"
+    Config = SingleToolUseConfig
+    Criteria = SingleToolUseCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: book}, {name: book}]",
+        evaluation="criteria: {tool_name: book}",
     )
 
-    def __init__(self, config: SingleToolUseConfig, criteria: SingleToolUseCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("single-tool-use needs criteria: tool_name")
+    def __init__(self, config: SingleToolUseConfig, criteria: SingleToolUseCriteria) -> None:
         self._include_failed = config.include_failed
         self._tool_name = criteria.tool_name
         self._keys = ToolKeys([criteria.tool_name])
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
         count = len(self._calls(run))
         calls = f"{count} call" if count == 1 else f"{count} calls"

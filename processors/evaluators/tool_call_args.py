@@ -2,31 +2,30 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from processors.agent_run import AgentRun, ToolCall
-from processors.documents.evaluator_model import EvaluatorModel, ExpectedObject
-from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.captured_value import (
+from processors.comparison.captured_value import (
     all_comparable_arguments,
     arguments_detail,
     detail_text,
     is_oversized,
     unknown_arguments,
 )
-from processors.grading.tool_call_config import ToolCallConfig
-from processors.json_value import JsonObject, JsonValue
-from processors.late.late_mapping import LateMapping
-from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
-from processors.matching.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
-from processors.matching.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
-from processors.matching.json_schema_check import SchemaTooComplexError
-from processors.matching.value_equality import equal_values
-from processors.tool_name import ToolKeys
+from processors.comparison.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
+from processors.comparison.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
+from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.comparison.tool_call_config import ToolCallConfig
+from processors.comparison.value_equality import equal_values
+from processors.documents.evaluator_model import EvaluatorModel, ExpectedObject
+from processors.documents.lenient_bool import LenientBool
+from processors.frameworks.shapes.late_mapping import LateMapping
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
+from processors.model.tool_name import ToolKeys
 
 
 class ToolCallArgsConfig(ToolCallConfig):
@@ -60,14 +59,14 @@ class ToolCallArgsCriteria(EvaluatorModel):
     )
 
 
-class ToolCallArgs:
+class ToolCallArgs(Evaluator):
     """The share of expected calls that were made with the expected arguments.
 
     score = expected calls that an own actual call fits / expected calls; with `strict`, 1 when all are
     fitted, else 0. A call fits when every expected argument is there with an equal value
-    (`processors.matching.value_equality`), or one that meets its matcher
-    (`processors.matching.expected_value`), and, with `subset: false`, no other. Calls are assigned first fit
-    in written order (`processors.matching.first_fit`); order and failures of calls play no part.
+    (`processors.comparison.value_equality`), or one that meets its matcher
+    (`processors.comparison.expected_value`), and, with `subset: false`, no other. Calls are assigned first
+    fit in written order (`processors.comparison.first_fit`); order and failures of calls play no part.
 
     No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
     everything is fitted anyway, a call of an expected tool whose arguments are not known makes the run not
@@ -77,24 +76,15 @@ class ToolCallArgs:
     scores 1, and 0 with `subset: false`.
     """
 
-    id: ClassVar[str] = "tool-call-args"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolCallArgsConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ToolCallArgsCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-call-args
-            criteria:
-              tool_calls: [{name: book, args: {seat: 4A}}]
-        """,
-        run="""
-            tool_calls: [{name: book, arguments: {seat: 4A, meal: none}}]
-        """,
+    id = "tool-call-args"
+    Config = ToolCallArgsConfig
+    Criteria = ToolCallArgsCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: book, arguments: {seat: 4A, meal: none}}]",
+        evaluation="criteria: {tool_calls: [{name: book, args: {seat: 4A}}]}",
     )
 
-    def __init__(self, config: ToolCallArgsConfig, criteria: ToolCallArgsCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("tool-call-args needs criteria: tool_calls")
+    def __init__(self, config: ToolCallArgsConfig, criteria: ToolCallArgsCriteria) -> None:
         self._strict = config.strict
         self._subset = config.subset
         self._categories = config.categories()
@@ -119,7 +109,7 @@ class ToolCallArgs:
             for key, arguments in zip(keys, self._expected, strict=True)
         ]
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where needed arguments are not known, and beyond caps."""
         calls = self._keys.select(run, self._categories)
         arguments = all_comparable_arguments(calls)
@@ -225,7 +215,7 @@ class ToolCallArgs:
 class _PlainMembers:
     """Members without objects, lists and null, found the way that Python finds members of a dict.
 
-    Values are then equal (`processors.matching.value_equality`) exactly where Python says so, but for
+    Values are then equal (`processors.comparison.value_equality`) exactly where Python says so, but for
     booleans, which Python takes for 0 and 1.
     """
 

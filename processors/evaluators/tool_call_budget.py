@@ -1,17 +1,17 @@
 """Evaluator `tool-call-budget`: whether tools were called within set numbers."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
-from processors.agent_run import AgentRun
+from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_patterns import ToolPatterns
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.json_value import JsonValue
-from processors.matching.tool_patterns import ToolPatterns
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonValue
 
 
 class ToolCallBudgetConfig(ToolSelectionConfig):
@@ -54,7 +54,7 @@ class ToolCallBudgetCriteria(EvaluatorModel):
         return self
 
 
-class ToolCallBudget:
+class ToolCallBudget(Evaluator):
     """Whether the numbers of calls stay within all limits: 1 or 0.
 
     score = 1 when calls <= `max_calls` and, for each tool named, min <= calls <= max, else 0. Failed calls
@@ -65,23 +65,15 @@ class ToolCallBudget:
     scores 0.
     """
 
-    id: ClassVar[str] = "tool-call-budget"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolCallBudgetConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ToolCallBudgetCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-call-budget
-            criteria: {max_calls: 3}
-        """,
-        run="""
-            tool_calls: [{name: search}, {name: search}, {name: search}, {name: book}]
-        """,
+    id = "tool-call-budget"
+    Config = ToolCallBudgetConfig
+    Criteria = ToolCallBudgetCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: search}, {name: search}, {name: book}]",
+        evaluation="criteria: {max_calls: 3}",
     )
 
-    def __init__(self, config: ToolCallBudgetConfig, criteria: ToolCallBudgetCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("tool-call-budget needs criteria: max_calls, tools")
+    def __init__(self, config: ToolCallBudgetConfig, criteria: ToolCallBudgetCriteria) -> None:
         self._categories = config.categories()
         self._include_failed = config.include_failed
         self._max_calls = criteria.max_calls
@@ -91,7 +83,7 @@ class ToolCallBudget:
             for name, budget in criteria.tools.items()
         ]
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
         total, counts = self._counts(run)
         exceeded: list[str] = []

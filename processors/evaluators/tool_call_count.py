@@ -3,19 +3,19 @@
 import operator
 from collections import Counter
 from collections.abc import Callable
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from processors.agent_run import AgentRun, ToolCall
+from processors.comparison.tool_call_config import ToolCallConfig
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.tool_call_config import ToolCallConfig
-from processors.json_value import JsonObject
-from processors.late.late_mapping import LateMapping
-from processors.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
+from processors.frameworks.shapes.late_mapping import LateMapping
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject
+from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 
 Operator = Literal["=", "==", "!=", ">", "<", ">=", "<="]
 
@@ -47,12 +47,12 @@ class ToolCallCountCriteria(EvaluatorModel):
     )
 
 
-class ToolCallCount:
+class ToolCallCount(Evaluator):
     """The share of count criteria that hold; with `strict`, 1 when all hold, else 0.
 
     score = criteria with `calls operator count` / criteria. Failed calls count as calls unless
     `include_failed: false`; tools that no criterion names are ignored; a tool never called has 0 calls. A key
-    counts the calls whose id it is or whose name it spells (`processors.tool_name`).
+    counts the calls whose id it is or whose name it spells (`processors.model.tool_name`).
 
     Empty criteria score 1 without calls and 0 with calls. A run without calls is graded with all counts 0.
     Strict details show only the first criterion, in written order, that fails.
@@ -61,24 +61,15 @@ class ToolCallCount:
     scores 0.5, and 0 when strict.
     """
 
-    id: ClassVar[str] = "tool-call-count"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolCallCountConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ToolCallCountCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-call-count
-            criteria:
-              tool_calls_count: {search: ["<=", 2], book: ["=", 1]}
-        """,
-        run="""
-            tool_calls: [{name: search}, {name: search}, {name: search}, {name: book}]
-        """,
+    id = "tool-call-count"
+    Config = ToolCallCountConfig
+    Criteria = ToolCallCountCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: search}, {name: search}, {name: book}]",
+        evaluation='criteria: {tool_calls_count: {search: ["<=", 2], book: ["=", 1]}}',
     )
 
-    def __init__(self, config: ToolCallCountConfig, criteria: ToolCallCountCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("tool-call-count needs criteria: tool_calls_count")
+    def __init__(self, config: ToolCallCountConfig, criteria: ToolCallCountCriteria) -> None:
         self._strict = config.strict
         self._include_failed = config.include_failed
         self._categories = config.categories()
@@ -95,7 +86,7 @@ class ToolCallCount:
             key: [symbol, count] for key, (symbol, count) in criteria.tool_calls_count.items()
         }
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
         calls = self._counted(run)
         if not self._expected:

@@ -1,20 +1,18 @@
 """Evaluator `tool-call-order`: in which order tools were called."""
 
-from typing import ClassVar
+from pydantic import Field
 
-from pydantic import BaseModel, Field
-
-from processors.agent_run import AgentRun, ToolCall
+from processors.comparison.common_subsequence import common_subsequence, common_subsequence_length
+from processors.comparison.parallel_order import best_fitting_order, parallel_segments
+from processors.comparison.tool_call_config import ToolCallConfig
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.tool_call_config import ToolCallConfig
-from processors.json_value import JsonObject, JsonValue
-from processors.late.late_mapping import LateMapping
-from processors.limits import MAX_ORDERED_CALLS
-from processors.matching.common_subsequence import common_subsequence, common_subsequence_length
-from processors.matching.parallel_order import best_fitting_order, parallel_segments
-from processors.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
+from processors.frameworks.shapes.late_mapping import LateMapping
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import MAX_ORDERED_CALLS
+from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 
 
 class ToolCallOrderCriteria(EvaluatorModel):
@@ -26,7 +24,7 @@ class ToolCallOrderCriteria(EvaluatorModel):
     )
 
 
-class ToolCallOrder:
+class ToolCallOrder(Evaluator):
     """How much of the expected order the calls follow.
 
     score = length of the longest common subsequence of calls and expected keys / expected keys; further
@@ -39,23 +37,15 @@ class ToolCallOrder:
     with search, book as the common subsequence.
     """
 
-    id: ClassVar[str] = "tool-call-order"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolCallConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ToolCallOrderCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-call-order
-            criteria: {tool_calls_order: [search, book, pay]}
-        """,
-        run="""
-            tool_calls: [{name: search}, {name: pay}, {name: book}, {name: search}]
-        """,
+    id = "tool-call-order"
+    Config = ToolCallConfig
+    Criteria = ToolCallOrderCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: pay}, {name: book}, {name: search}]",
+        evaluation="criteria: {tool_calls_order: [search, book, pay]}",
     )
 
-    def __init__(self, config: ToolCallConfig, criteria: ToolCallOrderCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("tool-call-order needs criteria: tool_calls_order")
+    def __init__(self, config: ToolCallConfig, criteria: ToolCallOrderCriteria) -> None:
         self._strict = config.strict
         self._categories = config.categories()
         self._expected = criteria.tool_calls_order
@@ -70,7 +60,7 @@ class ToolCallOrder:
         self._expected_detail: list[JsonValue] = [*self._expected]
         self._expected_line = f"expected: {self._expected}"
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; `over_limit` beyond the caps on calls and on the search over parallel groups."""
         calls = self._keys.select(run, self._categories)
         if len(calls) > MAX_ORDERED_CALLS:

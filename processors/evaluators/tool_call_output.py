@@ -1,15 +1,11 @@
 """Evaluator `tool-call-output`: what tools returned."""
 
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from processors.agent_run import AgentRun, ToolCall
-from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.captured_value import (
+from processors.comparison.captured_value import (
     comparable_result_text,
     comparable_result_value,
     detail_text,
@@ -17,16 +13,20 @@ from processors.grading.captured_value import (
     unknown_result,
     value_written_in,
 )
-from processors.grading.tool_call_config import ToolCallConfig
-from processors.json_value import JsonObject, JsonValue
-from processors.late.late_mapping import LateMapping
-from processors.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
-from processors.matching.expected_value import Expected, alternatives, compile_expected, fits, matching_cost
-from processors.matching.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
-from processors.matching.json_schema_check import SchemaTooComplexError
-from processors.matching.matchers import Matcher
-from processors.matching.value_equality import equal_values
-from processors.tool_name import ToolKeys
+from processors.comparison.expected_value import Expected, alternatives, compile_expected, fits, matching_cost
+from processors.comparison.first_fit import Assignment, ExpectedKey, FirstFit, explained_endings
+from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.comparison.matchers import Matcher
+from processors.comparison.tool_call_config import ToolCallConfig
+from processors.comparison.value_equality import equal_values
+from processors.documents.evaluator_model import EvaluatorModel, ExpectedJson
+from processors.frameworks.shapes.late_mapping import LateMapping
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
+from processors.model.tool_name import ToolKeys
 
 
 class ToolCallOutputConfig(ToolCallConfig):
@@ -61,15 +61,15 @@ class ToolCallOutputCriteria(EvaluatorModel):
     )
 
 
-class ToolCallOutput:
+class ToolCallOutput(Evaluator):
     """The share of expected outputs that calls returned.
 
     score = expected outputs that an own actual call fits / expected outputs. An expected text must equal
     the output's text; any other expected value must equal the value of the output, where a text output is
     read as JSON, else as a Python literal, else stays a text, and an expected null also accepts an empty
     output. A matcher of texts (`$regex`, `$glob`) is held against the text, any other one against the value
-    (`processors.matching.expected_value`). Calls are assigned first fit in written order
-    (`processors.matching.first_fit`).
+    (`processors.comparison.expected_value`). Calls are assigned first fit in written order
+    (`processors.comparison.first_fit`).
 
     With `strict` each expectation is held against the first free call of its tool only, and the first that
     does not fit, or finds no call, makes the score 0.
@@ -82,24 +82,15 @@ class ToolCallOutput:
     scores 1, and 0 when strict.
     """
 
-    id: ClassVar[str] = "tool-call-output"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolCallOutputConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ToolCallOutputCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-call-output
-            criteria:
-              tool_outputs: [{name: add, output: "5"}]
-        """,
-        run="""
-            tool_calls: [{name: add, result: 4}, {name: add, result: 5}]
-        """,
+    id = "tool-call-output"
+    Config = ToolCallOutputConfig
+    Criteria = ToolCallOutputCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: add, result: 4}, {name: add, result: 5}]",
+        evaluation='criteria: {tool_outputs: [{name: add, output: "5"}]}',
     )
 
-    def __init__(self, config: ToolCallOutputConfig, criteria: ToolCallOutputCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("tool-call-output needs criteria: tool_outputs")
+    def __init__(self, config: ToolCallOutputConfig, criteria: ToolCallOutputCriteria) -> None:
         self._strict = config.strict
         self._categories = config.categories()
         keys = [ExpectedKey(output.name, output.id) for output in criteria.tool_outputs]
@@ -121,7 +112,7 @@ class ToolCallOutput:
         self._costs = [matching_cost(output) for output in compiled]
         self._plain_texts = [_plain_text(options) for options in self._expected]
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where a needed output is not known, and beyond caps."""
         calls = self._keys.select(run, self._categories)
         texts = [comparable_result_text(call) for call in calls]

@@ -1,16 +1,14 @@
 """Evaluator `tool-error-recovery`: whether an agent tries again, or falls back, after a failed call."""
 
-from typing import ClassVar
+from pydantic import Field
 
-from pydantic import BaseModel, Field
-
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.grading.tool_call_failure import looks_failed
-from processors.json_value import JsonValue
-from processors.tool_name import canonical_tool_name
+from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_call_failure import looks_failed
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonValue
+from processors.model.tool_name import canonical_tool_name
 
 _SHOWN_TOOLS = 20
 
@@ -25,11 +23,11 @@ class ToolErrorRecoveryConfig(ToolSelectionConfig):
     )
 
 
-class ToolErrorRecovery:
+class ToolErrorRecovery(Evaluator):
     """The share of failed calls that a later call of the same tool, or of a declared fallback, followed.
 
     score = failed calls with a later call of their tool or of one of its `fallbacks` / failed calls. A
-    call failed when it `looks_failed` (`processors.grading.tool_call_failure`). The later call need not
+    call failed when it `looks_failed` (`processors.comparison.tool_call_failure`). The later call need not
     succeed: if it fails, it is a failed call itself. A call of the same parallel group is not later.
 
     There is nothing to expect. A run without failed calls, or without calls, scores 1: nothing is left
@@ -39,14 +37,9 @@ class ToolErrorRecovery:
     scores 0.5, since pay was not tried again.
     """
 
-    id: ClassVar[str] = "tool-error-recovery"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolErrorRecoveryConfig
-    Criteria: ClassVar[type[BaseModel] | None] = None
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-error-recovery
-        """,
+    id = "tool-error-recovery"
+    Config = ToolErrorRecoveryConfig
+    example = EvaluatorExample(
         run="""
             tool_calls:
               - {name: book, error: {type: TimeoutError}}
@@ -55,16 +48,14 @@ class ToolErrorRecovery:
         """,
     )
 
-    def __init__(self, config: ToolErrorRecoveryConfig, criteria: BaseModel | None = None) -> None:
-        if criteria is not None:
-            raise ValueError("tool-error-recovery takes no criteria")
+    def __init__(self, config: ToolErrorRecoveryConfig, criteria: None = None) -> None:
         self._categories = config.categories()
         self._fallbacks: dict[str, tuple[str, ...]] = {}
         for tool, fallbacks in config.fallbacks.items():
             name = canonical_tool_name(tool)
             self._fallbacks[name] = (*self._fallbacks.get(name, ()), *map(canonical_tool_name, fallbacks))
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
         calls = run.evaluated_calls(self._categories)
         failed = [position for position, call in enumerate(calls) if looks_failed(call)]
@@ -93,7 +84,3 @@ class ToolErrorRecovery:
             {"failed": len(failed), "recovered": recovered, "not_recovered": not_recovered},
             tuple(lines),
         )
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: further calls can recover every failure, or fail in any number."""
-        return 0.0, 1.0

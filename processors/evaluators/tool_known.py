@@ -1,16 +1,14 @@
 """Evaluator `tool-known`: whether every called tool is one that the agent was given."""
 
-from typing import ClassVar
+from pydantic import Field
 
-from pydantic import BaseModel, Field
-
-from processors.agent_run import AgentRun
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.json_value import JsonValue
-from processors.matching.tool_patterns import ToolPatterns
-from processors.tool_name import canonical_tool_name
+from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_patterns import ToolPatterns
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonValue
+from processors.model.tool_name import canonical_tool_name
 
 _SHOWN_TOOLS = 20
 
@@ -25,7 +23,7 @@ class ToolKnownConfig(ToolSelectionConfig):
     )
 
 
-class ToolKnown:
+class ToolKnown(Evaluator):
     """The share of calls whose tool is among those that the run could call: it was not invented.
 
     score = calls of available tools / calls. The available tools are those that telemetry lists for the run
@@ -40,27 +38,20 @@ class ToolKnown:
     score 0.5.
     """
 
-    id: ClassVar[str] = "tool-known"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolKnownConfig
-    Criteria: ClassVar[type[BaseModel] | None] = None
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-known
-        """,
+    id = "tool-known"
+    Config = ToolKnownConfig
+    example = EvaluatorExample(
         run="""
             available_tools: {search: null, book: null}
             tool_calls: [{name: search}, {name: pay}]
         """,
     )
 
-    def __init__(self, config: ToolKnownConfig, criteria: BaseModel | None = None) -> None:
-        if criteria is not None:
-            raise ValueError("tool-known takes no criteria")
+    def __init__(self, config: ToolKnownConfig, criteria: None = None) -> None:
         self._categories = config.categories()
         self._also_known = ToolPatterns(config.also_known)
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not applicable where nobody told which tools there are."""
         tools = run.available_tools
         if not tools:
@@ -86,7 +77,3 @@ class ToolKnown:
 
     def _is_unknown(self, name: str, known: set[str]) -> bool:
         return canonical_tool_name(name) not in known and name not in self._also_known
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: a further span can list a tool that is unknown so far, or call one that is."""
-        return 0.0, 1.0

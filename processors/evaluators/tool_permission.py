@@ -1,17 +1,16 @@
 """Evaluator `tool-permission`: whether only permitted tools were called."""
 
 import math
-from typing import ClassVar
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
-from processors.agent_run import AgentRun, ToolCall
+from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_patterns import ToolPatterns
 from processors.documents.evaluator_model import EvaluatorModel
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.json_value import JsonValue
-from processors.matching.tool_patterns import ToolPatterns
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonValue
 
 _SHOWN_TOOLS = 20
 
@@ -38,7 +37,7 @@ class ToolPermissionCriteria(EvaluatorModel):
         return self
 
 
-class ToolPermission:
+class ToolPermission(Evaluator):
     """The share of calls that went to permitted tools.
 
     score = 1 - calls that were not permitted / calls. A call is not permitted when its tool is denied, or
@@ -50,23 +49,15 @@ class ToolPermission:
     scores 0.5.
     """
 
-    id: ClassVar[str] = "tool-permission"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolSelectionConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ToolPermissionCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-permission
-            criteria: {deny: [delete_*]}
-        """,
-        run="""
-            tool_calls: [{name: search}, {name: delete_account}]
-        """,
+    id = "tool-permission"
+    Config = ToolSelectionConfig
+    Criteria = ToolPermissionCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: delete_account}]",
+        evaluation="criteria: {deny: [delete_*]}",
     )
 
-    def __init__(self, config: ToolSelectionConfig, criteria: ToolPermissionCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("tool-permission needs criteria: allow, deny")
+    def __init__(self, config: ToolSelectionConfig, criteria: ToolPermissionCriteria) -> None:
         self._categories = config.categories()
         self._allowed = None if criteria.allow is None else ToolPatterns(criteria.allow)
         self._denied = ToolPatterns(criteria.deny)
@@ -76,7 +67,7 @@ class ToolPermission:
             "deny": [*criteria.deny],
         }
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
         calls = self._named.select(run, self._categories)
         refused = self._refused(calls)

@@ -1,17 +1,15 @@
 """Evaluator `tool-precedence`: whether guards came before what they guard."""
 
-from typing import ClassVar
+from pydantic import Field
 
-from pydantic import BaseModel, Field
-
-from processors.agent_run import AgentRun, ToolCall
+from processors.comparison.tool_patterns import ToolPatterns
 from processors.documents.evaluator_model import EvaluatorModel
 from processors.documents.lenient_bool import LenientBool
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.json_value import JsonValue
-from processors.matching.tool_patterns import ToolPatterns
-from processors.tool_name import canonical_tool_name
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonValue
+from processors.model.tool_name import canonical_tool_name
 
 
 class ToolPrecedenceConfig(EvaluatorModel):
@@ -38,7 +36,7 @@ class ToolPrecedenceCriteria(EvaluatorModel):
     )
 
 
-class ToolPrecedence:
+class ToolPrecedence(Evaluator):
     """The share of precedence pairs that hold, of those whose later tool was called.
 
     A pair [x, y] applies when y was called, and holds when the first call of x stands before the first call
@@ -49,23 +47,15 @@ class ToolPrecedence:
     scores 0, and so it does over fetch alone.
     """
 
-    id: ClassVar[str] = "tool-precedence"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolPrecedenceConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ToolPrecedenceCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-precedence
-            criteria: {before: [[auth, fetch]]}
-        """,
-        run="""
-            tool_calls: [{name: fetch}, {name: auth}]
-        """,
+    id = "tool-precedence"
+    Config = ToolPrecedenceConfig
+    Criteria = ToolPrecedenceCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: fetch}, {name: auth}]",
+        evaluation="criteria: {before: [[auth, fetch]]}",
     )
 
-    def __init__(self, config: ToolPrecedenceConfig, criteria: ToolPrecedenceCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("tool-precedence needs criteria: before")
+    def __init__(self, config: ToolPrecedenceConfig, criteria: ToolPrecedenceCriteria) -> None:
         self._strict = config.strict
         self._require_success = config.require_success
         for first, second in criteria.before:
@@ -77,7 +67,7 @@ class ToolPrecedence:
         ]
         self._named = ToolPatterns(name for pair in criteria.before for name in pair)
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
         calls = [call for call in run.tool_calls if call.name in self._named]
         explained: dict[str, str] = {}
@@ -100,10 +90,6 @@ class ToolPrecedence:
             line = f"{held} of {applicable} pairs hold" if applicable else "no pair applies"
             return Score(1.0, details, (line,))
         return Score(held / applicable, details, tuple(f"{pair}: {text}" for pair, text in explained.items()))
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: a further call can stand before all others, be it a guard or what it guards."""
-        return 0.0, 1.0
 
     def _first_guard(self, calls: list[ToolCall], guards: ToolPatterns) -> int | None:
         for place, call in enumerate(calls):

@@ -1,17 +1,16 @@
 """Evaluator `tool-repetition`: whether an agent repeats the very same call."""
 
 from collections.abc import Hashable
-from typing import ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from processors.agent_run import AgentRun, ToolCall
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.captured_value import comparable_arguments, is_oversized, unknown_arguments
-from processors.grading.tool_call_config import ToolSelectionConfig
-from processors.matching.value_equality import equality_key
-from processors.tool_name import canonical_tool_name
+from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
+from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.value_equality import equality_key
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.tool_name import canonical_tool_name
 
 
 class ToolRepetitionConfig(ToolSelectionConfig):
@@ -24,7 +23,7 @@ class ToolRepetitionConfig(ToolSelectionConfig):
     )
 
 
-class ToolRepetition:
+class ToolRepetition(Evaluator):
     """How far the most repeated call, same tool and same arguments, stays below the threshold.
 
     With k the largest number of identical calls and t the threshold: score = 1 when k < t, 0.5 when
@@ -38,14 +37,9 @@ class ToolRepetition:
     scores 0.5, since one call was made 3 times.
     """
 
-    id: ClassVar[str] = "tool-repetition"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolRepetitionConfig
-    Criteria: ClassVar[type[BaseModel] | None] = None
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-repetition
-        """,
+    id = "tool-repetition"
+    Config = ToolRepetitionConfig
+    example = EvaluatorExample(
         run="""
             tool_calls:
               - {name: search, arguments: {query: a}}
@@ -55,13 +49,11 @@ class ToolRepetition:
         """,
     )
 
-    def __init__(self, config: ToolRepetitionConfig, criteria: BaseModel | None = None) -> None:
-        if criteria is not None:
-            raise ValueError("tool-repetition takes no criteria")
+    def __init__(self, config: ToolRepetitionConfig, criteria: None = None) -> None:
         self._threshold = config.threshold
         self._categories = config.categories()
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; `content_not_captured` where arguments that are not known decide."""
         count, tool, doubtful, unread = self._largest_group(run)
         value = self._value(count)

@@ -1,19 +1,16 @@
 """Evaluator `trajectory-any-order`: whether all expected calls were made, in whatever order."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from pydantic import BaseModel
-
-from processors.agent_run import AgentRun, ToolCall
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.expected_calls import TrajectoryConfig, TrajectoryCriteria
-from processors.grading.trajectory import Alignment, Trajectory
-from processors.matching.maximum_matching import matching_size, maximum_matching
+from processors.comparison.expected_calls import TrajectoryConfig, TrajectoryCriteria
+from processors.comparison.maximum_matching import matching_size, maximum_matching
+from processors.comparison.trajectory import Alignment, Trajectory
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 
 
-class TrajectoryAnyOrder:
+class TrajectoryAnyOrder(Evaluator):
     """Whether every expected call has a call of its own: 1 or 0; further calls and order play no part.
 
     score = 1 when a maximum matching of calls and expected calls serves all expected ones, else 0. Failed
@@ -25,27 +22,18 @@ class TrajectoryAnyOrder:
     scores 1: the first expectation takes the second call.
     """
 
-    id: ClassVar[str] = "trajectory-any-order"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = TrajectoryConfig
-    Criteria: ClassVar[type[BaseModel] | None] = TrajectoryCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: trajectory-any-order
-            criteria:
-              tool_calls: [search, {name: search, args: {q: 1}}]
-        """,
-        run="""
-            tool_calls: [{name: search, arguments: {q: 1}}, {name: search, arguments: {q: 2}}]
-        """,
+    id = "trajectory-any-order"
+    Config = TrajectoryConfig
+    Criteria = TrajectoryCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search, arguments: {q: 1}}, {name: search, arguments: {q: 2}}]",
+        evaluation="criteria: {tool_calls: [search, {name: search, args: {q: 1}}]}",
     )
 
-    def __init__(self, config: TrajectoryConfig, criteria: TrajectoryCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("trajectory-any-order needs criteria: tool_calls")
+    def __init__(self, config: TrajectoryConfig, criteria: TrajectoryCriteria) -> None:
         self._trajectory = Trajectory(config, criteria)
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where unknown arguments decide, and beyond caps."""
         return self._trajectory.grade(run, _measure)
 

@@ -1,21 +1,18 @@
 """Evaluator `trajectory-exact`: whether the calls are exactly the expected ones, in order."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from pydantic import BaseModel
-
-from processors.agent_run import AgentRun, ToolCall
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
-from processors.grading.trajectory import Alignment, Trajectory
-from processors.matching.maximum_matching import matching_size
-from processors.matching.ordered_alignment import aligned_calls
-from processors.matching.parallel_order import parallel_segments
+from processors.comparison.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
+from processors.comparison.maximum_matching import matching_size
+from processors.comparison.ordered_alignment import aligned_calls
+from processors.comparison.parallel_order import parallel_segments
+from processors.comparison.trajectory import Alignment, Trajectory
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 
 
-class TrajectoryExact:
+class TrajectoryExact(Evaluator):
     """Whether the calls and the expected calls match one by one: 1 or 0.
 
     score = 1 when there are as many calls as expected ones and each stands for the one at its place, else 0.
@@ -28,27 +25,19 @@ class TrajectoryExact:
     scores 0, and 1 over search, book.
     """
 
-    id: ClassVar[str] = "trajectory-exact"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = OrderedTrajectoryConfig
-    Criteria: ClassVar[type[BaseModel] | None] = TrajectoryCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: trajectory-exact
-            criteria: {tool_calls: [search, book]}
-        """,
-        run="""
-            tool_calls: [{name: search}, {name: search}, {name: book}]
-        """,
+    id = "trajectory-exact"
+    Config = OrderedTrajectoryConfig
+    Criteria = TrajectoryCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: search}, {name: book}]",
+        evaluation="criteria: {tool_calls: [search, book]}",
     )
 
-    def __init__(self, config: OrderedTrajectoryConfig, criteria: TrajectoryCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("trajectory-exact needs criteria: tool_calls")
+    def __init__(self, config: OrderedTrajectoryConfig, criteria: TrajectoryCriteria) -> None:
         self._trajectory = Trajectory(config, criteria)
         self._any_order = config.parallel == "any_order"
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where unknown arguments decide, and beyond caps."""
         return self._trajectory.grade(run, self._measure)
 

@@ -1,19 +1,16 @@
 """Evaluator `trajectory-f1`: how far calls and expected calls are the same, order aside."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from pydantic import BaseModel
-
-from processors.agent_run import AgentRun, ToolCall
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.expected_calls import TrajectoryConfig, TrajectoryCriteria
-from processors.grading.trajectory import Alignment, Trajectory
-from processors.matching.maximum_matching import matching_size, maximum_matching
+from processors.comparison.expected_calls import TrajectoryConfig, TrajectoryCriteria
+from processors.comparison.maximum_matching import matching_size, maximum_matching
+from processors.comparison.trajectory import Alignment, Trajectory
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 
 
-class TrajectoryF1:
+class TrajectoryF1(Evaluator):
     """The F1 of calls and expected calls as multisets: missing and extra calls both lower it.
 
     score = 2 * precision * recall / (precision + recall) = 2 * matched / (calls + expected calls), where
@@ -27,27 +24,21 @@ class TrajectoryF1:
     scores 0.8.
     """
 
-    id: ClassVar[str] = "trajectory-f1"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = TrajectoryConfig
-    Criteria: ClassVar[type[BaseModel] | None] = TrajectoryCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+    id = "trajectory-f1"
+    Config = TrajectoryConfig
+    Criteria = TrajectoryCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: search}, {name: book}]",
         evaluation="""
-            evaluator: trajectory-f1
             criteria: {tool_calls: [search, book]}
             pass_threshold: 0.8
         """,
-        run="""
-            tool_calls: [{name: search}, {name: search}, {name: book}]
-        """,
     )
 
-    def __init__(self, config: TrajectoryConfig, criteria: TrajectoryCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("trajectory-f1 needs criteria: tool_calls")
+    def __init__(self, config: TrajectoryConfig, criteria: TrajectoryCriteria) -> None:
         self._trajectory = Trajectory(config, criteria)
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where unknown arguments decide, and beyond caps."""
         return self._trajectory.grade(run, _measure)
 

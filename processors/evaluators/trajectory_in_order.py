@@ -1,19 +1,16 @@
 """Evaluator `trajectory-in-order`: whether the expected calls were made in the expected order."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from pydantic import BaseModel
-
-from processors.agent_run import AgentRun, ToolCall
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
-from processors.grading.trajectory import Alignment, Trajectory
-from processors.matching.ordered_alignment import aligned_calls, lasting_alignment
+from processors.comparison.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
+from processors.comparison.ordered_alignment import aligned_calls, lasting_alignment
+from processors.comparison.trajectory import Alignment, Trajectory
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 
 
-class TrajectoryInOrder:
+class TrajectoryInOrder(Evaluator):
     """Whether the expected calls are a subsequence of the calls: 1 or 0; calls in between cost nothing.
 
     score = 1 when every expected call has a call of its own and these stand in the expected order, else 0.
@@ -26,27 +23,19 @@ class TrajectoryInOrder:
     scores 1, and 0 over pay, search.
     """
 
-    id: ClassVar[str] = "trajectory-in-order"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = OrderedTrajectoryConfig
-    Criteria: ClassVar[type[BaseModel] | None] = TrajectoryCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: trajectory-in-order
-            criteria: {tool_calls: [search, pay]}
-        """,
-        run="""
-            tool_calls: [{name: search}, {name: book}, {name: pay}]
-        """,
+    id = "trajectory-in-order"
+    Config = OrderedTrajectoryConfig
+    Criteria = TrajectoryCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: book}, {name: pay}]",
+        evaluation="criteria: {tool_calls: [search, pay]}",
     )
 
-    def __init__(self, config: OrderedTrajectoryConfig, criteria: TrajectoryCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("trajectory-in-order needs criteria: tool_calls")
+    def __init__(self, config: OrderedTrajectoryConfig, criteria: TrajectoryCriteria) -> None:
         self._trajectory = Trajectory(config, criteria)
         self._any_order = config.parallel == "any_order"
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where unknown arguments decide, and beyond caps."""
         return self._trajectory.grade(run, self._measure)
 

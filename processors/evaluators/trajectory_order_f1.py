@@ -1,20 +1,17 @@
 """Evaluator `trajectory-order-f1`: how well calls and expected order agree, further calls included."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from pydantic import BaseModel
-
-from processors.agent_run import AgentRun, ToolCall
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
-from processors.grading.trajectory import Alignment, Trajectory
-from processors.matching.maximum_matching import matching_size
-from processors.matching.ordered_alignment import aligned_calls
+from processors.comparison.expected_calls import OrderedTrajectoryConfig, TrajectoryCriteria
+from processors.comparison.maximum_matching import matching_size
+from processors.comparison.ordered_alignment import aligned_calls
+from processors.comparison.trajectory import Alignment, Trajectory
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 
 
-class TrajectoryOrderF1:
+class TrajectoryOrderF1(Evaluator):
     """The F1 of calls and expected calls in order: by their longest common subsequence.
 
     With l the length of that subsequence, precision = l / calls, recall = l / expected calls, and
@@ -28,28 +25,22 @@ class TrajectoryOrderF1:
     scores 6/7.
     """
 
-    id: ClassVar[str] = "trajectory-order-f1"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = OrderedTrajectoryConfig
-    Criteria: ClassVar[type[BaseModel] | None] = TrajectoryCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
+    id = "trajectory-order-f1"
+    Config = OrderedTrajectoryConfig
+    Criteria = TrajectoryCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: search}, {name: book}, {name: pay}]",
         evaluation="""
-            evaluator: trajectory-order-f1
             criteria: {tool_calls: [search, book, pay]}
             pass_threshold: 0.8
         """,
-        run="""
-            tool_calls: [{name: search}, {name: search}, {name: book}, {name: pay}]
-        """,
     )
 
-    def __init__(self, config: OrderedTrajectoryConfig, criteria: TrajectoryCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("trajectory-order-f1 needs criteria: tool_calls")
+    def __init__(self, config: OrderedTrajectoryConfig, criteria: TrajectoryCriteria) -> None:
         self._trajectory = Trajectory(config, criteria)
         self._any_order = config.parallel == "any_order"
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where unknown arguments decide, and beyond caps."""
         return self._trajectory.grade(run, self._measure)
 

@@ -1,19 +1,16 @@
 """Evaluator `trajectory-recall`: which share of the expected calls was made."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from pydantic import BaseModel
-
-from processors.agent_run import AgentRun, ToolCall
-from processors.evaluation_result import NotEvaluated, Score
-from processors.evaluator_example import EvaluatorExample
-from processors.grading.expected_calls import TrajectoryConfig, TrajectoryCriteria
-from processors.grading.trajectory import Alignment, Trajectory
-from processors.matching.maximum_matching import matching_size, maximum_matching
+from processors.comparison.expected_calls import TrajectoryConfig, TrajectoryCriteria
+from processors.comparison.maximum_matching import matching_size, maximum_matching
+from processors.comparison.trajectory import Alignment, Trajectory
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 
 
-class TrajectoryRecall:
+class TrajectoryRecall(Evaluator):
     """The share of the expected calls that were made; further calls cost nothing.
 
     score = matched / expected calls, where
@@ -27,26 +24,18 @@ class TrajectoryRecall:
     scores 2/3.
     """
 
-    id: ClassVar[str] = "trajectory-recall"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = TrajectoryConfig
-    Criteria: ClassVar[type[BaseModel] | None] = TrajectoryCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: trajectory-recall
-            criteria: {tool_calls: [search, search, book]}
-        """,
-        run="""
-            tool_calls: [{name: search}, {name: book}, {name: pay}]
-        """,
+    id = "trajectory-recall"
+    Config = TrajectoryConfig
+    Criteria = TrajectoryCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: book}, {name: pay}]",
+        evaluation="criteria: {tool_calls: [search, search, book]}",
     )
 
-    def __init__(self, config: TrajectoryConfig, criteria: TrajectoryCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("trajectory-recall needs criteria: tool_calls")
+    def __init__(self, config: TrajectoryConfig, criteria: TrajectoryCriteria) -> None:
         self._trajectory = Trajectory(config, criteria)
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where unknown arguments decide, and beyond caps."""
         return self._trajectory.grade(run, _measure)
 

@@ -11,13 +11,13 @@ from typing import get_args
 
 from pydantic import ValidationError
 
+from processors.comparison.extractors import ExtractorName
+from processors.comparison.letta_grading import ExtractorSettings
 from processors.criteria.imported_criteria import Imported, ImportedEvaluation
 from processors.documents.located_yaml import LocatedYaml
 from processors.documents.problem import Problem
-from processors.grading.extractors import ExtractorName
-from processors.grading.letta_grading import ExtractorSettings
 from processors.importers.letta_dataset import Sample
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 _WITHOUT_TRUTH = "ascii_printable_only"
 _FUNCTIONS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from processors.documents.problem import Problem
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 _NOT_GIVEN = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A", "n/a"})
 """What the package reads as a cell without a value."""

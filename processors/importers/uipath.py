@@ -20,8 +20,8 @@ from processors.criteria.imported_criteria import (
 from processors.documents.located_yaml import LocatedYaml
 from processors.documents.model_types import camel_case
 from processors.documents.problem import Problem
-from processors.evaluator import Evaluator
-from processors.json_value import JsonObject, JsonValue
+from processors.model.evaluator import Evaluator
+from processors.model.json_value import JsonObject, JsonValue
 
 _EVALUATORS = frozenset(
     {

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from processors.agent_run import ToolCall, ValueState
-from processors.grading.captured_value import value_written_in
-from processors.grading.tool_call_failure import looks_failed
-from processors.json_value import JsonValue
+from processors.comparison.captured_value import value_written_in
+from processors.comparison.tool_call_failure import looks_failed
+from processors.model.agent_run import ToolCall, ValueState
+from processors.model.json_value import JsonValue
 from processors.response_checks.settings import ErrorClass
 
 _ERROR_WORDS: Mapping[ErrorClass, Sequence[str]] = {

@@ -6,8 +6,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from collector.demo_agent import RUNS
-from processors.json_value import JsonObject
+from collector.tools.demo.demo_agent import RUNS
+from processors.model.json_value import JsonObject
 from tests.support.corpus import recorded_requests
 from tests.support.demo_traffic import demo_request, sent_keys, without_roots
 from tests.support.logs_backend import LogsBackend

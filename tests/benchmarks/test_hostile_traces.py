@@ -8,10 +8,10 @@ import pytest
 from benchmarks.hostile import hostile_cost, peak_memory
 from benchmarks.hostile_spans import TRACE_ID
 from benchmarks.hostile_traces import HOSTILE_KINDS, HostileKind
-from collector.criteria_files import load_criteria
+from collector.configuration.criteria_files import load_criteria
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.finish_reason import FinishReason
-from processors.reconstruction import reconstruct
+from processors.model.finish_reason import FinishReason
+from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.span_tree import SpanTree
 
 SMALL, LARGE = 1_000, 8_000

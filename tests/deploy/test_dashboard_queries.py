@@ -13,8 +13,8 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Span, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from collector.demo_agent import RUNS, ScriptedCall, ScriptedRun, perform
-from processors.json_value import JsonObject
+from collector.tools.demo.demo_agent import RUNS, ScriptedCall, ScriptedRun, perform
+from processors.model.json_value import JsonObject
 from tests.support.backfill import PastSeries, write_blocks
 from tests.support.dashboard_exceptions import exceptions
 from tests.support.dashboards import (

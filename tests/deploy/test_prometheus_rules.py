@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector.alerting.rules import RuleInputs, rules_text
 from collector.telemetry.metrics import Metrics
+from collector.tools.alerting.rules import RuleInputs, rules_text
 from tests.support.metric_table import OF_THE_PROCESS, OF_THE_SCRAPE, series_names
 from tests.support.promql_selectors import read
 

@@ -13,12 +13,12 @@ import pytest
 import yaml
 
 from collector.otlp.codec import join_spans
-from collector.self_check.traces import SPANS_PER_TRACE
-from processors.agent_run import AgentRun
+from collector.tools.self_check.traces import SPANS_PER_TRACE
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import EvaluationResult
-from processors.json_value import JsonObject, JsonValue
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult
+from processors.model.json_value import JsonObject, JsonValue
 from tests.support.agent_spans import agent
 from tests.support.backends import Answer, GrpcBackend
 from tests.support.deliveries import make_spans
@@ -164,7 +164,7 @@ async def test_an_evaluation_stage_that_breaks_is_a_failure(
     def broken(*_: object, **__: object) -> list[EvaluationResult]:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("collector.evaluation.evaluate_run", broken)
+    monkeypatch.setattr("collector.pipeline.evaluate_run", broken)
     async with running(configuration()) as service:
         samples = await first_check(service)
 
@@ -186,7 +186,7 @@ async def test_an_evaluation_that_passes_everything_is_a_failure_until_it_is_men
         ]
 
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr("collector.evaluation.evaluate_run", lenient)
+    monkeypatch.setattr("collector.pipeline.evaluate_run", lenient)
     text = configuration(service={"telemetry": {"self_check": {"interval": "5s"}}})
     async with running(text) as service:
         failing = await first_check(service)

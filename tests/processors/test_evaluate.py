@@ -4,12 +4,13 @@ from typing import ClassVar, Literal
 import pytest
 from pydantic import BaseModel
 
-from processors.agent_run import AgentRun, ToolCall
 from processors.criteria.agent_criteria import Evaluation, Mute
 from processors.criteria.selector import Selector
 from processors.criteria.trace_sampling import is_sampled
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import (
+from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import (
     NotEvaluated,
     NotEvaluatedReason,
     Outcome,
@@ -18,7 +19,7 @@ from processors.evaluation_result import (
     SkipReason,
     Stage,
 )
-from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
+from processors.model.evaluator import RunFacts
 from tests.strategies import run_with
 
 
@@ -34,7 +35,7 @@ class _Answering:
         self._answer = answer
         self._attainable = attainable
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         if isinstance(self._answer, Exception):
             raise self._answer
         return self._answer

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from collector.run_reader import run_from_json
+from collector.recordings.run_reader import run_from_json
 from processors.criteria.agent_criteria import AgentCriteria
 from processors.criteria.criteria_file import read_criteria
 from processors.documents.problem import ProblemsFound
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import Outcome
+from processors.model.evaluation_result import Outcome
 from tests.support.parity import Case, load_cases, wanted
 
 _REFUSED = ("criteria_error", "config_error")

@@ -7,7 +7,7 @@ import pytest
 from processors.criteria.criteria_file import read_criteria
 from processors.documents.problem import ProblemsFound
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import Outcome
+from processors.model.evaluation_result import Outcome
 from tests.support.parity import Case, load_cases, run_of, wanted
 
 _COMPARED_DETAILS = (

@@ -1,8 +1,8 @@
 """Runs with an answer, written short: what the user said, the tools returned, the agent answered."""
 
-from processors.agent_run import AgentRun, ToolCall, ToolError, ValueState
-from processors.captured.values import decode_arguments, decode_result
-from processors.json_value import JsonValue
+from processors.model.agent_run import AgentRun, ToolCall, ToolError, ValueState
+from processors.model.json_value import JsonValue
+from processors.model.values import decode_arguments, decode_result
 from tests.strategies import run_with
 
 

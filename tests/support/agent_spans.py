@@ -12,10 +12,10 @@ from opentelemetry.proto.common.v1.common_pb2 import (
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
-from processors.agent_run import AgentRun
-from processors.finish_reason import FinishReason
-from processors.json_value import JsonValue
-from processors.reconstruction import reconstruct
+from processors.model.agent_run import AgentRun
+from processors.model.finish_reason import FinishReason
+from processors.model.json_value import JsonValue
+from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.envelope import Envelope
 from processors.spans.span import RawSpan
 

@@ -19,7 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.otlp.codec import split_request
-from processors.evaluation_span import SCOPE_NAME
+from processors.annotation.evaluation_span import SCOPE_NAME
 
 TLS_DIRECTORY = Path(__file__).parent.parent / "data" / "tls"
 

@@ -10,8 +10,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from collector.demo_agent import RUNS, SERVICE_NAME, perform
 from collector.otlp.codec import split_request
+from collector.tools.demo.demo_agent import RUNS, SERVICE_NAME, perform
 
 
 def demo_request(resource_attributes: Mapping[str, str] = MappingProxyType({})) -> bytes:

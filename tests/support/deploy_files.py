@@ -6,8 +6,8 @@ from pathlib import Path
 import yaml
 
 from collector.cli import run_command
-from collector.configuration import ServiceConfig, load_configuration
-from processors.json_value import JsonObject, JsonValue
+from collector.configuration.loading import ServiceConfig, load_configuration
+from processors.model.json_value import JsonObject, JsonValue
 
 
 def read_yaml(path: Path) -> JsonObject:

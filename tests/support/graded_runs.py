@@ -4,9 +4,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from collector.runs_file import incomplete_reason_of
-from collector.trace import GradedRun, GradedTrace
-from processors.agent_run import (
+from collector.trace import GradedTrace
+from processors.annotation.run_line import incomplete_reason_of
+from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,
     CallCategory,
@@ -16,8 +16,9 @@ from processors.agent_run import (
     ToolError,
     ValueState,
 )
-from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
-from processors.finish_reason import FinishReason
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
+from processors.model.finish_reason import FinishReason
+from processors.model.graded_run import GradedRun
 
 TRACE_ID = bytes(range(16))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from processors.agent_run import AgentRun
+from processors.model.agent_run import AgentRun
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, envelope, runs_of, span, tool
 

@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
-from processors.finish_reason import FinishReason
+from processors.model.finish_reason import FinishReason
 
 
 @dataclass

@@ -9,7 +9,7 @@ from collector.buffer.finished_traces import FinishedTraces
 from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES
 from collector.errors import Overloaded, RequestTooLarge
 from collector.trace import FinishedTrace, held_bytes
-from processors.finish_reason import FinishReason
+from processors.model.finish_reason import FinishReason
 from processors.spans.span import RawSpan
 from tests.support.held_spans import (
     REMOTE_PARENT,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.trace import FinishedTrace
-from processors.finish_reason import CUT_SHORT
+from processors.model.finish_reason import CUT_SHORT
 from processors.spans.span import RawSpan
 from tests.support.held_spans import SECOND, START_UNIX_NANO, BufferUnderTest, batch, raw_span
 

@@ -6,7 +6,7 @@ from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
 from collector.telemetry.metrics import Metrics
 from collector.trace import SpanBatch
-from processors.finish_reason import FinishReason
+from processors.model.finish_reason import FinishReason
 from processors.spans.envelope import NO_ENVELOPE
 from tests.support.held_spans import raw_span, trace_id
 

@@ -12,7 +12,7 @@ from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES
 from collector.errors import Overloaded, RequestTooLarge
 from collector.trace import FinishedTrace, SpanBatch, held_bytes
-from processors.finish_reason import FinishReason
+from processors.model.finish_reason import FinishReason
 from processors.spans.span import RawSpan, Span
 from tests.support.held_spans import REMOTE_PARENT, START_UNIX_NANO, BufferUnderTest, raw_span, trace_id
 

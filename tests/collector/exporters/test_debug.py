@@ -9,8 +9,8 @@ import pytest
 from collector.clock import ManualClock, SystemClock
 from collector.exporters.debug import DebugConfig, DebugExporter
 from collector.exporters.run_printout import RunPrintout
-from collector.trace import GradedRun
-from processors.agent_run import AgentIdentity, AgentRun
+from processors.model.agent_run import AgentIdentity, AgentRun
+from processors.model.graded_run import GradedRun
 from tests.support.graded_runs import TRACE_ID, result, trace_of, weather_run
 
 

@@ -15,9 +15,10 @@ from collector.telemetry.readiness import Readiness
 from collector.telemetry.registry import MetricsRegistry
 from collector.telemetry.score_series import ScoreSeries
 from collector.telemetry.telemetry_config import TelemetryConfig
-from collector.trace import GradedRun, GradedTrace
-from processors.agent_run import AgentIdentity, AgentRun
-from processors.evaluation_result import EvaluationResult, Outcome
+from collector.trace import GradedTrace
+from processors.model.agent_run import AgentIdentity, AgentRun
+from processors.model.evaluation_result import EvaluationResult, Outcome
+from processors.model.graded_run import GradedRun
 from tests.support.named_criteria import criteria_with
 
 

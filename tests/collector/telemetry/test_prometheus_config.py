@@ -2,8 +2,8 @@
 
 import pytest
 
-from collector.configuration import parse_configuration, print_configuration
-from collector.service_config import ServiceConfig
+from collector.configuration.loading import parse_configuration, print_configuration
+from collector.configuration.service_config import ServiceConfig
 from collector.telemetry.prometheus_config import PrometheusConfig
 from processors.documents.problem import ProblemsFound
 

@@ -21,10 +21,11 @@ from collector.telemetry.run_series import (
     MAX_TOOLS_PER_AGENT,
 )
 from collector.telemetry.score_series import ScoreSeries
-from collector.trace import GradedRun, GradedTrace
-from processors.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError
-from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
-from processors.json_value import JsonValue
+from collector.trace import GradedTrace
+from processors.model.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
+from processors.model.graded_run import GradedRun
+from processors.model.json_value import JsonValue
 from tests.support.named_criteria import criteria_with
 
 TRACE_ID = bytes(range(16))

@@ -11,9 +11,10 @@ from collector.telemetry.label_values import OVERFLOW
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.run_series import MAX_AGENTS, MAX_TOOLS_PER_AGENT, MAX_VERSIONS
 from collector.telemetry.score_series import ScoreSeries
-from collector.trace import GradedRun, GradedTrace
-from processors.agent_run import AgentIdentity, AgentRun, ToolCall
-from processors.evaluation_result import EvaluationResult, Outcome, Stage
+from collector.trace import GradedTrace
+from processors.model.agent_run import AgentIdentity, AgentRun, ToolCall
+from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
+from processors.model.graded_run import GradedRun
 from tests.support.named_criteria import criteria_with
 
 EXPIRY_SECONDS = 3600.0

@@ -4,10 +4,11 @@ import pytest
 
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.verdict_delay import observe_verdict_delays
-from collector.trace import GradedRun, GradedTrace
-from processors.agent_run import AgentIdentity, AgentRun, ToolCall
-from processors.evaluation_result import EvaluationResult, Outcome
-from processors.finish_reason import FinishReason
+from collector.trace import GradedTrace
+from processors.model.agent_run import AgentIdentity, AgentRun, ToolCall
+from processors.model.evaluation_result import EvaluationResult, Outcome
+from processors.model.finish_reason import FinishReason
+from processors.model.graded_run import GradedRun
 
 SECOND = 1_000_000_000
 NOW = 1_800_000_000 * SECOND

@@ -10,8 +10,8 @@ from processors.criteria.criteria_file import read_criteria, read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import Selector
 from processors.documents.problem import ProblemsFound
-from processors.evaluation_result import Severity, Stage
-from processors.json_value import JsonObject, JsonValue
+from processors.model.evaluation_result import Severity, Stage
+from processors.model.json_value import JsonObject, JsonValue
 
 ORDER: JsonObject = {"tool_calls_order": ["search", "book"]}
 COUNT: JsonObject = {"tool_calls_count": {"search": ["=", 1]}}

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from processors.agent_run import AgentRun, ToolCall, ValueState
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
-from processors.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
-from processors.json_value import JsonObject, JsonValue
+from processors.model.agent_run import AgentRun, ToolCall, ValueState
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
+from processors.model.json_value import JsonObject, JsonValue
 from tests.strategies import run_with
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from processors.criteria.criteria_writer import write_criteria
 from processors.documents.environment import expand
 from processors.documents.located_yaml import read_yaml
-from processors.json_value import JsonObject, JsonValue
+from processors.model.json_value import JsonObject, JsonValue
 
 ENTRY: JsonObject = {
     "evaluator": "tool-call-args",

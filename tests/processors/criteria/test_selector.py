@@ -2,11 +2,11 @@
 
 import pytest
 
-from processors.agent_run import ValueState
+from processors.comparison.expected_value import Expected, compile_expected
 from processors.criteria.selector import Selector
-from processors.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.json_value import JsonValue
-from processors.matching.expected_value import Expected, compile_expected
+from processors.model.agent_run import ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
+from processors.model.json_value import JsonValue
 from tests.strategies import run_with
 
 

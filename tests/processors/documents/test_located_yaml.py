@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from processors.documents.environment import expand
 from processors.documents.located_yaml import LocatedYaml, read_yaml
 from processors.documents.problem import ProblemsFound
-from processors.json_value import JsonValue
+from processors.model.json_value import JsonValue
 
 
 def json_values(texts: st.SearchStrategy[str]) -> st.SearchStrategy[JsonValue]:

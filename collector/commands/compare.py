@@ -1,0 +1,210 @@
+"""Grading one recording by two sets of criteria, and printing which verdicts are not the same.
+
+The traffic is read and rebuilt once; both sets see the same runs. It answers what a change of criteria would
+have done to yesterday's traces.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from collector.commands.output_console import OutputConsole
+from collector.recordings.recorded_stream import RecordedStream
+from collector.workers.offline import OfflineWorkers
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.documents.problem import Problem, ProblemsFound
+from processors.evaluate import evaluate_run
+from processors.frameworks.dialect import Dialect
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult
+from processors.model.json_value import JsonObject, encode_json
+
+_SCORE_TOLERANCE = 1e-9
+_STYLES = {"pass": "green", "fail": "bold red", "error": "bold magenta", "not_evaluated": "yellow"}
+
+
+class ChangeKind(StrEnum):
+    """What is not the same: the outcome, only the score, or whether there is a result at all."""
+
+    FLIP = "flip"
+    SCORE = "score"
+    ADDED = "added"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A result that is not the same; `old` or `new` is None where only one set gave one for the run."""
+
+    kind: ChangeKind
+    run: AgentRun
+    evaluation: str
+    old: EvaluationResult | None
+    new: EvaluationResult | None
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What was read and what differs.
+
+    `changes` counts results by kind of change, `same` those without one. Both grow while changes are printed.
+    `warnings` name spans that were left out.
+    """
+
+    spans: int = 0
+    runs: int = 0
+    same: int = 0
+    changes: Counter[ChangeKind] = field(default_factory=Counter)
+    warnings: list[Problem] = field(default_factory=list)
+
+
+def compare(
+    paths: Sequence[Path],
+    old: CriteriaSet,
+    new: CriteriaSet,
+    *,
+    output_format: Literal["json", "table"],
+    output: TextIO,
+    progress: Console | None = None,
+    unix_nano: int = 0,
+    dialects: Sequence[Dialect] = (),
+    workers: OfflineWorkers | None = None,
+) -> Comparison:
+    """Grade the traffic in `paths` by both sets and print every change, traces in order of first arrival.
+
+    Results belong together when they are of one run and have one name.
+
+    Args:
+        paths: Files and folders.
+        old: The criteria to compare with.
+        new: The criteria that are compared.
+        output_format: `json`: one object a line for each change. `table`: a line for each flip and each other
+            score, and sums.
+        output: Where changes are printed.
+        progress: Shows how far reading and grading are.
+        unix_nano: The time of grading.
+        dialects: Telemetry conventions of the user's own.
+        workers: What runs custom evaluators.
+
+    Raises:
+        ProblemsFound: something could not be read; nothing was printed.
+    """
+    stream = RecordedStream(unix_nano=unix_nano, dialects=dialects, workers=workers)
+    problems = stream.read(paths, progress)
+    if problems:
+        raise ProblemsFound(problems)
+    comparison = Comparison(spans=stream.spans, warnings=stream.warnings)
+
+    def found() -> Iterator[Change]:
+        for graded in stream.grade(old, progress):
+            run = graded.run
+            evaluations = new.evaluations_for(run.agent.name, run.tenant)
+            results = (
+                evaluate_run(run, evaluations, unix_nano=unix_nano)
+                if workers is None
+                else workers.evaluate(run, evaluations, unix_nano)
+            )
+            comparison.runs += 1
+            for change in _changes(run, graded.results, results):
+                if change is None:
+                    comparison.same += 1
+                else:
+                    comparison.changes[change.kind] += 1
+                    yield change
+
+    if output_format == "json":
+        for change in found():
+            output.write(encode_json(_to_json(change)).decode() + "\n")
+    else:
+        _print_table(found(), comparison, OutputConsole(file=output))
+    return comparison
+
+
+def _changes(
+    run: AgentRun, old: Sequence[EvaluationResult], new: Sequence[EvaluationResult]
+) -> Iterator[Change | None]:
+    """For each result that either set gives its change, None for one that is the same."""
+    after = {_key(result): result for result in new}
+    for result in old:
+        other = after.pop(_key(result), None)
+        if other is None:
+            yield Change(ChangeKind.REMOVED, run, result.name, result, None)
+        elif result.outcome is not other.outcome:
+            yield Change(ChangeKind.FLIP, run, result.name, result, other)
+        elif abs((result.score or 0.0) - (other.score or 0.0)) > _SCORE_TOLERANCE:
+            yield Change(ChangeKind.SCORE, run, result.name, result, other)
+        else:
+            yield None
+    for result in after.values():
+        yield Change(ChangeKind.ADDED, run, result.name, None, result)
+
+
+def _key(result: EvaluationResult) -> tuple[str, bytes | None, str | None]:
+    return result.name, result.tool_span_id, result.tool_call_id
+
+
+def _to_json(change: Change) -> JsonObject:
+    run = change.run
+    return {
+        "change": change.kind.value,
+        "trace_id": run.trace_id.hex(),
+        "span_id": None if run.span_id is None else run.span_id.hex(),
+        "agent": run.agent.name,
+        "evaluation": change.evaluation,
+        "old": _result_to_json(change.old),
+        "new": _result_to_json(change.new),
+    }
+
+
+def _result_to_json(result: EvaluationResult | None) -> JsonObject | None:
+    if result is None:
+        return None
+    reason = None if result.reason is None else result.reason.value
+    return {
+        "evaluator": result.evaluator,
+        "outcome": result.outcome.value,
+        "score": result.score,
+        "explanation": result.explanation,
+        "reason": reason,
+    }
+
+
+def _print_table(changes: Iterator[Change], comparison: Comparison, console: Console) -> None:
+    flips: Counter[str] = Counter()
+    one_sided: Counter[tuple[ChangeKind, str, str]] = Counter()
+    for change in changes:
+        if change.old is None or change.new is None:
+            result = change.old or change.new
+            outcome = "" if result is None else result.outcome.value
+            one_sided[change.kind, change.evaluation, outcome] += 1
+            continue
+        if change.kind is ChangeKind.FLIP:
+            flips[f"{change.old.outcome} → {change.new.outcome}"] += 1
+        line = Text(f"trace {change.run.trace_id.hex()}  {change.run.agent.name}  {change.evaluation}  ")
+        line.append_text(_shown(change.old)).append(" → ").append_text(_shown(change.new))
+        console.print(line, soft_wrap=True)
+    for (kind, evaluation, outcome), count in one_sided.items():
+        console.print(Text(f"{kind}: {evaluation}  {count} {outcome}", style="dim"), soft_wrap=True)
+    counts = comparison.changes
+    directions = ", ".join(f"{count} {direction}" for direction, count in flips.items())
+    parts = [f"{counts[ChangeKind.FLIP]} flips" + (f" ({directions})" if directions else "")]
+    parts.append(f"{counts[ChangeKind.SCORE]} with another score")
+    parts += [f"{counts[kind]} {kind}" for kind in (ChangeKind.ADDED, ChangeKind.REMOVED)]
+    console.print(
+        f"{comparison.runs} agent runs: {', '.join(parts)}, {comparison.same} the same",
+        style="bold",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _shown(result: EvaluationResult) -> Text:
+    score = "" if result.score is None else f" {result.score:.2f}"
+    reason = "" if result.reason is None else f" ({result.reason})"
+    return Text(f"{result.outcome}{score}{reason}", style=_STYLES[result.outcome.value])

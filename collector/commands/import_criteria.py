@@ -1,0 +1,165 @@
+"""Reads other tools' evaluation files and writes what they hold as a criteria file.
+
+Read are the evaluation folder of a UiPath agent (`evaluators/` and `eval-sets/`) and the suite of a Letta
+evaluation with its dataset. Files they belong to are found beside them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+
+from collector.configuration.file_patterns import find_files
+from processors.criteria.criteria_file import read_criteria
+from processors.criteria.criteria_writer import EVERY_AGENT, write_criteria
+from processors.criteria.imported_criteria import Imported, ImportedEvaluation, usable
+from processors.documents.located_yaml import LocatedYaml, read_yaml
+from processors.documents.problem import Problem, ProblemsFound
+from processors.importers.letta import import_letta
+from processors.importers.letta_dataset import read_dataset
+from processors.importers.uipath import import_uipath
+from processors.model.json_value import JsonObject
+
+_EVALUATORS, _SETS = "evaluators", "eval-sets"
+_PROJECT_FOLDERS = ("evaluations", "evals")
+_SUITES = ("suite.yaml", "suite.yml")
+_DATASETS = (".jsonl", ".csv")
+
+
+class SourceKind(Enum):
+    """Whose files are imported."""
+
+    UIPATH = "uipath"
+    LETTA = "letta"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFile:
+    """The text of a criteria file, how many evaluations it holds, and what was left out."""
+
+    text: str
+    evaluations: int
+    left_out: Sequence[Problem]
+
+
+def import_criteria(path: Path, kind: SourceKind | None = None, agent: str = EVERY_AGENT) -> ImportedFile:
+    """The criteria that the files at `path` hold, for the agent with this name or pattern.
+
+    Args:
+        path: For UiPath an evaluation folder, the folder of the project it is in, or one evaluation set. For
+            Letta a suite, or the folder with a `suite.yaml`.
+        kind: Whose files these are; None: they are recognised by their content.
+        agent: The name that the criteria are for; neither kind of files tells it.
+
+    Raises:
+        ProblemsFound: files are missing or cannot be read, or no criteria file can name the agent.
+    """
+    _check_agent(agent)
+    kind = kind or _recognised(path)
+    found = usable(_read_uipath(path) if kind is SourceKind.UIPATH else _read_letta(path))
+    left_out = [item for item in found if isinstance(item, Problem)]
+    heading = [f"Imported from {path.resolve().name} with `tracegrade import {kind.value}`."]
+    if left_out:
+        heading.append(f"{len(left_out)} comments, which begin with Note, say what was not carried over.")
+    if agent == EVERY_AGENT:
+        heading.append('These criteria are for every agent: put the name of yours in the place of "*".')
+    entries = [entry for item in found for entry in _entries(item)]
+    return ImportedFile(write_criteria(agent, entries, heading), len(found) - len(left_out), left_out)
+
+
+def _entries(item: Imported) -> list[JsonObject | str]:
+    """What stands for `item` in the criteria file."""
+    if isinstance(item, ImportedEvaluation):
+        return [item.comment, item.entry()] if item.comment else [item.entry()]
+    name = Path(item.file).name
+    return [f"Note: {replace(item, file=name)}"]
+
+
+def _check_agent(agent: str) -> None:
+    try:
+        read_criteria(write_criteria(agent, []), "", {})
+    except (ValueError, ProblemsFound) as error:
+        raise ProblemsFound([Problem("", 0, "", f"the agent cannot have this name: {error}")]) from None
+
+
+def _recognised(path: Path) -> SourceKind:
+    if path.is_dir():
+        if _evaluation_folder(path) is not None:
+            return SourceKind.UIPATH
+        if any((path / name).is_file() for name in _SUITES):
+            return SourceKind.LETTA
+        expected = f"expected a folder with {_EVALUATORS}/ and {_SETS}/, or one with a {_SUITES[0]}"
+        raise ProblemsFound([Problem(str(path), 0, "", expected)])
+    value = _documents([path])[0].value
+    if isinstance(value, dict) and "graders" in value:
+        return SourceKind.LETTA
+    if isinstance(value, dict) and "evaluations" in value:
+        return SourceKind.UIPATH
+    message = 'expected a Letta suite (with the key "graders") or a UiPath evaluation set ("evaluations")'
+    raise ProblemsFound([Problem(str(path), 0, "", message)])
+
+
+def _evaluation_folder(path: Path) -> Path | None:
+    """The folder with the evaluation sets: `path`, or the one in the project folder `path`."""
+    folders = [path, *(path / name for name in _PROJECT_FOLDERS)]
+    return next((folder for folder in folders if (folder / _SETS).is_dir()), None)
+
+
+def _read_uipath(path: Path) -> list[Imported]:
+    if path.is_dir():
+        folder = _evaluation_folder(path)
+        if folder is None:
+            expected = f"expected a folder with {_EVALUATORS}/ and {_SETS}/"
+            raise ProblemsFound([Problem(str(path), 0, "", expected)])
+        sets = folder / _SETS
+    else:
+        folder, sets = path.parent.parent, path
+    return import_uipath(_documents([folder / _EVALUATORS]), _documents([sets]))
+
+
+def _read_letta(path: Path) -> list[Imported]:
+    if path.is_dir():
+        path = next((path / name for name in _SUITES if (path / name).is_file()), path / _SUITES[0])
+    suite = _documents([path])[0]
+    written = suite.value if isinstance(suite.value, dict) else {}
+    if not isinstance(written.get("graders"), dict):
+        raise ProblemsFound([suite.problem((), 'not a Letta suite: expected the key "graders" with objects')])
+    dataset = written.get("dataset")
+    if not isinstance(dataset, str) or not dataset.lower().endswith(_DATASETS):
+        message = f"expected the path of a file that ends with {' or '.join(_DATASETS)}"
+        raise ProblemsFound([suite.problem(("dataset",), message)])
+    (name, text), *_ = _texts([path.parent / dataset])
+    return import_letta(suite, read_dataset(text, name))
+
+
+def _documents(paths: Sequence[Path]) -> list[LocatedYaml]:
+    """The JSON and YAML files at `paths`; raises ProblemsFound with the problems of all of them."""
+    documents: list[LocatedYaml] = []
+    problems: list[Problem] = []
+    for name, text in _texts(paths):
+        try:
+            # Tabs are white space in JSON, where none stands in a text, and nothing in YAML.
+            document = read_yaml(text.replace("\t", " ") if name.endswith(".json") else text, name)
+        except ProblemsFound as error:
+            problems += error.problems
+        else:
+            problems += document.problems
+            documents.append(document)
+    if problems:
+        raise ProblemsFound(problems)
+    return documents
+
+
+def _texts(paths: Sequence[Path]) -> list[tuple[str, str]]:
+    """The names and texts of the files at `paths`, for a folder those of its JSON files."""
+    found = find_files([str(path) for path in paths], (".json",))
+    problems = list(found.problems)
+    texts: list[tuple[str, str]] = []
+    for name, content in found.contents.items():
+        try:
+            texts.append((name, content.decode("utf-8-sig")))
+        except UnicodeDecodeError as error:
+            problems.append(Problem(name, content.count(b"\n", 0, error.start) + 1, "", "not valid UTF-8"))
+    if problems:
+        raise ProblemsFound(problems)
+    return texts

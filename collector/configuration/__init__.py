@@ -1,0 +1,1 @@
+"""The service file and the criteria files: read, checked, told about, printed."""

@@ -1,0 +1,232 @@
+"""Criteria files on disk: loading them as one set, and following their changes.
+
+Criteria can change while the service runs. A mistake in a file never takes away what was in force
+before: that file's last good version stays until it is mended.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import NoReturn
+
+from collector.clock import Clock, ends_within
+from collector.configuration.default_files import default_file
+from collector.configuration.file_patterns import FoundFiles, find_files
+from collector.telemetry.metrics import Metrics
+from collector.text_file import decoded_text
+from processors.criteria.agent_criteria import CriteriaSet, Evaluation
+from processors.criteria.criteria_case import CriteriaCase
+from processors.criteria.criteria_file import CriteriaDocument, read_criteria_file
+from processors.criteria.criteria_warnings import criteria_warnings
+from processors.documents.problem import Problem, ProblemsFound, join_path
+from processors.model.evaluator import Evaluator
+
+DEFAULT_CRITERIA = "criteria/default.yaml"
+"""The shipped criteria that apply when none are configured: they need no reference."""
+
+RELOAD_INTERVAL_SECONDS = 2.0
+"""How often the files are looked at for changes."""
+
+_ENDINGS = (".yaml", ".yml", ".json")
+
+_logger = logging.getLogger(__name__)
+
+
+def load_criteria(
+    patterns: Sequence[str | Path] | None,
+    *,
+    environment: Mapping[str, str],
+    evaluators: Mapping[str, type[Evaluator]] | None = None,
+) -> CriteriaSet:
+    """All criteria in the files that `patterns` name; None means the built-in set.
+
+    A pattern is a file, a folder (its `.yaml`, `.yml` and `.json` files, not those of folders in it) or a
+    glob; relative ones are relative to the working directory. A file that several name counts once.
+    `evaluators` are those that criteria may name, by id; None: the built-in ones.
+
+    Raises:
+        ProblemsFound: with the problems of all files, of patterns that match nothing, and of evaluations
+            that two files give one agent under one name.
+    """
+    return CriteriaStore(patterns, environment=environment, evaluators=evaluators).current
+
+
+class CriteriaStore:
+    """The criteria in force, and how they follow the files.
+
+    Constructing it loads the files as `load_criteria` does. `current` is replaced as a whole, never
+    changed: who holds a set keeps grading by it. The methods read the disk.
+    """
+
+    def __init__(
+        self,
+        patterns: Sequence[str | Path] | None,
+        *,
+        environment: Mapping[str, str],
+        evaluators: Mapping[str, type[Evaluator]] | None = None,
+    ) -> None:
+        self._patterns = [str(pattern) for pattern in patterns or [default_file(DEFAULT_CRITERIA)]]
+        self._environment = environment
+        self._evaluators = evaluators
+        self._good: dict[str, _CriteriaFile] = {}
+        self._matches: dict[str, Sequence[str]] = {}
+        self._seen = ""
+        self._current = CriteriaSet()
+        self._warnings: list[Problem] = []
+        problems = self.reload()
+        if problems:
+            raise ProblemsFound(problems)
+
+    @property
+    def current(self) -> CriteriaSet:
+        """The criteria in force."""
+        return self._current
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What the criteria in force say without effect (`processors.criteria.criteria_warnings`)."""
+        return self._warnings
+
+    @property
+    def cases(self) -> list[CriteriaCase]:
+        """The tests in the files in force, in their order."""
+        return [case for file in self._good.values() for case in file.document.cases]
+
+    def changed(self) -> bool:
+        """True when the files are not those of the last load: by their content, not by their times."""
+        return find_files(self._patterns, _ENDINGS).digest != self._seen
+
+    def reload(self) -> list[Problem]:
+        """Read all files again and put into force what is good; the problems of what is not.
+
+        File by file: a file with a problem counts with its last good version, a file that is gone counts no
+        more. While a pattern matches nothing, the files that it named before count as they were. Where two
+        files give one evaluation of an agent, those of them that changed count with their last good version.
+        """
+        found = find_files(self._patterns, _ENDINGS)
+        problems = list(found.problems)
+        files = self._read(found, problems)
+        problems += self._settle_conflicts(files)
+        self._seen = found.digest
+        self._good = files
+        self._matches = {**self._matches, **found.matches}
+        self._current = CriteriaSet([agent for file in files.values() for agent in file.document.agents])
+        self._warnings = criteria_warnings(self._current.agents)
+        return list(dict.fromkeys(problems))
+
+    def _read(self, found: FoundFiles, problems: list[Problem]) -> "dict[str, _CriteriaFile]":
+        files: dict[str, _CriteriaFile] = {}
+        for pattern in self._patterns:
+            for name in found.matches.get(pattern, self._matches.get(pattern, ())):
+                content = found.contents.get(name)
+                file = self._good.get(name)
+                if content is not None and (file is None or file.digest != sha256(content).digest()):
+                    try:
+                        document = _parse(name, content, self._environment, self._evaluators)
+                        file = _CriteriaFile(name, sha256(content).digest(), document)
+                    except ProblemsFound as error:
+                        problems += error.problems
+                if file is not None:
+                    files[name] = file
+        return files
+
+    def _settle_conflicts(self, files: "dict[str, _CriteriaFile]") -> list[Problem]:
+        """Take back changed files until no two give one evaluation: the files before did not."""
+        problems: list[Problem] = []
+        while conflicts := list(_conflicts(files)):
+            for problem, names in conflicts:
+                problems.append(problem)
+                for name in names:
+                    before = self._good.get(name)
+                    if before is not None:
+                        files[name] = before
+                    else:
+                        files.pop(name, None)
+        return problems
+
+
+class CriteriaFollower:
+    """Reloads criteria while the service runs: when a file changes, and when asked to.
+
+    `on_criteria` is called with the criteria in force, at once and after each reload. What a reload finds
+    wrong is logged; counters and gauges say how it ended and what is in force.
+    """
+
+    def __init__(
+        self,
+        store: CriteriaStore,
+        on_criteria: Callable[[CriteriaSet], None],
+        *,
+        metrics: Metrics,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._on_criteria = on_criteria
+        self._metrics = metrics
+        self._clock = clock
+        self._reload_requested = asyncio.Event()
+        self._publish(is_current=True)
+
+    def request_reload(self) -> None:
+        """Let the files be read again soon; safe in a signal handler of the loop."""
+        self._reload_requested.set()
+
+    async def follow(self) -> NoReturn:
+        """Follow the files until cancelled; a bad file never takes good ones down."""
+        while True:
+            await ends_within(RELOAD_INTERVAL_SECONDS, self._reload_requested.wait(), self._clock)
+            was_asked = self._reload_requested.is_set()
+            self._reload_requested.clear()
+            if was_asked or await asyncio.to_thread(self._store.changed):
+                problems = await asyncio.to_thread(self._store.reload)
+                self._publish(is_current=not problems)
+                self._metrics.criteria_reloads.add(1, "failure" if problems else "success")
+                for problem in problems:
+                    _logger.error("A criteria file was not reloaded: %s", problem)
+                if not problems:
+                    _logger.info("Criteria are reloaded.", extra={"criteria_hash": self._store.current.hash})
+
+    def _publish(self, *, is_current: bool) -> None:
+        criteria = self._store.current
+        self._metrics.criteria_last_reload_successful.set(is_current)
+        self._metrics.criteria_info.values.clear()
+        self._metrics.criteria_info.set(1, criteria.hash)
+        for warning in self._store.warnings:
+            _logger.warning("A criteria file may not say what it should: %s", warning)
+        self._on_criteria(criteria)
+
+
+@dataclass(frozen=True, slots=True)
+class _CriteriaFile:
+    """One file as it was last good."""
+
+    name: str
+    digest: bytes
+    document: CriteriaDocument
+
+
+def _parse(
+    name: str,
+    content: bytes,
+    environment: Mapping[str, str],
+    evaluators: Mapping[str, type[Evaluator]] | None,
+) -> CriteriaDocument:
+    return read_criteria_file(decoded_text(content, name), name, environment, evaluators)
+
+
+def _conflicts(files: Mapping[str, _CriteriaFile]) -> Iterator[tuple[Problem, tuple[str, str]]]:
+    """Evaluations that two files give one agent, each with the names of the two files."""
+    first: dict[tuple[str, str, str], tuple[str, Evaluation]] = {}
+    for name, file in files.items():
+        for agent in file.document.agents:
+            for index, evaluation in enumerate(agent.evaluations):
+                key = agent.tenant, agent.pattern, evaluation.name
+                other, other_evaluation = first.setdefault(key, (name, evaluation))
+                if other != name:
+                    path = join_path(join_path(join_path("agents", agent.pattern), "evaluations"), index)
+                    message = f'"{evaluation.name}" of this agent is also in {other_evaluation.source}'
+                    line = int(evaluation.source.rpartition(":")[2])
+                    yield Problem(name, line, path, message), (other, name)

@@ -1,0 +1,123 @@
+"""Runs the tests that criteria files carry, with the code that grades in the service.
+
+What a test gets wrong is a problem of its file, like any other mistake in it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from collector.recordings.recorded_stream import RecordedStream
+from collector.recordings.run_reader import run_from_json
+from collector.workers.offline import OfflineWorkers
+from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet
+from processors.criteria.criteria_case import CriteriaCase, ExpectedResult
+from processors.documents.problem import Problem, did_you_mean
+from processors.model.evaluation_result import EvaluationResult
+from processors.model.graded_run import GradedRun
+
+_SCORE_TOLERANCE = 1e-9
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+def run_criteria_tests(
+    cases: Sequence[CriteriaCase], criteria: CriteriaSet, workers: OfflineWorkers | None = None
+) -> list[Problem]:
+    """What the tests of criteria files find wrong with `criteria`, in their order; none: all pass.
+
+    Each expectation has to hold for every run of its test to which an evaluation of that name belongs.
+    Sampling is left aside: in a test every trace is drawn. `workers` run custom evaluators.
+    """
+    drawn = CriteriaSet([_without_sampling(agent) for agent in criteria.agents])
+    return [problem for case in cases for problem in _problems(case, drawn, workers)]
+
+
+def _without_sampling(agent: AgentCriteria) -> AgentCriteria:
+    return replace(agent, evaluations=tuple(replace(found, sample=1.0) for found in agent.evaluations))
+
+
+def _problems(case: CriteriaCase, criteria: CriteriaSet, workers: OfflineWorkers | None) -> Iterator[Problem]:
+    stream = RecordedStream(workers=workers)
+    unusable = _add_run(case, stream) if case.trace is None else _add_trace(case, stream)
+    if unusable:
+        yield from unusable
+        return
+    graded = [found for found in stream.grade(criteria) if case.agent in (None, found.run.agent.name)]
+    if not graded:
+        whose = "" if case.agent is None else f' of "{case.agent}"'
+        yield case.problem(("trace",), f'"{case.name}": there is no agent run{whose} in this trace')
+        return
+    for name, expected in case.expect.items():
+        for message in _mismatches(name, expected, graded, criteria):
+            yield case.problem(("expect", name), f'"{case.name}": {message}')
+
+
+def _add_run(case: CriteriaCase, stream: RecordedStream) -> list[Problem]:
+    where = f"{case.file}:{case.problem(('run',), '').line}"
+    try:
+        run = run_from_json(case.run, where)
+    except ValueError as error:
+        return [_run_problem(case, line.removeprefix(f"{where}: ")) for line in str(error).splitlines()]
+    stream.add_run(replace(run, tenant=run.tenant or case.tenant))
+    return []
+
+
+def _run_problem(case: CriteriaCase, text: str) -> Problem:
+    """A problem that reading a run tells as `path: message`, at its place in the criteria file."""
+    path, separator, message = text.partition(": ")
+    if not separator:
+        return case.problem(("run",), text)
+    steps = [int(index) if index else key for index, key in _STEP.findall(path)]
+    return case.problem(("run", *steps), message)
+
+
+def _add_trace(case: CriteriaCase, stream: RecordedStream) -> list[Problem]:
+    path = Path(case.file).parent / str(case.trace)
+    return [case.problem(("trace",), str(problem)) for problem in stream.read([path])]
+
+
+def _mismatches(
+    name: str, expected: ExpectedResult, graded: Sequence[GradedRun], criteria: CriteriaSet
+) -> Iterator[str]:
+    known: set[str] = set()
+    is_known = False
+    for found in graded:
+        run = found.run
+        names = {evaluation.name for evaluation in criteria.evaluations_for(run.agent.name, run.tenant)}
+        known |= names
+        if name not in names:
+            continue
+        is_known = True
+        result = next((result for result in found.results if result.name == name), None)
+        if not _is_as_expected(expected, result):
+            yield f"expected {_shown(expected)}, found {_found(result)}"
+    if not is_known:
+        agents = ", ".join(sorted({f'"{found.run.agent.name}"' for found in graded}))
+        yield f'{agents} has no evaluation "{name}"{did_you_mean(name, sorted(known))}'
+
+
+def _is_as_expected(expected: ExpectedResult, result: EvaluationResult | None) -> bool:
+    if result is None:
+        return expected.outcome == "skipped"
+    return (
+        expected.outcome == result.outcome.value
+        and (
+            expected.score is None
+            or (result.score is not None and abs(expected.score - result.score) <= _SCORE_TOLERANCE)
+        )
+        and (expected.reason is None or expected.reason == result.reason)
+    )
+
+
+def _shown(expected: ExpectedResult) -> str:
+    score = "" if expected.score is None else f" with score {expected.score:.9g}"
+    return expected.outcome + score + (f" ({expected.reason})" if expected.reason else "")
+
+
+def _found(result: EvaluationResult | None) -> str:
+    if result is None:
+        return "skipped: it does not apply to this run"
+    score = "" if result.score is None else f" with score {result.score:.9g}"
+    reason = "" if result.reason is None else f" ({result.reason})"
+    return f"{result.outcome}{score}{reason}" + (f": {result.explanation}" if result.explanation else "")

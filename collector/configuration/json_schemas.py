@@ -1,0 +1,157 @@
+"""JSON schemas of the service file and of criteria files, for editors and CI, made from the models.
+
+They follow what the models accept, with two simplifications: booleans are `true` and `false` only, and a
+text with `${env:` in it is taken wherever a number, a boolean or a fixed word is expected.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from collector.configuration.service_config import SECTIONS, ServiceConfig
+from collector.exporters.assembly import exporter_types
+from collector.telemetry.prometheus_config import PrometheusConfig
+from collector.tools.alerting.objectives import ObjectivesFile
+from processors.criteria.criteria_file_model import CriteriaFile
+from processors.criteria.evaluator_discovery import evaluator_types
+from processors.documents.model_types import camel_case
+from processors.model.evaluator import Evaluator
+
+JsonSchema = dict[str, Any]
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_REFERENCE: JsonSchema = {"type": "string", "pattern": r"\$\{env:"}
+_ANNOTATIONS = ("description", "default", "examples")
+
+
+def schema_documents() -> dict[str, JsonSchema]:
+    """The schema of each kind of file: `config`, `criteria` and `objectives`."""
+    return {
+        "config": _config_schema(),
+        "criteria": _criteria_schema(),
+        "objectives": _schemas(ObjectivesFile, {})[0],
+    }
+
+
+def _config_schema() -> JsonSchema:
+    types: dict[str, type[BaseModel]] = {
+        name: component.config_model for name, component in exporter_types().items()
+    }
+    types["prometheus"] = PrometheusConfig
+    schema, references = _schemas(ServiceConfig, types)
+    exporters = schema["properties"]["exporters"]
+    exporters.pop("default", None)
+    exporters["additionalProperties"] = False
+    exporters["patternProperties"] = {
+        f"^{name}$" if name == "prometheus" else f"^{name}(/[A-Za-z0-9_.-]+)?$": _nullable(reference)
+        for name, reference in references.items()
+    }
+    for path in SECTIONS:
+        _allow_null(schema, path)
+    return schema
+
+
+def _allow_null(schema: JsonSchema, path: tuple[str, ...]) -> None:
+    """Let the section at `path`, which has a definition of its own, be null."""
+    definition = schema
+    for key in path[:-1]:
+        definition = schema["$defs"][_reference(definition["properties"][key]).rpartition("/")[2]]
+    section = definition["properties"][path[-1]]
+    if "$ref" in section:
+        section["anyOf"] = [{"$ref": section.pop("$ref")}, {"type": "null"}]
+
+
+def _reference(schema: JsonSchema) -> str:
+    return str(schema["$ref"] if "$ref" in schema else schema["anyOf"][0]["$ref"])
+
+
+def _criteria_schema() -> JsonSchema:
+    evaluators = evaluator_types()
+    models: dict[str, type[BaseModel]] = {f"{name}.config": kind.Config for name, kind in evaluators.items()}
+    for name, kind in evaluators.items():
+        if kind.Criteria is not None:
+            models[f"{name}.criteria"] = kind.Criteria
+    schema, references = _schemas(CriteriaFile, models)
+    definitions = schema["$defs"]
+    for definition in definitions.values():
+        _add_camel_case(definition)
+    entry = definitions["EvaluationEntry"]
+    entry["properties"]["evaluator"]["examples"] = list(evaluators)
+    entry["allOf"] = [_conditional(name, kind, references, definitions) for name, kind in evaluators.items()]
+    return schema
+
+
+def _conditional(
+    name: str, kind: type[Evaluator], references: Mapping[str, JsonSchema], definitions: JsonSchema
+) -> JsonSchema:
+    """What an entry of the evaluator `name` holds beside what every entry does."""
+    criteria = references.get(f"{name}.criteria", {"type": "object", "maxProperties": 0})
+    config = dict(definitions[references[f"{name}.config"]["$ref"].rpartition("/")[2]])
+    accepted = {key: {"type": "string"} for key in ("name", "description")}
+    accepted |= {
+        key: _nullable(criteria) for key in ("default_evaluation_criteria", "defaultEvaluationCriteria")
+    }
+    config["properties"] = accepted | config.get("properties", {})
+    pattern = f"^(uipath[-_])?{name.replace('-', '[-_]')}$"
+    return {
+        "if": {"required": ["evaluator"], "properties": {"evaluator": {"pattern": pattern}}},
+        "then": {"properties": {"config": _nullable(config), "criteria": _nullable(criteria)}},
+    }
+
+
+def _nullable(schema: JsonSchema) -> JsonSchema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _schemas(
+    root: type[BaseModel], others: Mapping[str, type[BaseModel]]
+) -> tuple[JsonSchema, dict[str, JsonSchema]]:
+    """The schema of `root` with the definitions of `others`, and a reference to each of these."""
+    every = list(dict.fromkeys((root, *others.values())))
+    found, document = models_json_schema([(model, "validation") for model in every], by_alias=False)
+    definitions = {key: _tidied(value) for key, value in document["$defs"].items()}
+    references = {name: found[model, "validation"] for name, model in others.items()}
+    own = definitions.pop(found[root, "validation"]["$ref"].rpartition("/")[2])
+    title = str(root.model_config.get("title"))
+    return {"$schema": _DIALECT, "title": title, **own, "$defs": definitions}, references
+
+
+def _tidied(schema: Any) -> Any:
+    """`schema` open to references, without titles made of field names and without defaults of sections."""
+    if isinstance(schema, list):
+        return [_tidied(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    tidy = {
+        key: inner if key in (*_ANNOTATIONS, "enum", "const", "required") else _tidied(inner)
+        for key, inner in schema.items()
+        if not (key == "title" and isinstance(inner, str))
+        and not (key == "default" and isinstance(inner, dict))
+    }
+    is_fixed = tidy.get("type") in ("integer", "number", "boolean") or (
+        isinstance(tidy.get("type"), str) and any(key in tidy for key in ("enum", "const", "pattern"))
+    )
+    if not is_fixed:
+        return tidy
+    outer = {key: tidy.pop(key) for key in _ANNOTATIONS if key in tidy}
+    return {**outer, "anyOf": [tidy, _REFERENCE]}
+
+
+def _add_camel_case(definition: JsonSchema) -> None:
+    """Let the object that `definition` describes have its keys in camelCase as well."""
+    properties = definition.get("properties", {})
+    spellings = {key: camel_case(key) for key in properties if camel_case(key) != key}
+    properties |= {camel: properties[key] for key, camel in spellings.items()}
+    required = definition.pop("required", [])
+    plain = [key for key in required if key not in spellings]
+    either = [
+        {"anyOf": [{"required": [key]}, {"required": [spellings[key]]}]}
+        for key in required
+        if key in spellings
+    ]
+    if plain:
+        definition["required"] = plain
+    if either:
+        definition["allOf"] = either

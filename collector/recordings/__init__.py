@@ -1,0 +1,1 @@
+"""Recorded traffic and runs, read from files and written to them."""

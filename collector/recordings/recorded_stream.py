@@ -1,0 +1,130 @@
+"""Recorded traffic as one stream: read, put together by trace, and graded with exactly the service's code.
+
+Spans of a trace may lie in several files. There is no finish clock: every trace finishes with the reason that
+unlimited quiet would give it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from collector.buffer.finish_policy import GroupByTraceConfig
+from collector.buffer.trace_buffer import TraceBuffer
+from collector.clock import ManualClock
+from collector.memory_limiter import MemoryLimiter
+from collector.pipeline import AwaitedTrace, EvaluationStage
+from collector.recordings.recorded_traffic import RecordedTraffic, find_recorded_files
+from collector.telemetry.metrics import Metrics
+from collector.trace import FinishedTrace, SpanBatch
+from collector.workers.offline import OfflineWorkers
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.documents.problem import Problem
+from processors.evaluate import evaluate_run
+from processors.frameworks.dialect import Dialect
+from processors.model.agent_run import AgentRun
+from processors.model.graded_run import GradedRun
+
+_NO_LIMIT = 1 << 62
+
+
+class RecordedStream:
+    """Spans in a real trace buffer, hand-written runs beside it, in order of first arrival.
+
+    `spans` and `runs` count what was read. `warnings` name spans that were left out.
+    """
+
+    def __init__(
+        self,
+        *,
+        unix_nano: int = 0,
+        dialects: Sequence[Dialect] = (),
+        workers: OfflineWorkers | None = None,
+    ) -> None:
+        """Start an empty stream.
+
+        Args:
+            unix_nano: The time of grading, by which mutes are in force.
+            dialects: Telemetry conventions of the user's own.
+            workers: What runs custom evaluators.
+        """
+        self._dialects = dialects
+        self._workers = workers
+        self.spans = 0
+        self.runs = 0
+        self.warnings: list[Problem] = []
+        self._clock = ManualClock(unix_nano=unix_nano)
+        self._metrics = Metrics()
+        self._buffer = TraceBuffer(
+            config=GroupByTraceConfig(max_spans_per_trace=_NO_LIMIT, max_bytes_per_trace=_NO_LIMIT),
+            limiter=MemoryLimiter(_NO_LIMIT),
+            metrics=self._metrics,
+            clock=self._clock,
+        )
+        self._runs: dict[bytes, list[AgentRun]] = {}
+        self._order: dict[bytes, None] = {}
+
+    def read(self, paths: Sequence[Path], progress: Console | None = None) -> list[Problem]:
+        """Read everything in `paths`; what could not be read."""
+        files, problems = find_recorded_files(paths)
+        traffic = RecordedTraffic()
+        for file in track(files, "Reading", console=progress, transient=True) if progress else files:
+            for item in traffic.read(file):
+                if isinstance(item, AgentRun):
+                    self.add_run(item)
+                else:
+                    self.spans += item.accepted
+                    batches = [SpanBatch(trace_id, spans) for trace_id, spans in item.traces.items()]
+                    self._order.update(dict.fromkeys(batch.trace_id for batch in batches))
+                    self._buffer.admit(batches)
+        self.warnings += traffic.warnings
+        return problems + traffic.problems
+
+    def add_run(self, run: AgentRun) -> None:
+        """Add a run that is not in any file."""
+        self.runs += 1
+        self._order.setdefault(run.trace_id)
+        self._runs.setdefault(run.trace_id, []).append(run)
+
+    def grade(
+        self,
+        criteria: CriteriaSet,
+        progress: Console | None = None,
+        before_trace: Callable[[FinishedTrace], None] | None = None,
+    ) -> Iterator[GradedRun]:
+        """The graded runs, traces in order of first arrival; to be called once.
+
+        `before_trace` is called with every trace before its runs come.
+        """
+        finished: dict[bytes, FinishedTrace] = {trace.trace_id: trace for trace in self._buffer.settle()}
+        stage = EvaluationStage(
+            criteria=lambda: criteria,
+            metrics=self._metrics,
+            clock=self._clock,
+            instance="replay",
+            dialects=self._dialects,
+            workers=None if self._workers is None else self._workers.pool,
+        )
+        trace_ids = list(self._order)
+        for trace_id in (
+            track(trace_ids, "Grading", console=progress, transient=True) if progress else trace_ids
+        ):
+            trace = finished.pop(trace_id, None)
+            if trace is not None:
+                if before_trace is not None:
+                    before_trace(trace)
+                graded = stage.begin(trace)
+                if isinstance(graded, AwaitedTrace):
+                    assert self._workers is not None  # or there is nothing to await
+                    graded = self._workers.run(stage.complete(graded))
+                yield from graded.runs
+            for run in self._runs.get(trace_id, ()):
+                evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
+                now = self._clock.unix_nano()
+                yield GradedRun(
+                    run=run,
+                    results=evaluate_run(run, evaluations, unix_nano=now)
+                    if self._workers is None
+                    else self._workers.evaluate(run, evaluations, now),
+                )

@@ -1,1 +1,0 @@
-"""The service checks itself: traces through its own listener, whose verdicts are known beforehand."""

@@ -1,0 +1,1 @@
+"""Recording and alert rules from objectives and criteria."""

@@ -1,0 +1,265 @@
+"""The files that rules are made from: objectives, the scores of a release, and the volume of results.
+
+`ObjectivesFile` is the shape of what `tracegrade rules --objectives` reads, and of its JSON schema.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from collector.text_file import read_text_file
+from collector.tools.alerting.selectors import NamePattern, Pair
+from processors.criteria.agent_criteria import CriteriaSet, Evaluation
+from processors.documents.located_yaml import LocatedYaml, read_yaml
+from processors.documents.model_problems import validated
+from processors.documents.problem import Problem, ProblemsFound, did_you_mean
+from processors.model.evaluation_result import Severity, Stage
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Share: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
+Volume = Mapping[Pair, float]
+"""Results with a verdict in an hour, on average, by agent and evaluation."""
+
+
+class Objective(BaseModel):
+    """What is asked of an evaluation over time."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    target: Share = Field(
+        description="The share of runs that is to pass, of those that pass or fail.", examples=[0.95]
+    )
+    severity: Literal["page", "ticket"] | None = Field(
+        default=None,
+        description="What a fast burn asks of people; left out, the severity of the evaluation in its "
+        "criteria. A slow burn is always a ticket, and an advisory evaluation never alerts.",
+    )
+
+
+class AgentObjectives(BaseModel):
+    """The objectives of one agent or pattern."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    evaluations: dict[Text, Objective] = Field(
+        description="By the evaluation's name, or a pattern with `*`, `?` and `[abc]`."
+    )
+
+
+class Thresholds(BaseModel):
+    """From when on a difference matters. They hold for every agent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    min_results: int = Field(
+        default=20, ge=1, description="Fewer results in a window are not enough data for any alert on shares."
+    )
+    score_drop: Share = Field(
+        default=0.1,
+        description="How much lower a mean score must be: than the baseline, than in the same hour last "
+        "week, than that of the version before.",
+    )
+    standard_errors: float = Field(
+        default=3.0,
+        ge=0,
+        le=10,
+        description="By how many standard errors a mean score must be lower as well, so that chance in few "
+        "results alerts nobody. 0 asks for none.",
+    )
+    failures_in_a_row: int = Field(
+        default=5, ge=2, description="So many failures without a pass are a ticket at any volume."
+    )
+    not_evaluated: Share = Field(
+        default=0.2, description="How much the share of runs that could not be evaluated may rise."
+    )
+    errors: Share = Field(default=0.05, description="The share of runs in which the evaluator may break.")
+    rate_change: Share = Field(
+        default=0.2,
+        description="How much the share of failures of an advisory evaluation, or of one in shadow, may rise "
+        "above that of the same hour last week.",
+    )
+    fleet_share: Share = Field(
+        default=0.05, description="More than this share of the active agents regressing is one cause."
+    )
+    fleet_agents: int = Field(
+        default=10, ge=2, description="So many agents are needed for one cause at least."
+    )
+    occupancy: Share = Field(
+        default=0.8, description="The share of the memory limit that held spans and queues may take."
+    )
+
+    @property
+    def half_occupancy(self) -> float:
+        """The share of the memory limit that one queue may take."""
+        return self.occupancy / 2
+
+
+class ObjectivesFile(BaseModel):
+    """An objectives file: what `tracegrade rules` makes alert rules for, without any PromQL."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, title="tracegrade objectives")
+
+    agents: dict[Text, AgentObjectives] = Field(
+        default_factory=dict,
+        description="By the agent's name, or a pattern. Where several apply to an evaluation, the most "
+        "specific agent counts, then the most specific evaluation: a name before a pattern, then the pattern "
+        "with more literal characters, then the later one.",
+    )
+    defaults: Objective | None = Field(
+        default=Objective(target=0.95),
+        description="For all other evaluations; null: they have no objective.",
+    )
+    thresholds: Thresholds = Thresholds()
+    version: Literal[1] = Field(default=1, description="Version of this file format.")
+
+    def placed(self) -> "list[PlacedObjective]":
+        """All objectives, the more specific before the less; the first that matches counts."""
+        found = [
+            PlacedObjective(NamePattern(agent), NamePattern(evaluation), objective)
+            for agent, objectives in self.agents.items()
+            for evaluation, objective in objectives.evaluations.items()
+        ]
+        found.reverse()  # sorting is stable: of equals the later one comes first
+        found.sort(key=PlacedObjective.rank, reverse=True)
+        if self.defaults is not None:
+            found.append(PlacedObjective(NamePattern("*"), NamePattern("*"), self.defaults))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedObjective:
+    """An objective and what it is for."""
+
+    agent: NamePattern
+    evaluation: NamePattern
+    objective: Objective
+
+    def matches(self, agent: str, evaluation: str) -> bool:
+        """Whether it could be the objective of an evaluation of an agent."""
+        return self.agent.matches(agent) and self.evaluation.matches(evaluation)
+
+    def rank(self) -> tuple[bool, int, bool, int]:
+        """How specific it is; the larger counts."""
+        agent, evaluation = self.agent, self.evaluation
+        return agent.is_exact, agent.literal_characters, evaluation.is_exact, evaluation.literal_characters
+
+
+class PinnedScore(BaseModel):
+    """The mean score of one evaluation of one agent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mean: float = Field(ge=0, le=1)
+    samples: int = Field(ge=0)
+
+
+class BaselinesFile(BaseModel):
+    """A baselines file: the scores of a release, by agent and evaluation, from `tracegrade baseline`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    release: Text
+    created: Text
+    agents: dict[Text, dict[Text, PinnedScore]]
+
+
+class VolumeFile(BaseModel):
+    """A volume file: results in an hour, by agent and evaluation."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    agents: dict[Text, dict[Text, Annotated[float, Field(ge=0, allow_inf_nan=False)]]]
+
+    def volume(self) -> Volume:
+        """What the file holds."""
+        return {
+            (agent, evaluation): results
+            for agent, evaluations in self.agents.items()
+            for evaluation, results in evaluations.items()
+        }
+
+
+def read_data_file(path: Path, model: type[ModelT]) -> tuple[ModelT, LocatedYaml]:
+    """The content of the YAML or JSON file as `model`, and as it is written, for messages.
+
+    Raises:
+        ProblemsFound: the file cannot be read or holds mistakes: all of them.
+    """
+    name = str(path)
+    document = read_yaml(read_text_file(path), name)
+    problems: list[Problem] = []
+    content = validated(model, {} if document.value is None else document.value, document, problems)
+    problems = document.all_problems(problems)
+    if problems or content is None:
+        raise ProblemsFound(problems)
+    return content, document
+
+
+@dataclass(frozen=True, slots=True)
+class CriteriaCoverage:
+    """The evaluations of agents named exactly.
+
+    `unconditional` give a result for every run of their agent. `quiet` never alert but on a change of their
+    rate, with the reason.
+    """
+
+    unconditional: Sequence[Pair] = ()
+    quiet: Mapping[Pair, str] = field(default_factory=dict)
+
+
+def criteria_coverage(criteria: CriteriaSet | None) -> CriteriaCoverage:
+    """What is known of `criteria`; nothing without them."""
+    unconditional: list[Pair] = []
+    quiet: dict[Pair, str] = {}
+    for agent in criteria.exact_names() if criteria else ():
+        for evaluation in criteria.evaluations_for(agent) if criteria else ():
+            reason = _why_quiet(evaluation)
+            if reason:
+                quiet[agent, evaluation.name] = reason
+            elif evaluation.when is None and evaluation.sample >= 1:
+                unconditional.append((agent, evaluation.name))
+    return CriteriaCoverage(unconditional, quiet)
+
+
+def objective_problems(
+    objectives: ObjectivesFile, document: LocatedYaml, criteria: CriteriaSet
+) -> list[Problem]:
+    """Objectives for what no criteria evaluate, as problems of their file."""
+    problems = []
+    for name, agent in objectives.agents.items():
+        known = _evaluation_names(NamePattern(name), criteria)
+        path = ("agents", name)
+        if not known:
+            message = f"no criteria apply to this agent{did_you_mean(name, criteria.exact_names())}"
+            problems.append(document.problem(path, message))
+            continue
+        for evaluation in agent.evaluations:
+            if not any(NamePattern(evaluation).matches(one) for one in known):
+                message = f"no criteria give this evaluation to the agent{did_you_mean(evaluation, known)}"
+                problems.append(document.problem((*path, "evaluations", evaluation), message))
+    return problems
+
+
+def _why_quiet(evaluation: Evaluation) -> str:
+    if evaluation.stage is Stage.SHADOW:
+        return "in shadow"
+    return "advisory" if evaluation.severity is Severity.ADVISORY else ""
+
+
+def _evaluation_names(agent: NamePattern, criteria: CriteriaSet) -> list[str]:
+    """What criteria could evaluate of the agents that `agent` means; of globs in them, everything counts."""
+    if agent.is_exact:
+        return [evaluation.name for evaluation in criteria.evaluations_for(agent.text)]
+    return list(
+        dict.fromkeys(
+            evaluation.name
+            for one in criteria.agents
+            if not one.is_exact or agent.matches(one.pattern)
+            for evaluation in one.evaluations
+            if evaluation.enabled
+        )
+    )

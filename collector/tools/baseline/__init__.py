@@ -1,0 +1,1 @@
+"""The scores of a release, pinned for later comparison."""

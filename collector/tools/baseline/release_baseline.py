@@ -1,0 +1,157 @@
+"""Pins the scores of a release: what `tracegrade rules --baselines` compares later scores with.
+
+The scores come from a Prometheus server that scrapes tracegrade, or from recorded traffic that is graded now.
+Both give the mean of the live evaluations' scores by agent and evaluation, and of how many it is the mean.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from collector.telemetry.label_values import OVERFLOW
+from collector.tools.alerting.objectives import BaselinesFile, PinnedScore
+from collector.tools.baseline.prometheus_api import PrometheusApi
+from processors.model.evaluation_result import Stage
+from processors.model.graded_run import GradedRun
+
+MIN_SAMPLES = 20
+"""What the alert rules ask for too before they trust a mean."""
+
+DEFAULT_WINDOW = "7d"
+
+MAX_NAME_LENGTH = 200
+"""Characters of the names in the file; the longest that `tracegrade rules` reads."""
+
+_AGENT, _EVALUATION, _VERSION = "gen_ai_agent_name", "gen_ai_evaluation_name", "gen_ai_agent_version"
+
+
+Scores = Mapping[tuple[str, str], PinnedScore]
+"""By agent and evaluation name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The scores of a release.
+
+    `file` is what `tracegrade rules --baselines` reads; `pinned` counts its scores. `left_out` says, a line
+    each, which evaluations are not in it and why.
+    """
+
+    file: BaselinesFile
+    pinned: int
+    left_out: Sequence[str]
+
+    def text(self) -> str:
+        """The file's text: JSON, agents and evaluations in the order of their names."""
+        return self.file.model_dump_json(indent=2) + "\n"
+
+
+def scores_on_server(
+    server: PrometheusApi,
+    *,
+    unix_nano: int,
+    window: str = DEFAULT_WINDOW,
+    version: str | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Scores:
+    """The scores that a Prometheus server has seen.
+
+    What all agents without series of their own share (`__overflow__`) is left out.
+
+    Args:
+        server: Scrapes the tracegrade instances; their scores are added up.
+        unix_nano: The end of the window.
+        window: How far back scores count, as PromQL writes it, for example `7d` or `1h30m`.
+        version: Only scores of this version of the agents (`gen_ai.agent.version`).
+        labels: Only series with these labels, for example those of one environment.
+
+    Raises:
+        PrometheusError: the server gives no usable answer.
+    """
+    wanted = dict(labels or {}) | ({_VERSION: version} if version is not None else {})
+    matchers = [
+        f"{_AGENT}!={_quoted(OVERFLOW)}",
+        *(f"{name}={_quoted(text)}" for name, text in wanted.items()),
+    ]
+    totals = []
+    for part in ("sum", "count"):
+        series = f"gen_ai_evaluation_score_{part}{{{','.join(matchers)}}}"
+        expression = f"sum by ({_AGENT}, {_EVALUATION}) (increase({series}[{window}]))"
+        totals.append(
+            {
+                (sample.labels.get(_AGENT, ""), sample.labels.get(_EVALUATION, "")): sample.value
+                for sample in server.query(expression, unix_nano / 1e9)
+            }
+        )
+    sums, counts = totals
+    return {
+        # `increase` extrapolates to the edges of the window, by the same factor in sum and count: the mean is
+        # exact, the number of scores is not.
+        key: PinnedScore(mean=min(max(sums[key] / count, 0.0), 1.0), samples=round(count))
+        for key, count in counts.items()
+        if key in sums and count > 0 and math.isfinite(sums[key] / count)
+    }
+
+
+def scores_of_runs(runs: Iterable[GradedRun], version: str | None = None) -> Scores:
+    """The scores in graded traffic, those of evaluations in shadow left out as in the live series.
+
+    With `version`, runs of other versions of the agents are left out.
+    """
+    found: dict[tuple[str, str], list[float]] = {}
+    for graded in runs:
+        agent = graded.run.agent
+        if version is not None and agent.version != version:
+            continue
+        for result in graded.results:
+            if result.score is not None and result.stage is Stage.LIVE:
+                found.setdefault((agent.name, result.name), []).append(result.score)
+    return {
+        key: PinnedScore(mean=math.fsum(scores) / len(scores), samples=len(scores))
+        for key, scores in found.items()
+    }
+
+
+def pin(scores: Scores, *, release: str, unix_nano: int, min_samples: int = MIN_SAMPLES) -> Baseline:
+    """The baseline of a release: the evaluations that have at least `min_samples` scores.
+
+    Args:
+        scores: What was measured.
+        release: The name that alerts will show, of 1 to 200 characters.
+        unix_nano: When this was measured.
+        min_samples: A mean of fewer scores is not pinned, because it says too little.
+    """
+    agents: dict[str, dict[str, PinnedScore]] = {}
+    left_out = []
+    pinned = 0
+    for (agent, evaluation), score in sorted(scores.items()):
+        if score.samples < min_samples:
+            left_out.append(f"{agent}: {evaluation}: {score.samples} of {min_samples} scores, not pinned")
+        elif not all(0 < len(name) <= MAX_NAME_LENGTH for name in (agent, evaluation)):
+            left_out.append(f"{agent[:40]}: {evaluation[:40]}: no name that a baseline can hold, not pinned")
+        else:
+            mean = round(score.mean, 6)
+            agents.setdefault(agent, {})[evaluation] = PinnedScore(mean=mean, samples=score.samples)
+            pinned += 1
+    created = datetime.fromtimestamp(unix_nano // 1_000_000_000, UTC).isoformat().replace("+00:00", "Z")
+    return Baseline(BaselinesFile(release=release, created=created, agents=agents), pinned, left_out)
+
+
+def write_baseline(baseline: Baseline, path: Path) -> None:
+    """Put the baseline at `path`, in the place of what is there: whole or not at all.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(baseline.text(), encoding="utf-8")
+    beside.replace(path)
+
+
+def _quoted(text: str) -> str:
+    """A PromQL string; JSON's escapes are among those of PromQL."""
+    return orjson.dumps(text).decode()

@@ -1,0 +1,1 @@
+"""What `tracegrade demo` runs."""

@@ -1,0 +1,235 @@
+"""The page of evaluators, written from their classes: `python -m collector.tools.references.evaluators`.
+
+What a class says of itself is printed as it stands; the example of each is run and its result printed.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from inspect import getdoc
+from textwrap import indent
+
+from pydantic import BaseModel
+
+from collector.configuration.criteria_tests import run_criteria_tests
+from collector.recordings.run_reader import run_from_json
+from processors.annotation.run_line import run_to_json
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.criteria.criteria_file import CriteriaDocument, read_criteria_file
+from processors.criteria.evaluator_discovery import evaluator_types
+from processors.documents.problem import ProblemsFound
+from processors.evaluate import evaluate_run
+from processors.model.evaluator import Evaluator, EvaluatorExample
+from processors.model.graded_run import GradedRun
+from processors.model.json_value import JsonObject, JsonValue
+from processors.response_checks.checks import RESPONSE_CHECKS
+
+_INTRODUCTION = """\
+# Evaluators
+
+This page is generated from `processors/evaluators/` by `python -m collector.tools.references.evaluators`.
+How evaluations are written down for agents is told in [criteria.md](criteria.md).
+
+- Every evaluator is a pure function of one agent run: no model, no clock, no network.
+  The same run gets the same score everywhere: in the service, in `tracegrade replay` and in tests.
+- A score lies between 0 and 1. The outcome is `pass` from `pass_threshold` (1 if left out) on, else `fail`.
+- Where a value decides that was not captured, is redacted or cut off, the outcome is `not_evaluated` with the
+  reason `content_not_captured`; where criteria do not fit what the run holds, it is `error`.
+  Neither has a score.
+- A trace that was cut short passes or fails only where no further span could change the outcome.
+- Each example below is a whole criteria file: `tracegrade validate FILE` runs the test in it.
+  The result under it is what that run gets, as `tracegrade replay --format json` prints it.
+
+| Evaluator | What it tells | Criteria |
+|---|---|---|
+"""
+_AGENT = "my_agent"
+_MODULE = re.compile(r"`processors\.([a-z_.]+)`")
+
+
+def evaluators_reference() -> str:
+    """The page in Markdown.
+
+    Raises:
+        ProblemsFound: an example is not valid.
+    """
+    found = evaluator_types().values()
+    table = "".join(_row(evaluator) for evaluator in found)
+    return _INTRODUCTION + table + "".join(_section(evaluator) for evaluator in found) + _checks()
+
+
+def example_of(evaluator: type[Evaluator]) -> EvaluatorExample:
+    """The example that the class of an evaluator holds as `example`.
+
+    Raises:
+        TypeError: there is none.
+    """
+    example = getattr(evaluator, "example", None)
+    if not isinstance(example, EvaluatorExample):
+        raise TypeError(f"{evaluator.id}: expected an EvaluatorExample as class attribute `example`")
+    return example
+
+
+def example_file(evaluator: type[Evaluator], expected: str = "pass") -> str:
+    """The example of an evaluator as a criteria file with a test that expects `expected`, written in YAML."""
+    example = example_of(evaluator)
+    evaluation = indent(f"evaluator: {evaluator.id}\n{example.evaluation}", " " * 8).strip()
+    return (
+        f"agents:\n  {_AGENT}:\n    evaluations:\n      - {evaluation}\n"
+        f"tests:\n  - name: example\n    run:\n      agent: {{name: {_AGENT}}}\n"
+        f"{indent(example.run, ' ' * 6)}\n    expect:\n      {evaluator.id}: {expected}\n"
+    )
+
+
+def graded_example(evaluator: type[Evaluator]) -> GradedRun:
+    """The example run of an evaluator with the one result that it gets.
+
+    Raises:
+        ProblemsFound: the example is not valid.
+        ValueError: its run cannot be read.
+    """
+    document = _read(evaluator, example_file(evaluator))
+    run = run_from_json(document.cases[0].run, f"the example of {evaluator.id}")
+    return GradedRun(run=run, results=evaluate_run(run, CriteriaSet(document.agents).evaluations_for(_AGENT)))
+
+
+def _read(evaluator: type[Evaluator], text: str) -> CriteriaDocument:
+    return read_criteria_file(text, f"the example of {evaluator.id}", {})
+
+
+def _row(evaluator: type[Evaluator]) -> str:
+    first = _linked((getdoc(evaluator) or "").partition("\n")[0])
+    criteria = "none" if evaluator.Criteria is None else "optional" if _is_optional(evaluator) else "required"
+    return f"| [`{evaluator.id}`](#{evaluator.id}) | {first} | {criteria} |\n"
+
+
+def _is_optional(evaluator: type[Evaluator]) -> bool:
+    schema = evaluator.Criteria.model_json_schema() if evaluator.Criteria else {}
+    try:
+        _read(evaluator, f"agents: {{{_AGENT}: {{evaluations: [{{evaluator: {evaluator.id}}}]}}}}")
+    except ProblemsFound:
+        return False
+    return not schema.get("required")
+
+
+def _section(evaluator: type[Evaluator]) -> str:
+    graded = graded_example(evaluator)
+    result = graded.results[0]
+    score = "" if result.score is None else f", score: {result.score:.9g}"
+    text = example_file(evaluator, f"{{outcome: {result.outcome}{score}}}")
+    document = _read(evaluator, text)
+    problems = run_criteria_tests(document.cases, CriteriaSet(document.agents))
+    if problems:
+        raise ProblemsFound(problems)
+    settings = "".join(
+        _settings(heading, model)
+        for heading, model in (("`config`", evaluator.Config), ("`criteria`", evaluator.Criteria))
+        if model is not None
+    )
+    return (
+        f"\n## {evaluator.id}\n\n{_linked(getdoc(evaluator) or '')}\n{settings}\n"
+        f"```yaml\n{text}```\n\n```json\n{_result(graded)}\n```\n"
+    )
+
+
+def _checks() -> str:
+    """The checks by which responses are graded, by the ids that criteria and explanations name."""
+    rows = "".join(
+        f"| {check.id} | {check.finds} | {'content' if check.reads_content else 'calls'} |\n"
+        for check in RESPONSE_CHECKS
+    )
+    return (
+        "\n## Checks of tool-response-handling\n\n"
+        "A check that needs content applies only where the input, the answer and all results are known.\n\n"
+        f"| Check | What it finds | Needs |\n|---|---|---|\n{rows}"
+    )
+
+
+def _linked(text: str) -> str:
+    """`text` with the modules that it names as links to their sources."""
+    return _MODULE.sub(
+        lambda found: f"[{found.group()}](../processors/{found.group(1).replace('.', '/')}.py)", text
+    )
+
+
+def _settings(heading: str, model: type[BaseModel]) -> str:
+    schema: JsonObject = model.model_json_schema(by_alias=False)
+    rows = "".join(_setting_rows(schema, schema.get("$defs"), ""))
+    return rows and f"\n| {heading} | If left out | Meaning |\n|---|---|---|\n{rows}"
+
+
+def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str) -> Iterator[str]:
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, dict):
+        return
+    for name, entry in properties.items():
+        if not isinstance(entry, dict):
+            continue
+        if isinstance(required, list) and name in required:
+            left_out = "required"
+        elif entry.get("default") is None:
+            left_out = ""
+        else:
+            left_out = f"`{json.dumps(entry['default'])}`"
+        key = prefix + name
+        yield f"| `{key}` | {left_out} | {_cell(_meaning(entry, definitions))} |\n"
+        for path, nested in _nested(entry, definitions):
+            yield from _setting_rows(nested, definitions, f"{key}{path}.")
+
+
+def _meaning(entry: JsonObject, definitions: JsonValue) -> str:
+    text = str(entry.get("description", ""))
+    choices = _choices(entry, definitions)
+    if choices:
+        text += f" One of {', '.join(f'`{json.dumps(choice)}`' for choice in choices)}."
+    examples = entry.get("examples")
+    if isinstance(examples, list) and examples:
+        text += f" Such as {' or '.join(f'`{json.dumps(example)}`' for example in examples)}."
+    return text
+
+
+def _choices(entry: JsonObject, definitions: JsonValue) -> list[JsonValue]:
+    """The values that a setting, or each of its members, has to be one of; none: any will do."""
+    choices = entry.get("enum")
+    if isinstance(choices, list):
+        return choices
+    reference, members = entry.get("$ref"), entry.get("items")
+    if isinstance(reference, str) and isinstance(definitions, dict):
+        found = definitions.get(reference.rpartition("/")[2])
+        return _choices(found, definitions) if isinstance(found, dict) else []
+    return _choices(members, definitions) if isinstance(members, dict) else []
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _nested(entry: JsonObject, definitions: JsonValue, path: str = "") -> Iterator[tuple[str, JsonObject]]:
+    """The objects with settings of their own that a setting holds, and where in it."""
+    reference = entry.get("$ref")
+    if isinstance(reference, str) and isinstance(definitions, dict):
+        found = definitions.get(reference.rpartition("/")[2])
+        if isinstance(found, dict) and "properties" in found:
+            yield path, found
+    choices = entry.get("anyOf")
+    for choice in choices if isinstance(choices, list) else []:
+        if isinstance(choice, dict):
+            yield from _nested(choice, definitions, path)
+    for keyword, step in (("items", "[]"), ("additionalProperties", ".*")):
+        inner = entry.get(keyword)
+        if isinstance(inner, dict):
+            yield from _nested(inner, definitions, path + step)
+
+
+def _result(graded: GradedRun) -> str:
+    """The one result of a run as JSON, a line for each key."""
+    results = run_to_json(graded)["evaluations"]
+    result = results[0] if isinstance(results, list) else None
+    if not isinstance(result, dict):
+        raise TypeError("a result that is printed as an object")
+    lines = [f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in result.items()]
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+if __name__ == "__main__":
+    print(evaluators_reference(), end="")

@@ -1,0 +1,1 @@
+"""The service grades a trace of its own, end to end."""

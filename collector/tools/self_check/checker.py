@@ -1,0 +1,187 @@
+"""The self-check: one good and one bad trace through the service's own listener, over and over.
+
+It is a sender like any other as far as the trace buffer. What it made is known again by its random trace ids
+alone: such a trace is graded by criteria of its own and goes no further, whatever else names the reserved
+agent is an ordinary trace.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+
+from collector.clock import Clock, ends_within
+from collector.errors import TracegradeError
+from collector.exporters.exporter import TaskOwner
+from collector.pipeline import EvaluationStage
+from collector.receivers.server_config import ServerConfig
+from collector.telemetry.accounting import BEFORE_FAN_OUT
+from collector.telemetry.logs import RateLimitedLogger
+from collector.telemetry.metrics import Metrics
+from collector.telemetry.telemetry_config import SelfCheckConfig
+from collector.tools.self_check.listener_client import ListenerClient, NotAcceptedError, listener_client
+from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_request
+from collector.trace import FinishedTrace, held_bytes
+from processors.model.evaluation_result import Outcome
+
+VERDICT_MARGIN_SECONDS = 20.0
+"""How long after the grace a verdict may come. The finish clock may stand still for 10 s of it."""
+
+DROP_REASON = "self_check"
+"""Under which the spans of self-checks are counted as dropped."""
+
+_MAX_TRACES = 1000
+"""Trace ids that are remembered until their traces finish."""
+
+_logger = logging.getLogger(__name__)
+
+
+class SelfCheckFailedError(TracegradeError):
+    """A check went wrong behind the listener; `reason` is a word from a closed list."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class SelfCheck:
+    """Checks the service at once when started, and from then on at every interval, if it is enabled.
+
+    A check succeeds when the listener took both traces, and each was graded as it had to be within
+    `grace_seconds` and `VERDICT_MARGIN_SECONDS` of that. Whatever keeps it from that makes it a failure, a
+    service that refuses for want of memory included; each is counted, and the log says why.
+
+    Args:
+        config: How often.
+        grace_seconds: How long a whole trace is held by the trace buffer.
+        release: Gives held bytes back to the memory limiter.
+        metrics: Counts checks, and their spans as dropped.
+        clock: What intervals and deadlines are measured on.
+        random_bytes: Makes trace ids.
+    """
+
+    def __init__(
+        self,
+        config: SelfCheckConfig,
+        *,
+        grace_seconds: float,
+        release: Callable[[int], None],
+        metrics: Metrics,
+        clock: Clock,
+        random_bytes: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:
+        self._config = config
+        self._patience = grace_seconds + VERDICT_MARGIN_SECONDS
+        self._release = release
+        self._metrics = metrics
+        self._clock = clock
+        self._random_bytes = random_bytes
+        criteria = self_check_criteria()
+        # A stage of the same making, counting where nobody looks: users' series are about users' traces.
+        self._evaluation = EvaluationStage(
+            criteria=lambda: criteria, metrics=Metrics(), clock=clock, instance="self-check"
+        )
+        self._expected: dict[bytes, Outcome] = {}
+        self._awaited: dict[bytes, asyncio.Future[str | None]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._log = RateLimitedLogger(_logger, clock)
+        if config.enabled:
+            for outcome in ("success", "failure"):
+                metrics.self_checks.add(0, outcome)
+            metrics.self_check_last_success.set(0)
+            metrics.spans_dropped.add(0, DROP_REASON, BEFORE_FAN_OUT)
+
+    def start(self, listener: ServerConfig, endpoint: str, tasks: TaskOwner) -> None:
+        """Begin checking through the listener of that configuration, which serves `endpoint` by now.
+
+        Raises:
+            StartupError: a certificate for TLS cannot be read.
+        """
+        if self._config.enabled:
+            client = listener_client(listener, endpoint, self._config)
+            self._task = tasks.create_task(self._check_for_ever(client), name="self-check")
+
+    async def shutdown(self) -> None:
+        """Stop in the middle of whatever it is doing; safe before `start` and twice.
+
+        Traces under way still belong to it: they are to be given to `finish` like any before.
+        """
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait((task,))
+
+    def made(self, trace_id: bytes) -> bool:
+        """Whether the trace is one of a self-check, and not finished yet."""
+        return trace_id in self._expected
+
+    def finish(self, trace: FinishedTrace) -> None:
+        """Grade a trace that was `made` here, and drop it."""
+        spans = trace.spans
+        self._metrics.spans_dropped.add(len(spans), DROP_REASON, BEFORE_FAN_OUT)
+        self._release(held_bytes(spans))
+        expected = self._expected.pop(trace.trace_id)
+        awaited = self._awaited.pop(trace.trace_id, None)
+        if awaited is not None and not awaited.done():
+            awaited.set_result(misgrading(trace, self._evaluation.grade(trace), expected))
+
+    async def _check_for_ever(self, client: ListenerClient) -> None:
+        was_failing = False
+        while True:
+            started = self._clock.monotonic()
+            is_failing = not await self._succeeds(client)
+            if was_failing and not is_failing:
+                _logger.info("The self-check succeeds again.")
+            was_failing = is_failing
+            await self._clock.sleep(max(0.0, started + self._config.interval - self._clock.monotonic()))
+
+    async def _succeeds(self, client: ListenerClient) -> bool:
+        """Check once, count and log."""
+        try:
+            await self._check(client)
+        except NotAcceptedError as error:
+            self._log.warning(
+                "not_accepted", "A self-check failed: its traces were not accepted.", error=str(error)
+            )
+        except SelfCheckFailedError as error:
+            self._log.error(
+                error.reason, "A self-check failed after its traces were accepted.", error=str(error)
+            )
+        except Exception:  # a check that breaks must not take the service down
+            self._log.exception("unexpected_error", "A self-check failed unexpectedly.")
+        else:
+            self._metrics.self_checks.add(1, "success")
+            self._metrics.self_check_last_success.set(self._clock.unix_nano() / 1e9)
+            return True
+        self._metrics.self_checks.add(1, "failure")
+        return False
+
+    async def _check(self, client: ListenerClient) -> None:
+        """Send both traces and wait for their verdicts.
+
+        Raises:
+            NotAcceptedError: the listener did not take them.
+            SelfCheckFailedError: no verdict came in time, or one is wrong.
+        """
+        expected = {self._random_bytes(16): outcome for outcome in (Outcome.PASS, Outcome.FAIL)}
+        loop = asyncio.get_running_loop()
+        self._expected.update(expected)  # a request of which no answer came may have been taken all the same
+        while len(self._expected) > _MAX_TRACES:
+            del self._expected[next(iter(self._expected))]
+        self._awaited = {trace_id: loop.create_future() for trace_id in expected}
+        verdicts = list(self._awaited.values())
+        await client.send(self_check_request(expected, self._clock.unix_nano()))
+        standstill = self._metrics.finish_clock_standstill_seconds.value()
+        await ends_within(self._patience, asyncio.wait(verdicts), self._clock)
+        standstill = self._metrics.finish_clock_standstill_seconds.value() - standstill
+        if not all(verdict.done() for verdict in verdicts):
+            message = f"no verdict within {self._patience:g} s"
+            if standstill >= 1:
+                message += (
+                    f", of which the service could not receive, or had just not been able to, for "
+                    f"{standstill:.0f} s"
+                )
+            raise SelfCheckFailedError("no_verdict", message)
+        for verdict in verdicts:
+            if (problem := verdict.result()) is not None:
+                raise SelfCheckFailedError("wrong_verdict", problem)

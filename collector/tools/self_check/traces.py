@@ -1,0 +1,124 @@
+"""The traces of a self-check, one to pass and one to fail, and whether they were graded so.
+
+They are spans as the OpenTelemetry GenAI conventions ask for, of the reserved agent, and are graded by the
+criteria below alone.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+
+from collector.trace import FinishedTrace, GradedTrace
+from processors.annotation.span_event import count_results
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.criteria.criteria_file import read_criteria
+from processors.criteria.reserved_agents import SELF_CHECK_AGENT
+from processors.model.evaluation_result import Outcome
+
+_CRITERIA = """
+agents:
+  "*":
+    evaluations:
+      - evaluator: tool-call-order
+        config: {strict: true}
+        criteria: {tool_calls_order: [look, report]}
+      - evaluator: tool-call-args
+        criteria: {tool_calls: [{name: look, args: {at: traces}}, {name: report, args: {to: operator}}]}
+"""
+_EVALUATIONS = ("tool-call-order", "tool-call-args")
+
+_LOOK = ("look", '{"at": "traces"}')
+_REPORT = ("report", '{"to": "operator"}')
+_CALLS: Mapping[Outcome, Sequence[tuple[str, str]]] = {
+    Outcome.PASS: (_LOOK, _REPORT),
+    Outcome.FAIL: (("report", '{"to": "nobody"}'), _LOOK),
+}
+SPANS_PER_TRACE = 1 + 2
+"""The agent's span and those of its calls."""
+
+_MILLISECOND = 1_000_000
+
+
+def self_check_criteria() -> CriteriaSet:
+    """The criteria of self-checks; they are never among those of the user."""
+    return CriteriaSet(read_criteria(_CRITERIA, "self-check", {}))
+
+
+def self_check_request(expected: Mapping[bytes, Outcome], unix_nano: int) -> bytes:
+    """A serialised export request with one trace for each id, to be graded as `expected` says.
+
+    Args:
+        expected: `pass` or `fail` by trace id.
+        unix_nano: When all of them ended.
+    """
+    spans = [span for trace, outcome in expected.items() for span in _spans(trace, outcome, unix_nano)]
+    resource = Resource(attributes=[_attribute("service.name", SELF_CHECK_AGENT)])
+    request = ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(resource=resource, scope_spans=[ScopeSpans(spans=spans)])]
+    )
+    return request.SerializeToString()
+
+
+def misgrading(trace: FinishedTrace, graded: GradedTrace, expected: Outcome) -> str | None:
+    """What is wrong with the verdicts on a trace that was to be graded `expected`; None: nothing."""
+    about = f"the trace to {expected.value} (finish reason {trace.reason.value})"
+    agents = [graded_run.run.agent.name for graded_run in graded.runs]
+    if agents != [SELF_CHECK_AGENT]:
+        return f"{about} gave {len(agents)} agent runs, expected one of {SELF_CHECK_AGENT}"
+    results = graded.runs[0].results
+    outcomes = {result.name: result.outcome for result in results}
+    for name in _EVALUATIONS:
+        if outcomes.get(name) is not expected:
+            found = "no result" if name not in outcomes else outcomes[name].value
+            return f"{about} got {found} from {name}"
+    if count_results(graded.spans) != len(results):
+        return f"{about} carries other than one event for each result"
+    return None
+
+
+def _spans(trace: bytes, outcome: Outcome, unix_nano: int) -> list[Span]:
+    calls = _CALLS[outcome]
+    agent = Span(
+        trace_id=trace,
+        span_id=_span_id(1),
+        name=f"invoke_agent {SELF_CHECK_AGENT}",
+        kind=Span.SPAN_KIND_INTERNAL,
+        start_time_unix_nano=unix_nano - (len(calls) + 1) * _MILLISECOND,
+        end_time_unix_nano=unix_nano,
+        attributes=[
+            _attribute("gen_ai.operation.name", "invoke_agent"),
+            _attribute("gen_ai.agent.name", SELF_CHECK_AGENT),
+        ],
+    )
+    spans = [agent]
+    for number, (tool, arguments) in enumerate(calls):
+        start = unix_nano - (len(calls) - number) * _MILLISECOND
+        spans.append(
+            Span(
+                trace_id=trace,
+                span_id=_span_id(2 + number),
+                parent_span_id=_span_id(1),
+                name=f"execute_tool {tool}",
+                kind=Span.SPAN_KIND_INTERNAL,
+                start_time_unix_nano=start,
+                end_time_unix_nano=start + _MILLISECOND // 2,
+                attributes=[
+                    _attribute("gen_ai.operation.name", "execute_tool"),
+                    _attribute("gen_ai.tool.name", tool),
+                    _attribute("gen_ai.tool.call.arguments", arguments),
+                    _attribute("gen_ai.tool.call.result", '{"done": true}'),
+                ],
+            )
+        )
+    return spans
+
+
+def _span_id(number: int) -> bytes:
+    return number.to_bytes(8, "big")
+
+
+def _attribute(key: str, value: str) -> KeyValue:
+    return KeyValue(key=key, value=AnyValue(string_value=value))

@@ -1,0 +1,68 @@
+"""Evaluation results as OTLP log records: the event `gen_ai.evaluation.result` in the logs data model.
+
+A record belongs to the span that it judges: it carries that span's trace and span id and travels under its
+resource and scope. It says what the span event of the same result says.
+"""
+
+import struct
+from collections.abc import Sequence
+
+from processors.annotation.result_attributes import EVENT_NAME, LOG_ATTRIBUTE, encode_result_attributes
+from processors.annotation.span_event import GradedRuns, results_by_carrier
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult, Outcome
+from processors.spans.protobuf_wire import encode_field
+from processors.spans.span import RawSpan
+
+_FIXED64 = struct.Struct("<Q")
+
+_INFO, _WARN, _ERROR = (
+    b"\x10" + bytes((number,)) + encode_field(0x1A, text)
+    for number, text in ((9, b"INFO"), (13, b"WARN"), (17, b"ERROR"))
+)
+_SEVERITY = {
+    Outcome.PASS: _INFO,
+    Outcome.FAIL: _WARN,
+    Outcome.ERROR: _ERROR,
+    Outcome.NOT_EVALUATED: _INFO,
+}
+"""`severity_number` and `severity_text` by outcome: what a reader of logs filters by."""
+
+_EVENT_NAME_FIELD = encode_field(0x62, EVENT_NAME.encode())
+
+
+def result_records(
+    spans: Sequence[RawSpan], graded: GradedRuns, *, time_unix_nano: int, instance: str
+) -> list[RawSpan]:
+    """One log record for each result, in the order of the spans that carry them.
+
+    Each is (id of the span, bytes of the LogRecord message, envelope of the span). The envelope's bytes
+    serve as well: ResourceLogs and ScopeLogs number their fields as ResourceSpans and ScopeSpans do.
+    """
+    carried = results_by_carrier(spans, graded)
+    if not carried:
+        return []
+    records: list[RawSpan] = []
+    for span_id, _, envelope in spans:
+        for run, result in carried.pop(span_id, ()):
+            records.append((span_id, _log_record(result, run, span_id, time_unix_nano, instance), envelope))
+    return records
+
+
+def _log_record(
+    result: EvaluationResult, run: AgentRun, span_id: bytes, time_unix_nano: int, instance: str
+) -> bytes:
+    time = _FIXED64.pack(time_unix_nano)
+    return b"".join(
+        (
+            b"\x09",
+            time,
+            _SEVERITY[result.outcome],
+            encode_result_attributes(result, run, instance, LOG_ATTRIBUTE),
+            encode_field(0x4A, run.trace_id),
+            encode_field(0x52, span_id),
+            b"\x59",
+            time,
+            _EVENT_NAME_FIELD,
+        )
+    )

@@ -1,0 +1,116 @@
+"""The attributes of one evaluation result, encoded for whatever message carries them.
+
+`gen_ai.evaluation.*` and `error.type` are those that the OpenTelemetry GenAI semantic conventions give the
+event `gen_ai.evaluation.result`; everything of our own stands under `tracegrade.`.
+"""
+
+import struct
+from functools import lru_cache
+
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
+from processors.model.finish_reason import FinishReason
+from processors.spans.protobuf_wire import encode_field
+
+EVENT_NAME = "gen_ai.evaluation.result"
+
+EVENT_ATTRIBUTE, LOG_ATTRIBUTE, SPAN_ATTRIBUTE = 0x1A, 0x32, 0x4A
+"""The tags of the attributes of a span event, of a log record and of a span."""
+
+_DOUBLE = struct.Struct("<d")
+
+
+def makes_event(result: EvaluationResult) -> bool:
+    """False for the one result that leaves no trace in telemetry: nothing applied to the run."""
+    return result.reason is not NotEvaluatedReason.NO_CRITERIA
+
+
+def encode_result_attributes(result: EvaluationResult, run: AgentRun, instance: str, tag: int) -> bytes:
+    """The attributes of `result`, each as a field with `tag`; `instance` names who graded."""
+    encoded = _constant_attributes(
+        result.name,
+        result.evaluator,
+        result.evaluator_version,
+        result.outcome,
+        result.pass_threshold,
+        result.criteria_hash,
+        result.severity,
+        result.stage,
+        run.finish_reason,
+        instance,
+        tag,
+    )
+    if result.score is not None:
+        encoded += _SCORE_VALUE[tag] + _DOUBLE.pack(result.score)
+    if result.explanation:
+        encoded += encode_text_attribute(tag, _EXPLANATION, result.explanation)
+    if result.error_type is not None:
+        encoded += encode_text_attribute(tag, _ERROR_TYPE, result.error_type)
+    if result.reason is not None:
+        encoded += encode_text_attribute(tag, _REASON, result.reason.value)
+    if result.muted_until_unix_nano:
+        encoded += encode_field(tag, _MUTED)
+    if result.tool_call_id is not None:
+        encoded += encode_text_attribute(tag, _CALL_ID, result.tool_call_id)
+    return encoded
+
+
+def encode_text_attribute(tag: int, key: bytes, value: str) -> bytes:
+    """An attribute with a text; `key` comes from `encode_key`."""
+    text = value.encode("utf-8", "replace")
+    return encode_field(tag, key + encode_field(0x12, encode_field(0x0A, text)))
+
+
+def encode_double_attribute(tag: int, key: bytes, value: float) -> bytes:
+    """An attribute with a double; `key` comes from `encode_key`."""
+    return encode_field(tag, key + b"\x12\x09\x21" + _DOUBLE.pack(value))
+
+
+def encode_key(key: str) -> bytes:
+    """The key of an attribute."""
+    return encode_field(0x0A, key.encode("utf-8", "replace"))
+
+
+@lru_cache(maxsize=4096)
+def _constant_attributes(
+    name: str,
+    evaluator: str,
+    version: str,
+    outcome: Outcome,
+    pass_threshold: float,
+    criteria_hash: str,
+    severity: Severity,
+    stage: Stage,
+    finish_reason: FinishReason,
+    instance: str,
+    tag: int,
+) -> bytes:
+    """Those attributes that are the same for many results."""
+    texts = {
+        "gen_ai.evaluation.name": name,
+        "gen_ai.evaluation.score.label": outcome.value,
+        "tracegrade.evaluator.id": evaluator,
+        "tracegrade.evaluator.version": version,
+        "tracegrade.criteria.hash": criteria_hash,
+        "tracegrade.severity": severity.value,
+        "tracegrade.finish_reason": finish_reason.value,
+        "tracegrade.instance": instance,
+    }
+    if stage is not Stage.LIVE:
+        texts["tracegrade.stage"] = stage.value
+    attributes = [encode_text_attribute(tag, encode_key(key), value) for key, value in texts.items()]
+    threshold = encode_double_attribute(tag, encode_key("tracegrade.pass_threshold"), pass_threshold)
+    return b"".join(attributes) + threshold
+
+
+_SCORE_VALUE = {
+    tag: encode_double_attribute(tag, encode_key("gen_ai.evaluation.score.value"), 0.0)[: -_DOUBLE.size]
+    for tag in (EVENT_ATTRIBUTE, LOG_ATTRIBUTE, SPAN_ATTRIBUTE)
+}
+"""The attribute without the eight bytes of its double, by tag."""
+
+_EXPLANATION = encode_key("gen_ai.evaluation.explanation")
+_ERROR_TYPE = encode_key("error.type")
+_REASON = encode_key("tracegrade.not_evaluated.reason")
+_CALL_ID = encode_key("tracegrade.tool.call.id")
+_MUTED = encode_key("tracegrade.muted") + encode_field(0x12, b"\x10\x01")

@@ -1,0 +1,119 @@
+"""Agent runs as JSON objects, one a line: what `replay` and `results_file` write, and `run_reader` reads.
+
+The form is a stable contract. Beside it, a key is written only where it says something: `input_state` and
+`output_state` when the value is not present, `messages_state` when no answer of the agent was captured,
+`complete` when the finish reason does not tell it already, `available_tools` (name to JSON schema or null)
+when they are known, `tenant`, `executed` and `lenient_values` when they are not the default, and a result's
+`stage` and `muted` when it is in shadow or muted. `resource_attributes` and `span_attributes`, which criteria
+can select runs by, are read and never written.
+"""
+
+from processors.model.agent_run import IncompleteReason, ToolCall, ValueState
+from processors.model.evaluation_result import EvaluationResult, Stage
+from processors.model.finish_reason import CUT_SHORT, FinishReason
+from processors.model.graded_run import GradedRun
+from processors.model.json_value import JsonObject, encode_json
+
+
+def format_run(graded: GradedRun) -> bytes:
+    """A graded run as one line of JSON, without its end. Total: text that no JSON can hold is escaped."""
+    return encode_json(run_to_json(graded))
+
+
+def run_to_json(graded: GradedRun) -> JsonObject:
+    """A graded run as a JSON object, keys in the order of the contract."""
+    run = graded.run
+    entry: JsonObject = {
+        "trace_id": run.trace_id.hex(),
+        "span_id": _hex(run.span_id),
+        "agent": {"name": run.agent.name, "id": run.agent.id, "version": run.agent.version},
+        "parent_agent": run.parent_agent,
+        "session": run.session,
+        "input": run.input,
+        "output": run.output,
+        "finish_reason": run.finish_reason.value,
+        "messages": [
+            {"role": message.role, "content": message.content, "turn": message.turn}
+            for message in run.messages
+        ],
+        "tool_calls": [_call_to_json(call) for call in run.tool_calls],
+        "evaluations": [_result_to_json(result) for result in graded.results],
+    }
+    if run.input_state is not ValueState.PRESENT:
+        entry["input_state"] = run.input_state.value
+    if run.output_state is not ValueState.PRESENT:
+        entry["output_state"] = run.output_state.value
+    if not run.answers_are_known():
+        entry["messages_state"] = run.messages_state.value
+    if run.complete != is_complete_by_default(run.finish_reason):
+        entry["complete"] = run.complete
+    if not run.complete and run.incomplete_reason != incomplete_reason_of(run.finish_reason):
+        entry["incomplete_reason"] = run.incomplete_reason
+    if run.tenant:
+        entry["tenant"] = run.tenant
+    if run.available_tools:
+        entry["available_tools"] = dict(run.available_tools)
+    if run.requested_tools:
+        entry["requested_tools"] = list(run.requested_tools)
+    return entry
+
+
+def is_complete_by_default(reason: FinishReason) -> bool:
+    """Whether a run is complete as far as the finish reason of its trace tells."""
+    return reason not in CUT_SHORT
+
+
+def incomplete_reason_of(reason: FinishReason) -> IncompleteReason:
+    """Why the runs of a trace that was cut short are not complete."""
+    return "over_limit" if reason is FinishReason.OVER_LIMIT else "incomplete_trace"
+
+
+def _call_to_json(call: ToolCall) -> JsonObject:
+    entry: JsonObject = {
+        "name": call.name,
+        "arguments": call.arguments,
+        "arguments_text": call.arguments_text,
+        "arguments_state": call.arguments_state.value,
+        "result": call.result,
+        "result_text": call.result_text,
+        "result_state": call.result_state.value,
+        "error": None if call.error is None else {"type": call.error.type, "message": call.error.message},
+        "call_id": call.call_id,
+        "span_id": _hex(call.span_id),
+        "category": call.category.value,
+        "parallel_group": call.parallel_group,
+    }
+    if not call.executed:
+        entry["executed"] = False
+    if call.lenient_values:
+        entry["lenient_values"] = True
+    if call.attempt != 1:
+        entry["attempt"] = call.attempt
+    if call.retry_of is not None:
+        entry["retry_of"] = call.retry_of
+    return entry
+
+
+def _result_to_json(result: EvaluationResult) -> JsonObject:
+    entry: JsonObject = {
+        "name": result.name,
+        "evaluator": result.evaluator,
+        "outcome": result.outcome.value,
+        "score": result.score,
+        "explanation": result.explanation,
+        "details": dict(result.details),
+        "reason": None if result.reason is None else result.reason.value,
+    }
+    if result.error_type is not None:
+        entry["error_type"] = result.error_type
+    if result.tool_call_id is not None:
+        entry["tool_call_id"] = result.tool_call_id
+    if result.stage is not Stage.LIVE:
+        entry["stage"] = result.stage.value
+    if result.muted_until_unix_nano:
+        entry["muted"] = True
+    return entry
+
+
+def _hex(identifier: bytes | None) -> str | None:
+    return None if identifier is None else identifier.hex()

@@ -1,0 +1,111 @@
+"""Evaluation results written onto spans without decoding them: events, and if asked for attributes.
+
+The event is `gen_ai.evaluation.result` of the OpenTelemetry GenAI semantic conventions.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from processors.annotation.openinference import encode_annotations, first_free_index
+from processors.annotation.result_attributes import (
+    EVENT_ATTRIBUTE,
+    EVENT_NAME,
+    encode_result_attributes,
+    makes_event,
+)
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult
+from processors.spans.protobuf_wire import encode_field
+from processors.spans.span import RawSpan, Span
+
+__all__ = [
+    "EVENT_NAME",
+    "GradedRuns",
+    "append_results",
+    "count_results",
+    "evaluation_event",
+    "makes_event",
+    "results_by_carrier",
+]
+
+GradedRuns: TypeAlias = Iterable[tuple[AgentRun, Sequence[EvaluationResult]]]
+"""Agent runs with their results."""
+
+_EVENT_NAME_BYTES = EVENT_NAME.encode()
+_EVENT_NAME_FIELD = encode_field(0x12, _EVENT_NAME_BYTES)
+_FIXED64 = struct.Struct("<Q")
+
+
+def append_results(
+    spans: Sequence[RawSpan],
+    graded: GradedRuns,
+    *,
+    time_unix_nano: int,
+    instance: str,
+    events: bool = True,
+    openinference: bool = False,
+) -> Sequence[RawSpan]:
+    """The spans with every result on the span that carries it; every other byte is unchanged.
+
+    A verdict on a single call goes to that call's span, every other one to the run's carrier span. Where
+    that span is not among `spans` the first span carries it, so no verdict is lost.
+
+    Args:
+        spans: All spans of the trace.
+        graded: The runs in it.
+        time_unix_nano: When the verdicts were reached.
+        instance: Who reached them.
+        events: Whether each result becomes an event.
+        openinference: Whether each result becomes evaluation attributes of OpenInference.
+    """
+    carried = results_by_carrier(spans, graded)
+    if not carried:
+        return spans
+    annotated: list[RawSpan] = []
+    for span in spans:
+        results = carried.pop(span[0], None)
+        if results is None:
+            annotated.append(span)
+            continue
+        parts = [span[1]]
+        if openinference:
+            parts.append(encode_annotations(results, first_free_index(span[1])))
+        if events:
+            parts += [evaluation_event(result, run, time_unix_nano, instance) for run, result in results]
+        annotated.append((span[0], b"".join(parts), span[2]))
+    return annotated
+
+
+def results_by_carrier(
+    spans: Sequence[RawSpan], graded: GradedRuns
+) -> dict[bytes, list[tuple[AgentRun, EvaluationResult]]]:
+    """The results by the span that carries them, as `append_results` says; empty where there is no span."""
+    carried: dict[bytes, list[tuple[AgentRun, EvaluationResult]]] = {}
+    for run, results in graded:
+        for result in results:
+            if makes_event(result):
+                carrier = result.tool_span_id or run.carrier_span_id or b""
+                carried.setdefault(carrier, []).append((run, result))
+    if not carried or not spans:
+        return {}
+    known = {span[0] for span in spans}
+    first = spans[0][0]
+    for carrier in [carrier for carrier in carried if carrier not in known]:
+        carried.setdefault(first, []).extend(carried.pop(carrier))
+    return carried
+
+
+def evaluation_event(result: EvaluationResult, run: AgentRun, time_unix_nano: int, instance: str) -> bytes:
+    """One result as the encoded `events` field of a Span message."""
+    attributes = encode_result_attributes(result, run, instance, EVENT_ATTRIBUTE)
+    return encode_field(0x5A, b"\x09" + _FIXED64.pack(time_unix_nano) + _EVENT_NAME_FIELD + attributes)
+
+
+def count_results(spans: Iterable[RawSpan]) -> int:
+    """How many evaluation events the spans already carry."""
+    count = 0
+    for _, payload, _ in spans:
+        if _EVENT_NAME_BYTES in payload:
+            count += sum(event.name == EVENT_NAME for event in Span(payload).events)
+    return count

@@ -1,1 +1,0 @@
-"""What telemetry captured: values, messages, conversations, with what is known of each."""

@@ -1,0 +1,121 @@
+"""The arguments and results of a call as evaluators may compare them.
+
+Spans known by `tool.name` alone come from instrumentations that leave out what is empty, so there a
+missing input is no argument and a missing output is the empty text. Everywhere else a value that was not
+captured is unknown, and unknown never equals or differs.
+"""
+
+from collections.abc import Iterable
+
+from processors.model.agent_run import ToolCall, ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import MAX_DETAIL_CHARACTERS
+from processors.model.python_literal import parse_python_literal
+from processors.model.values import MAX_TEXT_LENGTH, json_text, parse_json
+
+_LITERAL_STARTS = frozenset("{[(+-.0123456789TFN")
+_PRINTABLE_LENGTH = 8192
+_PRESENT = ValueState.PRESENT
+_WITHHELD = frozenset({ValueState.REDACTED, ValueState.TRUNCATED})
+
+
+def all_comparable_arguments(calls: Iterable[ToolCall]) -> list[JsonObject | None]:
+    """`comparable_arguments` of each call."""
+    return [
+        value
+        if call.arguments_state is _PRESENT and isinstance(value := call.arguments, dict)
+        else comparable_arguments(call)
+        for call in calls
+    ]
+
+
+def comparable_arguments(call: ToolCall) -> JsonObject | None:
+    """The argument object of `call`, or None where it is not known.
+
+    A present null is a call without arguments. With `lenient_values` what is missing or no object is `{}`;
+    what was hidden or cut off stays unknown there too.
+    """
+    value = call.arguments
+    if call.arguments_state is _PRESENT:
+        if isinstance(value, dict):
+            return value
+        if value is None:
+            return {}
+    return {} if call.lenient_values and call.arguments_state not in _WITHHELD else None
+
+
+def comparable_result_text(call: ToolCall) -> str | None:
+    """The result of `call` as text, or None where it is not known.
+
+    What was carried as JSON of a text is that text, but where `lenient_values` takes texts as they stand.
+    A result that is no value is a text nevertheless. With `lenient_values` a missing one is empty.
+    """
+    state = call.result_state
+    if state is _PRESENT:
+        text = call.result_text
+        if text is None:
+            return json_text(call.result)
+        if text.lstrip()[:1] != '"' or call.lenient_values:
+            return text
+        return call.result if isinstance(call.result, str) else json_text(call.result)
+    if state in _WITHHELD:
+        return None
+    return call.result_text or "" if call.lenient_values else call.result_text
+
+
+def comparable_result_value(call: ToolCall, text: str) -> JsonValue:
+    """The result of `call`, whose text is `text`, as a value; a text result is read if it can be."""
+    if call.result_state is _PRESENT and not isinstance(call.result, str):
+        return call.result
+    return value_written_in(text)
+
+
+def value_written_in(text: str) -> JsonValue:
+    """The value that `text` writes as JSON, else as a Python literal, else the text itself."""
+    start = text.lstrip()[:1]
+    try:
+        return parse_json(text)
+    except ValueError:
+        if start not in _LITERAL_STARTS:
+            return text
+    try:
+        return parse_python_literal(text)
+    except ValueError:
+        return text
+
+
+def is_oversized(text: str | None) -> bool:
+    """Whether the captured `text` is longer than what is decoded, so that its value was never read."""
+    return text is not None and len(text) > MAX_TEXT_LENGTH
+
+
+def unknown_arguments(call: ToolCall) -> NotEvaluated:
+    """The answer of an evaluator that needs the arguments of `call`, which are not known."""
+    return _unknown(call, "arguments", call.arguments_text, call.arguments_state)
+
+
+def unknown_result(call: ToolCall) -> NotEvaluated:
+    """The answer of an evaluator that needs the result of `call`, which is not known."""
+    return _unknown(call, "result", call.result_text, call.result_state)
+
+
+def _unknown(call: ToolCall, what: str, text: str | None, state: ValueState) -> NotEvaluated:
+    if is_oversized(text):
+        return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, f"{what} of {call.name}: too long to be read")
+    return NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, f"{what} of {call.name}: {state}")
+
+
+def arguments_detail(call: ToolCall, arguments: JsonObject | None) -> str:
+    """The comparable `arguments` of `call` in Python notation, cut to the length that details show."""
+    if arguments is None:
+        return "not captured"
+    text = call.arguments_text
+    # Printing all of a large object would cost more than it shows.
+    shown = str(arguments) if text is None or len(text) <= _PRINTABLE_LENGTH else text
+    return shown if len(shown) <= MAX_DETAIL_CHARACTERS else detail_text(shown)
+
+
+def detail_text(text: str) -> str:
+    """`text`, cut to the length that details show of one value."""
+    return text if len(text) <= MAX_DETAIL_CHARACTERS else text[: MAX_DETAIL_CHARACTERS - 1] + "…"

@@ -1,0 +1,270 @@
+"""Extractors: which text of a run is graded, such as its last answer or the arguments of one call.
+
+The extractors, their settings and their rules are those of letta-evals. What telemetry did not capture is
+not the same as an empty text, though: then there is nothing to grade.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from processors.comparison.captured_value import comparable_result_text, unknown_arguments, unknown_result
+from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.lenient_bool import LenientBool
+from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
+from processors.model.limits import MAX_SEARCHED_CHARACTERS
+from processors.texts.linear_regex import LinearPattern, compile_linear
+
+ExtractorName: TypeAlias = Literal[
+    "last_assistant",
+    "first_assistant",
+    "all_assistant",
+    "last_turn",
+    "pattern",
+    "tool_arguments",
+    "tool_output",
+    "after_marker",
+]
+Extract: TypeAlias = Callable[[AgentRun, int | None], str | NotEvaluated]
+
+
+class ExtractorConfig(EvaluatorModel):
+    """Settings of an extractor; each takes only its own."""
+
+    separator: str = Field(
+        default="\n",
+        description="all_assistant, last_turn: what stands between two messages.",
+    )
+    pattern: str | None = Field(
+        default=None,
+        description="pattern: the regular expression, in Python's language without look-around.",
+        examples=[r"ANSWER:\s+(\d+)"],
+    )
+    group: int | str = Field(
+        default=0,
+        description="pattern: number or name of the group to take, 0 for the whole match; with `search_all` "
+        "and two or more groups, 0 for the first of them.",
+    )
+    search_all: LenientBool = Field(
+        default=False, description="pattern: all matches in the message, joined with spaces."
+    )
+    tool_name: str | None = Field(
+        default=None, description="tool_arguments, tool_output: exact name of the tool.", examples=["search"]
+    )
+    marker: str | None = Field(
+        default=None, description="after_marker: the text is what follows.", examples=["ANSWER:"]
+    )
+    include_marker: LenientBool = Field(
+        default=False, description="after_marker: whether the text begins with the marker."
+    )
+
+
+_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "last_assistant": ("separator",),
+    "first_assistant": ("separator",),
+    "all_assistant": ("separator",),
+    "last_turn": ("separator",),
+    "pattern": ("pattern", "group", "search_all"),
+    "tool_arguments": ("tool_name",),
+    "tool_output": ("tool_name",),
+    "after_marker": ("marker", "include_marker"),
+}
+_REQUIRED = ("pattern", "tool_name", "marker")
+_NOT_CAPTURED = NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, "answers of the agent: absent")
+
+
+class Extraction:
+    """A configured extractor.
+
+    Raises:
+        ValueError: a setting is missing, is not one of this extractor's, or cannot work; one line for people.
+    """
+
+    __slots__ = ("_extract", "reads_calls")
+
+    def __init__(self, extractor: ExtractorName, config: ExtractorConfig) -> None:
+        known = _SETTINGS[extractor]
+        for key in _REQUIRED:
+            if key in known and getattr(config, key) is None:
+                raise ValueError(f'extractor_config: missing key "{key}", which extractor {extractor} needs')
+        for key, field in type(config).model_fields.items():
+            if key not in known and getattr(config, key) != field.default:
+                takes = ", ".join(known)
+                raise ValueError(
+                    f'extractor_config: extractor {extractor} does not take "{key}"; it takes {takes}'
+                )
+        self.reads_calls = extractor in ("tool_arguments", "tool_output")
+        """Whether the text comes from tool calls, which belong to no turn."""
+        self._extract = _extract(extractor, config)
+
+    def text(self, run: AgentRun, turn: int | None = None) -> str | NotEvaluated:
+        """The text of `run`, of one turn alone if `turn` is given; empty where there is none.
+
+        Not evaluated where the text may exist but was not captured, and beyond the caps of
+        `processors.model.limits`.
+        """
+        return self._extract(run, turn)
+
+
+def _extract(extractor: ExtractorName, config: ExtractorConfig) -> Extract:
+    match extractor:
+        case "last_assistant":
+            return _last_assistant
+        case "first_assistant":
+            return _over_answers(lambda answers: answers[0].content if answers else "")
+        case "all_assistant":
+            return _over_answers(lambda answers: config.separator.join(_contents(answers)))
+        case "last_turn":
+            return _last_turn(config.separator)
+        case "pattern":
+            return _pattern(config)
+        case "tool_arguments":
+            return _over_first_call(config.tool_name or "", _arguments, with_id=False)
+        case "tool_output":
+            return _over_first_call(config.tool_name or "", _output, with_id=True)
+        case "after_marker":
+            return _after_marker(config.marker or "", config.include_marker)
+
+
+def _contents(messages: Sequence[Message]) -> list[str]:
+    return [message.content for message in messages]
+
+
+def _messages(run: AgentRun, turn: int | None) -> Sequence[Message]:
+    return run.messages if turn is None else [message for message in run.messages if message.turn == turn]
+
+
+def _answers(messages: Sequence[Message]) -> list[Message]:
+    return [message for message in messages if message.role == "assistant"]
+
+
+def _over_answers(text_of: Callable[[list[Message]], str | NotEvaluated]) -> Extract:
+    """The text that `text_of` makes of the assistant messages."""
+
+    def extract(run: AgentRun, turn: int | None) -> str | NotEvaluated:
+        if not run.answers_are_known():
+            return _NOT_CAPTURED
+        return text_of(_answers(_messages(run, turn)))
+
+    return extract
+
+
+def _last_assistant(run: AgentRun, turn: int | None) -> str | NotEvaluated:
+    """The last answer. Where the conversation does not end with one, the run's output is.
+
+    Telemetry that shows neither has not captured the answer: an earlier message is not it.
+    """
+    messages = [message for message in _messages(run, turn) if message.role != "system"]
+    if turn is None and not (messages and messages[-1].role == "assistant"):
+        if isinstance(run.output, str) and run.output_state is ValueState.PRESENT:
+            return run.output
+        if run.messages_state is ValueState.ABSENT:
+            return _NOT_CAPTURED
+    answers = _answers(messages)
+    return answers[-1].content if answers else ""
+
+
+def _last_turn(separator: str) -> Extract:
+    def extract(run: AgentRun, turn: int | None) -> str | NotEvaluated:
+        if not run.answers_are_known():
+            return _NOT_CAPTURED
+        messages = _messages(run, turn)
+        last = max((message.turn for message in messages), default=0)
+        answers = [message for message in _answers(messages) if message.turn == last]
+        return separator.join(_contents(answers))
+
+    return extract
+
+
+def _after_marker(marker: str, include_marker: bool) -> Extract:
+    def text_of(answers: list[Message]) -> str:
+        for answer in reversed(answers):
+            start = answer.content.find(marker)
+            if start >= 0:
+                return answer.content[start if include_marker else start + len(marker) :].strip()
+        return ""
+
+    return _over_answers(text_of)
+
+
+def _pattern(config: ExtractorConfig) -> Extract:
+    pattern = compile_linear(config.pattern or "")
+    number = _group_number(pattern, config)
+
+    def text_of(answers: list[Message]) -> str | NotEvaluated:
+        for answer in reversed(answers):
+            text = answer.content
+            if len(text) > MAX_SEARCHED_CHARACTERS:
+                return _too_long(f"a message has more than {MAX_SEARCHED_CHARACTERS} characters")
+            if not config.search_all:
+                found = pattern.search(text)
+                if found is not None:
+                    return found.texts[number] or ""
+                continue
+            hits = pattern.all_matches(text)
+            if hits is None:
+                return _too_long("a message has too many matches of the pattern")
+            if hits:
+                return " ".join([hit.texts[number] or "" for hit in hits])
+        return ""
+
+    return _over_answers(text_of)
+
+
+def _group_number(pattern: LinearPattern, config: ExtractorConfig) -> int:
+    """Which text of a match is taken: with `search_all` what Python's `findall` gives, else the group."""
+    group, groups = config.group, pattern.groups
+    if config.search_all:
+        if groups < 2:
+            return groups
+        if isinstance(group, int) and 0 <= group < groups:
+            return group + 1
+        raise ValueError(
+            f"extractor_config.group: no group {group}, expected a number from 0 to {groups - 1}"
+        )
+    if isinstance(group, int) and 0 <= group <= groups:
+        return group
+    if isinstance(group, str) and group in pattern.group_names:
+        return pattern.group_names[group]
+    names = "".join([f", {name}" for name in pattern.group_names])
+    numbers = f"a number from 0 to {groups}" if groups else "0"
+    raise ValueError(f"extractor_config.group: the pattern has no group {group}, expected {numbers}{names}")
+
+
+def _too_long(text: str) -> NotEvaluated:
+    return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)
+
+
+def _over_first_call(
+    tool_name: str, text_of: Callable[[AgentRun, ToolCall], str | NotEvaluated], *, with_id: bool
+) -> Extract:
+    """The text that `text_of` makes of the first call of the tool; empty where it was not called."""
+
+    def extract(run: AgentRun, _: int | None) -> str | NotEvaluated:
+        for call in run.tool_calls:
+            if call.name == tool_name and (call.call_id or not with_id):
+                return text_of(run, call)
+        return ""
+
+    return extract
+
+
+def _arguments(run: AgentRun, call: ToolCall) -> str | NotEvaluated:
+    if call.arguments_state in (ValueState.PRESENT, ValueState.UNPARSED):
+        return call.arguments_text or ""
+    if call.arguments_state is ValueState.ABSENT and call.lenient_values:
+        return "{}"
+    return unknown_arguments(call)
+
+
+def _output(run: AgentRun, call: ToolCall) -> str | NotEvaluated:
+    """The text that the call returned, as it was carried; nothing where it failed, or was only asked for."""
+    text = comparable_result_text(call)
+    if text is not None:
+        return text if call.result_text is None else call.result_text
+    returned_nothing = call.error is not None or not call.executed or run.messages_state is ValueState.PRESENT
+    if call.result_state is ValueState.ABSENT and returned_nothing:
+        return ""
+    return unknown_result(call)

@@ -1,0 +1,312 @@
+"""Whether a JSON value follows a JSON Schema, with a bounded amount of work.
+
+The keywords that tool definitions use, of draft 2020-12 and the forms that older drafts, OpenAPI (`nullable`)
+and Gemini (`STRING`) give them. A keyword that is not known here asserts nothing, `format` included.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+from processors.comparison.json_schema_problems import JSON_TYPES, linear_pattern, schema_problems
+from processors.comparison.value_equality import equal_values, equality_key
+from processors.model.json_value import JsonObject, JsonValue
+
+MAX_STEPS = 10_000
+"""Pairs of a value and a schema that are visited in one check; a step costs about two microseconds."""
+
+MAX_VIOLATIONS = 20
+"""Violations that one check lists; the search ends there."""
+
+_COMPARISONS_OF_A_STEP = 8
+_MAX_DEPTH = 128
+
+
+class SchemaTooComplexError(Exception):
+    """A check would take more than `MAX_STEPS` steps, or descend too deep."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaViolation:
+    """One place where a value does not follow its schema.
+
+    `path` is `a.b[0]`, empty for the value itself. `message` says what was expected and never quotes the
+    value.
+    """
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+def schema_violations(value: JsonValue, schema: JsonValue) -> list[SchemaViolation]:
+    """The places where `value` does not follow `schema`, in the order of the value; at most 20.
+
+    `$ref` is followed inside `schema` only. A reference that leads nowhere and a regular expression that
+    cannot run in linear time assert nothing: schemas come with the traces.
+
+    Raises:
+        SchemaTooComplexError: the check was given up.
+    """
+    check = _Check(schema)
+    check.visit(value, schema, "", 0)
+    return check.violations
+
+
+class JsonSchema:
+    """A schema that a person wrote; see `compile_schema`."""
+
+    __slots__ = ("_schema",)
+
+    def __init__(self, schema: JsonValue) -> None:
+        problems = schema_problems(schema)
+        if problems:
+            raise ValueError("; ".join(problems))
+        self._schema = schema
+
+    def violations(self, value: JsonValue) -> list[SchemaViolation]:
+        """As `schema_violations`."""
+        return schema_violations(value, self._schema)
+
+    def is_valid(self, value: JsonValue) -> bool:
+        """Whether `value` follows the schema; false also where the check was given up."""
+        try:
+            return not schema_violations(value, self._schema)
+        except SchemaTooComplexError:
+            return False
+
+
+def compile_schema(schema: JsonValue) -> JsonSchema:
+    """The schema, ready to check values.
+
+    Raises:
+        ValueError: there are mistakes in it (`processors.comparison.json_schema_problems`).
+    """
+    return JsonSchema(schema)
+
+
+@dataclass(slots=True)
+class _Check:
+    root: JsonValue
+    violations: list[SchemaViolation] = field(default_factory=list)
+    steps: int = 0
+
+    def visit(self, value: JsonValue, schema: JsonValue, path: str, depth: int) -> None:
+        self._spend(1)
+        if depth > _MAX_DEPTH:
+            raise SchemaTooComplexError
+        if schema is False:
+            self._add(path, "no value is allowed here")
+        if not isinstance(schema, dict) or len(self.violations) >= MAX_VIOLATIONS:
+            return
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            self.visit(value, self._resolve(reference), path, depth + 1)
+        if value is None and schema.get("nullable") is True:
+            return
+        self._check_value(value, schema, path)
+        if isinstance(value, dict):
+            self._check_object(value, schema, path, depth)
+        elif isinstance(value, list):
+            self._check_array(value, schema, path, depth)
+        elif isinstance(value, str):
+            self._check_text(value, schema, path)
+        elif JSON_TYPES["number"](value):
+            self._check_number(value, schema, path)  # type: ignore[arg-type]  # a number, by its type test
+        self._check_combinations(value, schema, path, depth)
+
+    def _check_value(self, value: JsonValue, schema: JsonObject, path: str) -> None:
+        declared = schema.get("type")
+        if declared is not None:
+            names = [
+                name.lower()
+                for name in (declared if isinstance(declared, list) else [declared])
+                if isinstance(name, str)
+            ]
+            tests = [test for name in names if (test := JSON_TYPES.get(name)) is not None]
+            if tests and len(tests) == len(names) and not any(test(value) for test in tests):
+                self._add(path, f"expected {' or '.join(names)}, found {_type_name(value)}")
+        allowed = schema.get("enum")
+        if isinstance(allowed, list):
+            self._spend(len(allowed) // _COMPARISONS_OF_A_STEP)
+            if not any(equal_values(value, option) for option in allowed):
+                self._add(path, "not one of the allowed values")
+        if "const" in schema and not equal_values(value, schema["const"]):
+            self._add(path, "not the one allowed value")
+
+    def _check_number(self, value: int | float, schema: JsonObject, path: str) -> None:
+        low, high = _limit(schema, "minimum"), _limit(schema, "maximum")
+        above, below = _limit(schema, "exclusiveMinimum"), _limit(schema, "exclusiveMaximum")
+        if schema.get("exclusiveMinimum") is True:  # draft 4
+            low, above = None, low
+        if schema.get("exclusiveMaximum") is True:
+            high, below = None, high
+        if low is not None and value < low:
+            self._add(path, f"less than {_shown(low)}")
+        if high is not None and value > high:
+            self._add(path, f"more than {_shown(high)}")
+        if above is not None and value <= above:
+            self._add(path, f"not more than {_shown(above)}")
+        if below is not None and value >= below:
+            self._add(path, f"not less than {_shown(below)}")
+        step = _limit(schema, "multipleOf")
+        if step is not None and step > 0 and not _is_multiple(value, step):
+            self._add(path, f"no multiple of {_shown(step)}")
+
+    def _check_text(self, value: str, schema: JsonObject, path: str) -> None:
+        self._check_size(len(value), schema, "Length", "characters", path)
+        written = schema.get("pattern")
+        if isinstance(written, str):
+            pattern = linear_pattern(written)
+            if pattern is not None and pattern.search(value) is None:
+                self._add(path, "does not match the pattern")
+
+    def _check_array(self, value: list[JsonValue], schema: JsonObject, path: str, depth: int) -> None:
+        self._check_size(len(value), schema, "Items", "entries", path)
+        if schema.get("uniqueItems") is True and len({equality_key(item) for item in value}) < len(value):
+            self._add(path, "an entry is repeated")
+        items = schema.get("items")
+        prefix = schema.get("prefixItems")
+        if isinstance(items, list):  # before draft 2020-12
+            prefix, items = items, schema.get("additionalItems")
+        first = prefix if isinstance(prefix, list) else []
+        for index, item in enumerate(value):
+            if index < len(first):
+                self.visit(item, first[index], f"{path}[{index}]", depth + 1)
+            elif items is not None:
+                self.visit(item, items, f"{path}[{index}]", depth + 1)
+        contained = schema.get("contains")
+        if contained is not None and not any(self._follows(item, contained, depth) for item in value):
+            self._add(path, "no entry is of the kind that must be there")
+
+    def _check_object(self, value: JsonObject, schema: JsonObject, path: str, depth: int) -> None:
+        self._check_size(len(value), schema, "Properties", "members", path)
+        required = schema.get("required")
+        if isinstance(required, list):
+            self._spend(len(required) // _COMPARISONS_OF_A_STEP)
+        for name in required if isinstance(required, list) else ():
+            if isinstance(name, str) and name not in value:
+                self._add(_join(path, name), "missing")
+        self._check_dependencies(value, schema, path, depth)
+        properties = schema.get("properties")
+        patterns = schema.get("patternProperties")
+        named = properties if isinstance(properties, dict) else {}
+        by_pattern = patterns if isinstance(patterns, dict) else {}
+        self._spend(len(by_pattern) * len(value))
+        others = schema.get("additionalProperties")
+        names = schema.get("propertyNames")
+        for key, member in value.items():
+            inner = _join(path, key)
+            known = key in named
+            if known:
+                self.visit(member, named[key], inner, depth + 1)
+            for written, by_name in by_pattern.items():
+                pattern = linear_pattern(written)
+                if pattern is None or pattern.search(key) is not None:
+                    known = True
+                    if pattern is not None:
+                        self.visit(member, by_name, inner, depth + 1)
+            if names is not None and not self._follows(key, names, depth):
+                self._add(inner, "a name that is not allowed")
+            if not known and others is False:
+                self._add(inner, "unknown")
+            elif not known and isinstance(others, dict):
+                self.visit(member, others, inner, depth + 1)
+
+    def _check_dependencies(self, value: JsonObject, schema: JsonObject, path: str, depth: int) -> None:
+        dependent = schema.get("dependentRequired")
+        for name, needed in dependent.items() if isinstance(dependent, dict) else ():
+            if name in value and isinstance(needed, list):
+                for other in needed:
+                    if isinstance(other, str) and other not in value:
+                        self._add(_join(path, other), f"missing beside {name}")
+        schemas = schema.get("dependentSchemas")
+        for name, inner in schemas.items() if isinstance(schemas, dict) else ():
+            if name in value:
+                self.visit(value, inner, path, depth + 1)
+
+    def _check_combinations(self, value: JsonValue, schema: JsonObject, path: str, depth: int) -> None:
+        for inner in _listed(schema, "allOf"):
+            self.visit(value, inner, path, depth + 1)
+        options = _listed(schema, "anyOf")
+        if options and not any(self._follows(value, option, depth) for option in options):
+            self._add(path, "follows none of the allowed schemas")
+        options = _listed(schema, "oneOf")
+        if options and sum(self._follows(value, option, depth) for option in options) != 1:
+            self._add(path, "does not follow exactly one of the allowed schemas")
+        if "not" in schema and self._follows(value, schema["not"], depth):
+            self._add(path, "follows a schema that it must not follow")
+        if "if" in schema:
+            branch = "then" if self._follows(value, schema["if"], depth) else "else"
+            if branch in schema:
+                self.visit(value, schema[branch], path, depth + 1)
+
+    def _check_size(self, size: int, schema: JsonObject, what: str, unit: str, path: str) -> None:
+        least, most = _limit(schema, f"min{what}"), _limit(schema, f"max{what}")
+        if least is not None and size < least:
+            self._add(path, f"fewer than {_shown(least)} {unit}")
+        if most is not None and size > most:
+            self._add(path, f"more than {_shown(most)} {unit}")
+
+    def _follows(self, value: JsonValue, schema: JsonValue, depth: int) -> bool:
+        inner = _Check(self.root, steps=self.steps)
+        inner.visit(value, schema, "", depth + 1)
+        self.steps = inner.steps
+        return not inner.violations
+
+    def _resolve(self, reference: str) -> JsonValue:
+        """The schema that a local reference means; true, which allows everything, where it means none."""
+        if not reference.startswith("#"):
+            return True
+        found = self.root
+        for step in reference[1:].split("/")[1:]:
+            step = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, dict) and step in found:
+                found = found[step]
+            elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
+                found = found[int(step)]
+            else:
+                return True
+        return found
+
+    def _spend(self, steps: int) -> None:
+        self.steps += steps
+        if self.steps > MAX_STEPS:
+            raise SchemaTooComplexError
+
+    def _add(self, path: str, message: str) -> None:
+        if len(self.violations) < MAX_VIOLATIONS:
+            self.violations.append(SchemaViolation(path, message))
+
+
+def _listed(schema: JsonObject, key: str) -> list[JsonValue]:
+    options = schema.get(key)
+    return options if isinstance(options, list) else []
+
+
+def _limit(schema: JsonObject, key: str) -> int | float | None:
+    limit = schema.get(key)
+    return limit if isinstance(limit, (int, float)) and not isinstance(limit, bool) else None
+
+
+def _shown(limit: int | float) -> str:
+    return str(limit) if isinstance(limit, int) else f"{limit:g}"
+
+
+def _is_multiple(value: int | float, step: int | float) -> bool:
+    if isinstance(value, int) and isinstance(step, int):
+        return value % step == 0
+    try:
+        quotient = value / step
+    except OverflowError:
+        return True  # beyond what floats can tell
+    return not math.isfinite(quotient) or math.isclose(quotient, round(quotient), rel_tol=1e-12, abs_tol=1e-9)
+
+
+def _type_name(value: JsonValue) -> str:
+    return next((name for name, test in JSON_TYPES.items() if name != "number" and test(value)), "number")
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

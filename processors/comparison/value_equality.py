@@ -1,0 +1,41 @@
+"""When two JSON values are equal: by value, with booleans kept apart from numbers."""
+
+from collections.abc import Hashable
+
+from processors.model.json_value import JsonValue
+
+
+def equal_values(left: JsonValue, right: JsonValue) -> bool:
+    """Whether two values are equal, at every depth.
+
+    A boolean equals only a boolean, integers and floats compare by value (1 equals 1.0), objects
+    regardless of the order of their keys, lists in order, texts by code points.
+    """
+    if left is right:
+        return True
+    if isinstance(left, dict):
+        return (
+            isinstance(right, dict)
+            and len(left) == len(right)
+            and all(key in right and equal_values(value, right[key]) for key, value in left.items())
+        )
+    if isinstance(left, list):
+        return (
+            isinstance(right, list)
+            and len(left) == len(right)
+            and all(equal_values(*pair) for pair in zip(left, right, strict=True))
+        )
+    if isinstance(left, bool) or isinstance(right, bool):
+        return False
+    return left == right
+
+
+def equality_key(value: JsonValue) -> Hashable:
+    """A key that is equal for two values exactly where `equal_values` holds."""
+    if isinstance(value, dict):
+        return frozenset((key, equality_key(member)) for key, member in value.items())
+    if isinstance(value, list):
+        return tuple(map(equality_key, value))
+    if isinstance(value, bool):
+        return bool, value
+    return value

@@ -1,1 +1,0 @@
-"""What telemetry conventions share: shapes that several of them write, and names."""

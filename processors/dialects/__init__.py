@@ -1,1 +1,0 @@
-"""Telemetry conventions: one file each, found without registration."""

@@ -1,0 +1,185 @@
+"""The seam between telemetry conventions and the reconstruction of agent runs.
+
+A dialect is one file in `processors/frameworks/` that holds a `DIALECT`. It says which spans it recognises
+and reads their fields; it decides nothing about runs, calls or order. Several dialects may recognise one
+span: their readings are merged, field by field, in order of rank.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.late_value import CapturedValue
+from processors.frameworks.shapes.messages import ChatMessage
+from processors.model.agent_run import CallCategory, ToolError
+from processors.model.json_value import JsonValue
+from processors.model.values import ABSENT, DecodedValue
+from processors.spans.span import Span
+
+
+class SpanRole(IntEnum):
+    """What a span stands for. Where dialects disagree the higher one counts."""
+
+    OTHER = 0
+    """Known to a dialect, but neither a call nor a run: a node, a turn, a step."""
+    STEP = 1
+    """A step of a run that tells the agent's name, and nothing else."""
+    MODEL = 2
+    WORKFLOW = 3
+    AGENT = 4
+    TOOL = 5
+
+
+class ToolReading(NamedTuple):
+    """What a dialect reads from a span that is a tool call. Empty texts mean: not said."""
+
+    name: str = ""
+    inferred_name: str = ""
+    """A name taken from the span's name; any dialect's `name` goes before it."""
+    call_id: str = ""
+    arguments: DecodedValue = ABSENT
+    arguments_are_doubtful: bool = False
+    """True where what a model asked for says more about the arguments than this span does."""
+    result: DecodedValue = ABSENT
+    error: ToolError | None = None
+    """An error told by an attribute or an envelope of the dialect; the span's own status counts anyway."""
+    category: CallCategory = CallCategory.FUNCTION
+    agent_name: str = ""
+    lenient_values: bool = False
+    is_synthetic: bool = False
+    """True for a span that reports no call of its own: it is left out."""
+    is_part: bool = False
+    """True for a span that only tells how the call above it went; without such a call it is left out."""
+    runs_agent: bool = False
+    """True for a call of an agent that has no span of its own: what lies below the call is its run."""
+
+
+class AgentReading(NamedTuple):
+    """What a dialect reads from a span that is an agent's or a workflow's run."""
+
+    name: str = ""
+    inferred_name: str = ""
+    id: str = ""
+    version: str = ""
+    session: str = ""
+    input: CapturedValue = ABSENT
+    output: CapturedValue = ABSENT
+    hides_calls: bool = False
+    """True for instrumentations that make no span for a call: without any, what was called is unknown."""
+    is_turn: bool = False
+    """True where each turn of an agent may be an invocation of its own, its calls executed by another."""
+
+
+class Conversation:
+    """The messages on a span: what went into the model, agent or node, and what came out of it.
+
+    Each side is read when it is first asked for: histories are long, and mostly nobody asks.
+    """
+
+    __slots__ = ("_input", "_output", "_read_input", "_read_output", "_read_tools")
+
+    def __init__(
+        self,
+        read_input: Callable[[], Sequence[ChatMessage]] = tuple,
+        read_output: Callable[[], Sequence[ChatMessage]] = tuple,
+    ) -> None:
+        self._read_input = read_input
+        self._read_output = read_output
+        self._input: Sequence[ChatMessage] | None = None
+        self._output: Sequence[ChatMessage] | None = None
+        self._read_tools: Callable[[], Mapping[str, JsonValue]] = dict
+
+    def offering(self, read_tools: Callable[[], Mapping[str, JsonValue]]) -> "Conversation":
+        """The same conversation, with what reads the tools that were offered in it."""
+        self._read_tools = read_tools
+        return self
+
+    def tools(self) -> Mapping[str, JsonValue]:
+        """The tools that could be called, with their schemas (null: none is told); read anew each time."""
+        return self._read_tools()
+
+    @property
+    def input(self) -> Sequence[ChatMessage]:
+        """The messages that were given."""
+        if self._input is None:
+            self._input = self._read_input()
+        return self._input
+
+    @property
+    def output(self) -> Sequence[ChatMessage]:
+        """The messages that were made."""
+        if self._output is None:
+            self._output = self._read_output()
+        return self._output
+
+
+@runtime_checkable
+class ValueDialect(Protocol):
+    """A dialect that applies only where an attribute has one of a few values; `role` decides among those."""
+
+    @property
+    def only_key(self) -> str:
+        """The attribute."""
+        ...
+
+    @property
+    def only_values(self) -> Sequence[str]:
+        """The texts that it may be."""
+        ...
+
+
+@runtime_checkable
+class ScopeDialect(Protocol):
+    """A dialect that also recognises spans without any of its attributes, by their instrumentation scope."""
+
+    @property
+    def scopes(self) -> Sequence[str]:
+        """Names of the scopes; `role` is asked about their spans that no dialect's keys are on."""
+        ...
+
+
+class Dialect(Protocol):
+    """Reads one telemetry convention. Its methods never raise for what a span can hold.
+
+    All but `role` are called only for spans that it gave a role, whatever role they ended up with.
+    """
+
+    @property
+    def name(self) -> str:
+        """The convention's name, for people; equal to the file's."""
+        ...
+
+    @property
+    def rank(self) -> int:
+        """Readings of a lower rank go before those of a higher one."""
+        ...
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """Attribute keys of which a span has at least one if the dialect can apply to it.
+
+        There may be none for a `ScopeDialect` whose spans bear no dialect's keys.
+        """
+        ...
+
+    @property
+    def frameworks(self) -> Sequence[Framework]:
+        """The frameworks that write this convention, for the page of frameworks."""
+        ...
+
+    def role(self, span: Span) -> SpanRole | None:
+        """What the span stands for, or None where it is none of this dialect's."""
+        ...
+
+    def tool(self, span: Span) -> ToolReading:
+        """The fields of a tool call."""
+        ...
+
+    def agent(self, span: Span) -> AgentReading:
+        """The fields of a run."""
+        ...
+
+    def conversation(self, span: Span) -> Conversation:
+        """The messages; of a node that executes calls, those calls as requests in the output."""
+        ...

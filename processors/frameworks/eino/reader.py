@@ -1,0 +1,131 @@
+"""Eino: the APMPlus callback's spans of components, each with what went in and out as flattened messages."""
+
+from typing import Final
+
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.flattened_list import flattened_list
+from processors.frameworks.shapes.late_value import LateValue
+from processors.frameworks.shapes.messages import ChatMessage, read_messages
+from processors.model.agent_run import CallCategory
+from processors.model.json_value import JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_result
+from processors.spans.attributes import Attributes, AttributeValue
+from processors.spans.span import Span
+
+_COMPONENT = "runinfo.component"
+_NAME = "runinfo.name"
+_TYPE = "runinfo.type"
+_KIND = "gen_ai.span.kind"
+_ROOT = "workflow"
+_AGENT_TOOL = "agentTool"
+_GENERIC_NAMES = frozenset({"", "ReAct", "ReActAgent"})
+_PROMPTS = "gen_ai.prompt."
+_COMPLETIONS = "gen_ai.completion."
+_INPUT = "gen_ai.prompt.0.content"
+_OUTPUT = "gen_ai.completion.0.content"
+_AGENT_INPUT = ('{"Messages":', '[{"Messages":')
+_MESSAGES = '[{"role":'
+_ROLES = {"Tool": SpanRole.TOOL, "ChatModel": SpanRole.MODEL}
+
+
+class _Eino:
+    name: Final = "eino"
+    rank: Final = 8
+    keys: Final = (_COMPONENT,)
+    frameworks: Final = (
+        Framework(
+            name="CloudWeGo Eino",
+            versions="0.7, its APMPlus callback (built from 0.7.36)",
+            reads="components `Tool` are calls and `ChatModel` model turns; the outermost graph or chain and "
+            "the chains of its ADK's agents are runs, named by `runinfo.name`, or by the service where that "
+            "is `ReActAgent`",
+            capture="nothing",
+            unknown="call ids; what a model asked for beside an answer in words; agents to which another one "
+            "transfers, whose spans are traces of their own",
+        ),
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        role = _ROLES.get(attributes.text(_COMPONENT) or "", SpanRole.OTHER)
+        if role is not SpanRole.OTHER:
+            return role
+        is_run = attributes.get(_KIND) == _ROOT or _is_agent(attributes)
+        return SpanRole.AGENT if is_run else SpanRole.OTHER
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        is_agent = attributes.get(_TYPE) == _AGENT_TOOL
+        return ToolReading(
+            name=first_text(attributes, (_NAME,)),
+            inferred_name=span.name,
+            arguments=first_arguments(attributes, (_INPUT,)),
+            result=first_result(attributes, (_OUTPUT,)).result,
+            category=CallCategory.AGENT if is_agent else CallCategory.FUNCTION,
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        name = first_text(attributes, (_NAME,))
+        return AgentReading(
+            name="" if name in _GENERIC_NAMES else name,
+            session=first_text(attributes, ("gen_ai.session.id",)),
+            input=LateValue(lambda: _asked(attributes)),
+            output=LateValue(lambda: _answered(attributes)),
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        component = attributes.text(_COMPONENT)
+        if component == "ChatModel":
+            return Conversation(
+                lambda: read_messages(_flattened(attributes, _PROMPTS), "user"),
+                lambda: read_messages(_flattened(attributes, _COMPLETIONS), "assistant"),
+            )
+        if component == "ToolsNode":
+            return Conversation(read_output=lambda: _message(attributes.get(_INPUT)))
+        return Conversation()
+
+
+def _is_agent(attributes: Attributes) -> bool:
+    """Whether the component was given what only an agent of the ADK is given."""
+    return (attributes.text(_INPUT) or "").startswith(_AGENT_INPUT)
+
+
+def _asked(attributes: Attributes) -> DecodedValue:
+    key = "gen_ai.input" if "gen_ai.input" in attributes else _INPUT
+    if key not in attributes:
+        return ABSENT
+    told = decode_result(attributes.get(key)).value
+    if isinstance(told, list) and len(told) == 1:  # what is streamed is a list of pieces
+        told = told[0]
+    if isinstance(told, dict) and "Messages" in told and _is_agent(attributes):
+        return decode_input(told["Messages"])
+    return decode_input(attributes.get(key))
+
+
+def _answered(attributes: Attributes) -> DecodedValue:
+    key = "gen_ai.output" if "gen_ai.output" in attributes else _OUTPUT
+    return decode_output(attributes.get(key)) if key in attributes else ABSENT
+
+
+def _flattened(attributes: Attributes, prefix: str) -> list[JsonValue]:
+    """The messages, out of the one in which those that have no text are written as a whole."""
+    messages = flattened_list(attributes, prefix)
+    only = messages[0] if len(messages) == 1 else None
+    content = only.get("content") if isinstance(only, dict) else None
+    if isinstance(content, str) and content.startswith(_MESSAGES):
+        told = decode_result(content).value
+        return told if isinstance(told, list) else messages
+    return messages
+
+
+def _message(raw: AttributeValue) -> list[ChatMessage]:
+    told: JsonValue = [decode_result(raw).value]
+    return read_messages(told, "assistant")
+
+
+DIALECT = _Eino()

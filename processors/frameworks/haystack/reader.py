@@ -1,0 +1,194 @@
+"""Haystack's own tracing: `haystack.agent.*` and `haystack.component.*` tags, values as JSON."""
+
+import re
+from typing import Final
+
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.messages import CallResponse, ChatMessage, last_text, read_messages
+from processors.model.agent_run import ToolError
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import decode_result, text_value
+from processors.spans.attributes import Attributes
+from processors.spans.span import STATUS_ERROR, Span
+
+_TOOL = "haystack.tool.name"
+_TOOL_INPUT = "haystack.agent.step.tool.input"
+_TOOL_OUTPUT = "haystack.agent.step.tool.output"
+_TOOL_FAILED = "haystack.tool.error"
+_MODEL_INPUT = "haystack.agent.step.llm.input"
+_MODEL_OUTPUT = "haystack.agent.step.llm.output"
+_STEP = "haystack.agent.step"
+_AGENT = "haystack.agent.max_steps"
+_AGENT_INPUT = "haystack.agent.input"
+_AGENT_OUTPUT = "haystack.agent.output"
+_TOOLS = "haystack.agent.tools"
+_STEPS_TAKEN = "haystack.agent.steps_taken"
+_EXIT_CONDITIONS = "haystack.agent.exit_conditions"
+_COMPONENT = "haystack.component.type"
+_COMPONENT_INPUT = "haystack.component.input"
+_COMPONENT_OUTPUT = "haystack.component.output"
+_INVOKER = "ToolInvoker"
+_REPLIES = '"replies": [{'
+_FAILURE = "Failed to invoke Tool `"
+_REASON = "}. Error: "
+_RAISED = re.compile(
+    r"Failed to invoke Tool `(?P<name>[^`]+)` with parameters (?P<arguments>\{.*\})\. Error: (?P<error>.*)",
+    re.DOTALL,
+)
+
+
+class _Haystack:
+    name: Final = "haystack"
+    rank: Final = 8
+    keys: Final = (_TOOL, _MODEL_INPUT, _MODEL_OUTPUT, _STEP, _AGENT, _COMPONENT)
+    frameworks: Final = (
+        Framework(
+            name="Haystack, own tracing",
+            versions="2 and 3 (built from haystack-ai 2.31, and 3.4 with opentelemetry-haystack 2.0)",
+            reads="`haystack.agent.step.tool` spans are calls, `haystack.agent.run` spans are runs, named by "
+            "the pipeline's component; before version 3 calls and results come from what generators and "
+            "`ToolInvoker` put out",
+            capture="`HAYSTACK_CONTENT_TRACING_ENABLED=true`",
+            unknown="call ids, in version 3; the name of an agent outside a pipeline: the service's name "
+            "stands in, or that of the tool as which it runs; before version 3, without content, what was "
+            "called and which calls failed; a result of None from a text",
+        ),
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        if _TOOL in attributes:
+            return SpanRole.TOOL
+        if _MODEL_INPUT in attributes or _MODEL_OUTPUT in attributes:
+            return SpanRole.MODEL
+        component = attributes.get(_COMPONENT)
+        if _AGENT in attributes or component == "Agent":
+            return SpanRole.AGENT
+        if component == _INVOKER or _REPLIES in (attributes.text(_COMPONENT_OUTPUT) or ""):
+            return SpanRole.MODEL
+        return SpanRole.OTHER if _STEP in attributes else None
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = first_result(attributes, (_TOOL_OUTPUT,))
+        return ToolReading(
+            name=first_text(attributes, (_TOOL,)),
+            arguments=first_arguments(attributes, (_TOOL_INPUT,)),
+            result=opened.result,
+            error=opened.error or _failure(opened.result.value) or _mark_of_failure(attributes),
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        conversation = self.conversation(span)
+        return AgentReading(
+            name=first_text(attributes, ("haystack.component.name",)),
+            input=text_value(last_text(conversation.input, "user")),
+            output=text_value(last_text(conversation.output, "assistant")),
+            hides_calls=_may_hide_calls(attributes),
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if attributes.get(_COMPONENT) == _INVOKER:
+            return Conversation(
+                lambda: _messages(attributes, _COMPONENT_OUTPUT, "tool_messages") or _call_that_raised(span)
+            )
+        if self.role(span) is SpanRole.MODEL and _COMPONENT in attributes:
+            return Conversation(
+                lambda: _messages(attributes, _COMPONENT_INPUT, "messages"),
+                lambda: _messages(attributes, _COMPONENT_OUTPUT, "replies"),
+            )
+        if self.role(span) is SpanRole.MODEL:
+            return Conversation(
+                lambda: _messages(attributes, _MODEL_INPUT, "messages"),
+                lambda: _messages(attributes, _MODEL_OUTPUT, "replies"),
+            )
+
+        def asked() -> list[ChatMessage]:
+            return _messages(attributes, _AGENT_INPUT, "messages")
+
+        return Conversation(
+            asked,
+            # The outcome repeats what went in.
+            lambda: _messages(attributes, _AGENT_OUTPUT, "messages")[len(asked()) :],
+        ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
+
+
+def _may_hide_calls(attributes: Attributes) -> bool:
+    """Whether a run without any call may have made some: they have no spans of their own in version 2.
+
+    A run that ended with its first answer, as a text, made none; and where content is captured, the
+    answers tell.
+    """
+    if _AGENT not in attributes or _AGENT_INPUT in attributes:
+        return False
+    ended_with_text = attributes.get(_EXIT_CONDITIONS) == '["text"]'
+    return not (ended_with_text and attributes.get(_STEPS_TAKEN) == 1)
+
+
+def _listed_tools(attributes: Attributes) -> list[JsonValue]:
+    listed = decode_result(attributes.get(_TOOLS)).value if _TOOLS in attributes else None
+    if not isinstance(listed, list):
+        return []
+    return [entry.get("data") for entry in listed if isinstance(entry, dict)]
+
+
+def _failure(result: JsonValue) -> ToolError | None:
+    """The error that stands in place of a result where the tool raised one."""
+    message = result.get("error") if isinstance(result, dict) and len(result) == 1 else None
+    if not isinstance(message, str) or not message.startswith(_FAILURE):
+        return None
+    return ToolError(type="", message=message.partition(_REASON)[2] or message)
+
+
+def _mark_of_failure(attributes: Attributes) -> ToolError | None:
+    failed = attributes.get(_TOOL_FAILED) in (True, "true", "True")
+    return ToolError(type="", message="") if failed else None
+
+
+def _call_that_raised(span: Span) -> list[ChatMessage]:
+    """The failure of the one call for which the component that executes calls ended with an error."""
+    if span.status_code != STATUS_ERROR:
+        return []
+    message = span.status_message
+    # From the first place alone: a search would try every one, each to the end of the text.
+    told = _RAISED.match(message, max(0, message.find(_FAILURE)))
+    if told is None:
+        return []
+    call = f"tool_name='{told['name']}', arguments={told['arguments']}, id='"
+    _, _, behind = (span.attributes.text(_COMPONENT_INPUT) or "").partition(call)
+    call_id = behind.partition("'")[0]
+    response = CallResponse(call_id, told["name"], told["error"], failed=True)
+    return [ChatMessage("tool", responses=[response])] if call_id else []
+
+
+def _messages(attributes: Attributes, key: str, member: str) -> list[ChatMessage]:
+    told = decode_result(attributes.get(key)).value if key in attributes else None
+    listed = told.get(member) if isinstance(told, dict) else None
+    if not isinstance(listed, list):
+        return []
+    messages: list[JsonValue] = [_with_response(item) for item in listed if isinstance(item, dict)]
+    return read_messages(messages)
+
+
+def _with_response(message: JsonObject) -> JsonObject:
+    """The message with its result in the shape that other conventions have too."""
+    content = message.get("content")
+    only = content[0] if isinstance(content, list) and len(content) == 1 else None
+    told = only.get("tool_call_result") if isinstance(only, dict) else None
+    if not isinstance(told, dict):
+        return message
+    origin = told.get("origin")
+    return {
+        "role": "tool",
+        "tool_call_id": origin.get("id") if isinstance(origin, dict) else None,
+        "content": told.get("result"),
+        "is_error": told.get("error"),
+    }
+
+
+DIALECT = _Haystack()

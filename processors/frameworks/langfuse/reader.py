@@ -1,0 +1,142 @@
+"""Langfuse: `langfuse.observation.*`, as its SDKs and decorators write them."""
+
+from typing import Final
+
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.chat_envelope import decode_output
+from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part
+from processors.frameworks.shapes.messages import read_messages
+from processors.frameworks.shapes.model_response import read_model_response
+from processors.frameworks.shapes.placeholder_names import (
+    GENERIC_CHAIN_NAMES,
+    GRAPH_AGENT,
+    GRAPH_NODE,
+    HANDOFF_TOOL_PREFIXES,
+)
+from processors.frameworks.shapes.recorded_call import arguments_of_recorded_call, input_of_recorded_call
+from processors.model.agent_run import CallCategory, ToolError
+from processors.model.values import ABSENT
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
+
+_TYPE = "langfuse.observation.type"
+_INPUT = "langfuse.observation.input"
+_OUTPUT = "langfuse.observation.output"
+_METADATA = "langfuse.observation.metadata."
+_GRAPH_AGENT = _METADATA + GRAPH_AGENT
+_GRAPH_NODE = _METADATA + GRAPH_NODE
+_GRAPH_PATH = _METADATA + "langgraph_path"
+_BLANKS_IN_LIST = ", "
+"""What stands between the members of a list where Python wrote it; JavaScript leaves no blank."""
+_LANGUAGE = "telemetry.sdk.language"
+_PYTHON = "python"
+_PASSED_ON = "ParentCommand"
+_STATUS_MESSAGE = "langfuse.observation.status_message"
+_SESSIONS = ("session.id", "langfuse.session.id")
+_GRAPH_SESSIONS = tuple(_METADATA + key for key in ("session_id", "thread_id"))
+_ROLES = {"tool": SpanRole.TOOL, "agent": SpanRole.AGENT, "generation": SpanRole.MODEL}
+
+
+class _Langfuse:
+    name: Final = "langfuse"
+    rank: Final = 60
+    keys: Final = (_TYPE,)
+    frameworks: Final = (
+        Framework(
+            name="Langfuse SDK",
+            versions="5 (Python and JavaScript), observation attributes of 3 and newer",
+            reads="observations of type `tool`, `agent` and `generation`; the span's name is the tool's or "
+            "the agent's; values from `langfuse.observation.input` and `.output`; with its LangChain "
+            "callback, the chain that is named after its `lc_agent_name` is the agent's run, and so is a "
+            "graph within a graph or a call",
+            capture="nothing; `capture_input=False` and `capture_output=False` of `@observe` leave values "
+            "out",
+            unknown="call ids (but for LangChain); the names of positional arguments (they stand "
+            "under `$args`)",
+        ),
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        kind = span.attributes.text(_TYPE)
+        if kind is None:
+            return None
+        role = _ROLES.get(kind.lower())
+        if role is SpanRole.TOOL or role is SpanRole.MODEL:
+            return role
+        if _run_in_graph(span) is not None:
+            return SpanRole.AGENT
+        # The callback takes every chain for an agent whose name has the word in it.
+        is_step = _GRAPH_NODE in span.attributes or is_chain_part(span.name)
+        return SpanRole.OTHER if role is None or is_step else role
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = first_result(attributes, (_OUTPUT,))
+        error = opened.error
+        if attributes.get("langfuse.observation.level") == "ERROR":
+            error = ToolError(type="", message=attributes.text("langfuse.observation.status_message") or "")
+        return ToolReading(
+            inferred_name=span.name,
+            category=(
+                CallCategory.HANDOFF if span.name.startswith(HANDOFF_TOOL_PREFIXES) else CallCategory.FUNCTION
+            ),
+            call_id=opened.call_id,
+            arguments=arguments_of_recorded_call(first_arguments(attributes, (_INPUT,))),
+            result=opened.result,
+            error=error,
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        in_graph = _run_in_graph(span)
+        is_agent = self.role(span) is SpanRole.AGENT
+        return AgentReading(
+            name=in_graph if in_graph is not None else span.name if is_agent else "",
+            inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
+            session=first_text(attributes, _SESSIONS) or _told(attributes, _GRAPH_SESSIONS),
+            input=input_of_recorded_call(attributes.get(_INPUT)) if _INPUT in attributes else ABSENT,
+            output=decode_output(attributes.get(_OUTPUT)) if _OUTPUT in attributes else ABSENT,
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if self.role(span) is not SpanRole.MODEL:
+            return Conversation()
+        return Conversation(
+            lambda: read_messages(attributes.get(_INPUT), "user"),
+            lambda: read_model_response(attributes.get(_OUTPUT)),
+        )
+
+
+def _run_in_graph(span: Span) -> str | None:
+    """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
+    attributes = span.attributes
+    if _GRAPH_AGENT not in attributes and _GRAPH_NODE not in attributes:
+        return None
+    return agent_of_graph(
+        span.name,
+        lambda key: _told(attributes, (_METADATA + key,)),
+        attributes.text(_OUTPUT),
+        has_places=_is_written_in_python(span),
+        passed_on=_PASSED_ON in (attributes.text(_STATUS_MESSAGE) or ""),
+    )
+
+
+def _is_written_in_python(span: Span) -> bool:
+    """Whether the sender's language is Python: as its resource tells, else by the blanks in its lists."""
+    language = span.envelope.resource_attributes.text(_LANGUAGE)
+    if language:
+        return language == _PYTHON
+    path = span.attributes.text(_GRAPH_PATH)
+    return path is None or _BLANKS_IN_LIST in path
+
+
+def _told(attributes: Attributes, keys: tuple[str, ...]) -> str:
+    """The first text of `keys` in an observation's metadata, where texts are JSON."""
+    told = first_text(attributes, keys)
+    return told[1:-1] if len(told) > 1 and told[0] == told[-1] == '"' else told
+
+
+DIALECT = _Langfuse()

@@ -1,0 +1,92 @@
+"""LiteLLM: the requests to providers that its `otel` callback records, each with the provider's own fields.
+
+Where a span of the application is current, the callback makes no span of its own for a model call: it writes
+on that span what it knows, each call over the one before, and only these requests tell of every call.
+"""
+
+from typing import Final
+
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.messages import ChatMessage, read_messages
+from processors.frameworks.shapes.model_response import read_model_response
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import decode_result
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
+
+_PROVIDERS = (
+    "openai", "anthropic", "azure", "azure_ai", "bedrock", "cohere_chat", "databricks", "deepseek",
+    "fireworks_ai", "gemini", "groq", "hosted_vllm", "lm_studio", "mistral", "ollama", "ollama_chat",
+    "openrouter", "perplexity", "together_ai", "vertex_ai", "xai",
+)  # fmt: skip
+_SYSTEM = ("system", "instructions")
+_ASKED = ("messages", "contents", "input")
+_ANSWERED = ("choices", "candidates", "output", "content", "role")
+
+
+class _LiteLLM:
+    name: Final = "litellm"
+    rank: Final = 70
+    keys: Final = tuple(f"llm.{provider}.{field}" for provider in _PROVIDERS for field in _ASKED)
+    scopes: Final = ("litellm",)
+    frameworks: Final = (
+        Framework(
+            name="LiteLLM (`otel` callback)",
+            versions="built from 1.106",
+            reads="`litellm_request` spans are model turns; below a span of the application the "
+            "`raw_gen_ai_request` spans are, and what the callback writes on that span is left out",
+            capture="nothing; `turn_off_message_logging` leaves values out",
+            unknown="below a span of the application: calls without content, and those of the Responses API, "
+            "which leaves the requests empty; streamed answers there, each of which is a trace of its own; "
+            "what became of the calls where only the proxy sends spans",
+        ),
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        told = _fields(span.attributes, (*_ASKED, *_ANSWERED))
+        is_chat = "messages" in told or "contents" in told or told.keys() >= {"input", "output"}
+        return SpanRole.MODEL if is_chat else None
+
+    def tool(self, span: Span) -> ToolReading:
+        return ToolReading()
+
+    def agent(self, span: Span) -> AgentReading:
+        return AgentReading()
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        return Conversation(lambda: _asked(attributes), lambda: _answered(attributes)).offering(
+            lambda: read_tool_definitions(_fields(attributes, ("tools",)).get("tools"))
+        )
+
+
+def _fields(attributes: Attributes, names: tuple[str, ...]) -> JsonObject:
+    """The fields of the provider's request and response, of which lists are written as Python prints them."""
+    told: JsonObject = {}
+    for key in attributes:
+        namespace, _, rest = key.partition(".")
+        name = rest.rpartition(".")[2]
+        if namespace == "llm" and name in names and rest.count(".") == 1:
+            told[name] = decode_result(attributes.get(key)).value
+    return told
+
+
+def _asked(attributes: Attributes) -> list[ChatMessage]:
+    told = _fields(attributes, (*_SYSTEM, *_ASKED))
+    messages: list[ChatMessage] = []
+    for key in _SYSTEM:
+        if isinstance(told.get(key), (str, list)):
+            system: JsonValue = {"role": "system", "content": told[key]}
+            messages.extend(read_messages(system))
+    given: JsonValue = next((told[key] for key in _ASKED if key in told), None)
+    return [*messages, *read_messages(given, "user")]
+
+
+def _answered(attributes: Attributes) -> list[ChatMessage]:
+    told = _fields(attributes, _ANSWERED)
+    return read_model_response(told) if told.keys() - {"role"} else []
+
+
+DIALECT = _LiteLLM()

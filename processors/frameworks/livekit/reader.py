@@ -1,0 +1,114 @@
+"""LiveKit Agents: `lk.*` attributes, with content under `lk.pii.*` since version 1.7."""
+
+from typing import Final
+
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.messages import ChatMessage, add_request, read_messages
+from processors.frameworks.shapes.placeholder_names import HANDOFF_TOOL_PREFIXES
+from processors.model.agent_run import CallCategory, ToolError, ValueState
+from processors.model.values import ABSENT, DecodedValue, decode_result
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
+
+_TOOL_NAME = "lk.function_tool.name"
+_AGENT_NAMES = ("lk.agent_name",)
+_LABEL = "lk.agent_label"
+_TURN = "lk.generation_id"
+_SESSION = "agent_session"
+_OPERATION = "gen_ai.operation.name"
+_ASKED = ("lk.pii.user_input", "lk.user_input", "lk.pii.user_transcript", "lk.user_transcript")
+_CHAT = ("lk.pii.chat_ctx", "lk.chat_ctx")
+_ANSWER = ("lk.pii.response.text", "lk.response.text")
+_TOOLS = "lk.function_tools"
+_CALLS = ("lk.pii.response.function_calls", "lk.response.function_calls")
+
+
+class _LiveKit:
+    name: Final = "livekit"
+    rank: Final = 5
+    keys: Final = (_TOOL_NAME, *_AGENT_NAMES, _LABEL, _TURN, *_CHAT, *_CALLS)
+    frameworks: Final = (
+        Framework(
+            name="LiveKit Agents",
+            versions="1.2 to 1.8 (Python)",
+            reads="spans with `lk.function_tool.name` are calls; since 1.8 every turn of an agent is a run; "
+            "before that the session, or a turn where the session is not in the trace, is the run, named by "
+            "`lk.agent_name`, else by `lk.agent_label`",
+            capture="nothing; `allow_pii=False` and redaction of the project's settings leave content out",
+            unknown="before 1.8 which agent of a session asked, where agents replace each other; since then "
+            "which agent started an `AgentTask`; whether a tool returned nothing or an empty text",
+        ),
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        if _TOOL_NAME in attributes:
+            return SpanRole.TOOL
+        if any(key in attributes for key in (*_CHAT, *_CALLS)):
+            return SpanRole.MODEL
+        if _OPERATION in attributes:
+            return SpanRole.OTHER  # what it stands for is said there
+        if span.name == _SESSION or _TURN in attributes:
+            return SpanRole.AGENT
+        return SpanRole.WORKFLOW if any(key in attributes for key in _AGENT_NAMES) else SpanRole.OTHER
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = first_result(attributes, ("lk.pii.function_tool.output", "lk.function_tool.output"))
+        failed = attributes.get("lk.function_tool.is_error") is True
+        name = first_text(attributes, (_TOOL_NAME,))
+        return ToolReading(
+            name=name,
+            call_id=first_text(attributes, ("lk.function_tool.id",)),
+            arguments=first_arguments(
+                attributes, ("lk.pii.function_tool.arguments", "lk.function_tool.arguments")
+            ),
+            result=opened.result,
+            error=ToolError(type="", message=opened.result.text or "") if failed else opened.error,
+            category=(
+                CallCategory.HANDOFF if name.startswith(HANDOFF_TOOL_PREFIXES) else CallCategory.FUNCTION
+            ),
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        # Before turns were operations each was one answer of the model, which may have asked for calls.
+        is_whole_turn = _OPERATION in attributes
+        return AgentReading(
+            name=first_text(attributes, (*_AGENT_NAMES, _LABEL)),
+            input=_text_value(first_text(attributes, _ASKED)),
+            output=_text_value(first_text(attributes, _ANSWER)) if is_whole_turn else ABSENT,
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        conversation = Conversation(lambda: _asked(attributes), lambda: _answered(attributes))
+        return conversation.offering(lambda: read_tool_definitions(attributes.get(_TOOLS)))
+
+
+def _asked(attributes: Attributes) -> list[ChatMessage]:
+    for key in _CHAT:
+        context = decode_result(attributes.get(key)).value if key in attributes else None
+        if context is not None:
+            return read_messages(context.get("items") if isinstance(context, dict) else context, "user")
+    return []
+
+
+def _answered(attributes: Attributes) -> list[ChatMessage]:
+    message = ChatMessage("assistant", first_text(attributes, _ANSWER))
+    for key in _CALLS:
+        calls = decode_result(attributes.get(key)).value if key in attributes else None
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict):
+                add_request(message, call)
+    return [message] if message.text or message.requests else []
+
+
+def _text_value(text: str) -> DecodedValue:
+    return DecodedValue(text, text, ValueState.PRESENT) if text else ABSENT
+
+
+DIALECT = _LiveKit()

@@ -1,0 +1,133 @@
+"""Logfire's own spans of the OpenAI Agents SDK: span names are templates, `name` is the agent or tool."""
+
+from typing import Final
+
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.messages import read_messages
+from processors.frameworks.shapes.model_response import read_model_response
+from processors.frameworks.shapes.recorded_events import read_recorded_events
+from processors.model.agent_run import CallCategory, ToolError
+from processors.model.values import ABSENT, decode_arguments, decode_result
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
+
+_TEMPLATE = "logfire.msg_template"
+_SPAN_TYPE = "logfire.span_type"
+_ROLES = {
+    "Function: {name}": SpanRole.TOOL,
+    "Agent run: {name!r}": SpanRole.AGENT,
+    "Chat completion with {gen_ai.request.model!r}": SpanRole.MODEL,
+    "Responses API with {gen_ai.request.model!r}": SpanRole.MODEL,
+    "Responses API": SpanRole.MODEL,
+}
+_PROTOCOL_REQUEST = "MCP request: tools/call "
+_PROTOCOL_VIEW = "MCP server handle request: tools/call"
+_HANDOFFS = ("Handoff: {from_agent} → {to_agent}", "Handoff: {from_agent!r} → {to_agent!r}")
+
+
+class _Logfire:
+    name: Final = "logfire"
+    rank: Final = 8
+    keys: Final = (_TEMPLATE, _SPAN_TYPE)
+    frameworks: Final = (
+        Framework(
+            name="Logfire, OpenAI Agents SDK",
+            versions="5 (built from logfire 5.2)",
+            reads="`Function: {name}` spans are calls, `Agent run: {name!r}` spans are runs; records of "
+            "spans that have only begun are left out",
+            capture="nothing",
+            unknown="call ids; an answer that is a tool's result (`stop_on_first_tool`); that a tool of an "
+            "MCP server failed, without `logfire.instrument_mcp()`",
+        ),
+        Framework(
+            name="Logfire, Model Context Protocol",
+            versions="5, `logfire.instrument_mcp()` with MCP SDK 1",
+            reads="requests of `tools/call` are calls, one with the agent's own span around them; a response "
+            "that `isError` is a failure; what the server handled only adds to the request it answers",
+            capture="nothing",
+            unknown="call ids; who called a server whose caller is not in the trace",
+        ),
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        if attributes.get(_SPAN_TYPE) == "pending_span":
+            return SpanRole.OTHER
+        template = attributes.text(_TEMPLATE) or ""
+        is_call = template in _HANDOFFS or _is_protocol_call(template)
+        return SpanRole.TOOL if is_call else _ROLES.get(template)
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        template = attributes.text(_TEMPLATE) or ""
+        if _is_protocol_call(template):
+            return _protocol_call(attributes, is_servers_view=template == _PROTOCOL_VIEW)
+        if template in _HANDOFFS:
+            to_agent = first_text(attributes, ("to_agent",))
+            return ToolReading(name=f"handoff to {to_agent}".rstrip(), category=CallCategory.HANDOFF)
+        opened = first_result(attributes, ("output",))
+        return ToolReading(
+            name=first_text(attributes, ("name",)),
+            call_id=opened.call_id,
+            arguments=first_arguments(attributes, ("input",)),
+            result=opened.result,
+            error=opened.error or _error(attributes),
+            is_synthetic=attributes.get(_SPAN_TYPE) == "pending_span",
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        if self.role(span) is not SpanRole.AGENT:
+            return AgentReading()
+        return AgentReading(name=first_text(span.attributes, ("name",)))
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if self.role(span) is not SpanRole.MODEL:
+            return Conversation()
+        if "events" in attributes:
+            return read_recorded_events(attributes.get("events"))
+        return Conversation(
+            lambda: read_messages(attributes.get("input"), "user"),
+            lambda: read_model_response(attributes.get("output")),
+        )
+
+
+def _is_protocol_call(template: str) -> bool:
+    return template == _PROTOCOL_VIEW or template.startswith(_PROTOCOL_REQUEST)
+
+
+def _protocol_call(attributes: Attributes, *, is_servers_view: bool) -> ToolReading:
+    """A call over the Model Context Protocol: the request and the response as they were sent."""
+    request = decode_arguments(attributes.get("request")).value
+    params = request.get("params") if isinstance(request, dict) else None
+    opened = first_result(attributes, ("response",))
+    name = params.get("name") if isinstance(params, dict) else None
+    asked = params.get("arguments") if isinstance(params, dict) else None
+    return ToolReading(
+        name=name if isinstance(name, str) else "",
+        inferred_name=(attributes.text(_TEMPLATE) or "").removeprefix(_PROTOCOL_REQUEST),
+        arguments=ABSENT if asked is None else decode_arguments(asked),
+        result=opened.result,
+        error=opened.error,
+        category=CallCategory.MCP,
+        is_part=is_servers_view,
+    )
+
+
+def _error(attributes: Attributes) -> ToolError | None:
+    """What the SDK says of a failed call: the tool's own message where it is told."""
+    if "error" not in attributes:
+        return None
+    told = decode_result(attributes.get("error")).value
+    if not isinstance(told, dict):
+        return None
+    details = told.get("data")
+    message = details.get("error") if isinstance(details, dict) else None
+    if not isinstance(message, str):
+        message = told.get("message")
+    return ToolError(type="", message=message if isinstance(message, str) else "")
+
+
+DIALECT = _Logfire()

@@ -1,0 +1,132 @@
+"""Mastra: `mastra.span.type` beside the GenAI conventions, and what its exporter wrote before those (0.3)."""
+
+from typing import Final
+
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.messages import read_messages
+from processors.frameworks.shapes.model_response import read_model_response
+from processors.model.agent_run import CallCategory, ToolError, ValueState
+from processors.model.values import ABSENT, DecodedValue
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
+
+_TYPE = "mastra.span.type"
+_ROLES = {
+    "agent_run": SpanRole.AGENT,
+    "workflow_run": SpanRole.WORKFLOW,
+    "tool_call": SpanRole.TOOL,
+    "mcp_tool_call": SpanRole.TOOL,
+    "provider_tool_call": SpanRole.TOOL,
+    "model_generation": SpanRole.MODEL,
+    "llm_generation": SpanRole.MODEL,
+}
+_CATEGORIES = {"mcp_tool_call": CallCategory.MCP, "provider_tool_call": CallCategory.SERVER}
+_INPUTS = ("mastra.agent_run.input", "mastra.workflow_run.input", "langfuse.observation.input", "input")
+_OUTPUTS = ("mastra.agent_run.output", "mastra.workflow_run.output", "langfuse.observation.output", "output")
+_REFUSAL_KEYS = {"error", "message", "validationErrors"}
+_RUN_SPAN_PREFIXES = ("agent.", "workflow.", "invoke_agent ", "invoke_workflow ")
+_TOOL_SPAN_PREFIXES = ("tool.execute ", "execute_tool ")
+
+
+class _Mastra:
+    name: Final = "mastra"
+    rank: Final = 20
+    keys: Final = (_TYPE,)
+    frameworks: Final = (
+        Framework(
+            name="Mastra",
+            versions="`@mastra/otel-exporter` 1 and 0.3; in the same way `@mastra/otel-bridge`, "
+            "`@mastra/arize` and `@mastra/langfuse` 1",
+            reads="spans of type `tool_call`, `mcp_tool_call` and `provider_tool_call` are calls, "
+            "`agent_run` and `workflow_run` are runs; in version 1 under the GenAI conventions, in 0.3 from "
+            "`gen_ai.tool.input`, `.output` and `.success`",
+            capture="nothing; `hideInput` and `hideOutput` of the tracing options leave values out",
+            unknown="which model turn asked for a call where one span covers all turns of a generation "
+            "(0.3): calls count as parallel where they overlap in time; values that a tool's schema adds as "
+            "defaults; the agent that routes a network, of which version 1 makes no span; the agent's name "
+            "in 0.3: its id stands in",
+        ),
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        kind = span.attributes.text(_TYPE)
+        return None if kind is None else _ROLES.get(kind.lower(), SpanRole.OTHER)
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = first_result(attributes, ("gen_ai.tool.call.result", "gen_ai.tool.output", "output"))
+        failed = attributes.get("gen_ai.tool.success") in (False, "false")
+        message = first_text(attributes, ("error.message",))
+        error = opened.error
+        if failed or message or _is_refusal(opened.result):
+            error = ToolError(type="", message=message or _told(opened.result))
+        return ToolReading(
+            name=first_text(attributes, ("gen_ai.tool.name", "mastra.mcp_server_request.target_name")),
+            inferred_name=_name_in(span.name, _TOOL_SPAN_PREFIXES),
+            call_id=first_text(attributes, ("gen_ai.tool.call.id", "toolCallId")),
+            arguments=first_arguments(
+                attributes, ("gen_ai.tool.call.arguments", "gen_ai.tool.input", "input")
+            ),
+            result=opened.result,
+            error=error,
+            category=_CATEGORIES.get((attributes.text(_TYPE) or "").lower(), CallCategory.FUNCTION),
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        return AgentReading(
+            name=first_text(attributes, ("gen_ai.agent.name",)),
+            inferred_name=_name_in(span.name, _RUN_SPAN_PREFIXES)
+            or first_text(attributes, ("gen_ai.agent.id", "agent.id")),
+            id=first_text(attributes, ("gen_ai.agent.id", "agent.id")),
+            session=first_text(attributes, ("gen_ai.conversation.id", "threadId")),
+            input=_first(attributes, _INPUTS, is_output=False),
+            output=_first(attributes, _OUTPUTS, is_output=True),
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if self.role(span) is not SpanRole.MODEL:
+            return Conversation()
+        return Conversation(
+            lambda: read_messages(attributes.get("gen_ai.prompt"), "user"),
+            lambda: read_model_response(attributes.get("gen_ai.completion")),
+        )
+
+
+def _is_refusal(result: DecodedValue) -> bool:
+    """Whether the call was refused for its arguments: the tool did not run, and the model was told why."""
+    value = result.value
+    return isinstance(value, dict) and value.get("error") is True and value.keys() == _REFUSAL_KEYS
+
+
+def _told(result: DecodedValue) -> str:
+    """What a result says of the failure that it stands for."""
+    message = result.value.get("message") if isinstance(result.value, dict) else None
+    return message if isinstance(message, str) else result.text or ""
+
+
+def _first(attributes: Attributes, keys: tuple[str, ...], *, is_output: bool) -> DecodedValue:
+    for key in keys:
+        if key in attributes:
+            decoded = (decode_output if is_output else decode_input)(attributes.get(key))
+            value = decoded.value
+            if is_output and isinstance(value, dict):
+                text = value.get("text")
+                if isinstance(text, str):
+                    return DecodedValue(text, text, ValueState.PRESENT)
+            return decoded
+    return ABSENT
+
+
+def _name_in(span_name: str, prefixes: tuple[str, ...]) -> str:
+    for prefix in prefixes:
+        if span_name.startswith(prefix):
+            return span_name[len(prefix) :].strip()
+    return ""
+
+
+DIALECT = _Mastra()

@@ -1,0 +1,404 @@
+"""OpenInference: `openinference.span.kind` with flattened messages and input and output values.
+
+What its instrumentors have in common; where they differ, the shape of the values tells.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.openinference.supported import OPENINFERENCE_FRAMEWORKS
+from processors.frameworks.shapes.attribute_reading import better, first_result, first_text
+from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.delegated_work import delegated_work
+from processors.frameworks.shapes.flattened_list import flattened_list
+from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part, is_conversation
+from processors.frameworks.shapes.messages import (
+    CallResponse,
+    ChatMessage,
+    add_request,
+    last_text,
+    read_messages,
+)
+from processors.frameworks.shapes.model_response import read_model_response
+from processors.frameworks.shapes.placeholder_names import (
+    AGENT_WORKFLOW_SPANS,
+    DELEGATION_TOOL_NAMES,
+    FINAL_ANSWER_TOOL_NAMES,
+    GENERIC_CHAIN_NAMES,
+    GRAPH_AGENT,
+    GRAPH_NODE,
+    HANDOFF_TOOL_NAMES,
+    HANDOFF_TOOL_PREFIXES,
+    SYNTHETIC_TOOL_NAMES,
+    UNNAMED_GRAPHS,
+)
+from processors.frameworks.shapes.printed_messages import agent_in_printed_step, is_printed_result
+from processors.frameworks.shapes.recorded_call import (
+    given_keywords,
+    input_of_emitted_call,
+    parameters_in_schema,
+)
+from processors.frameworks.shapes.recorded_run import recorded_input, recorded_output
+from processors.frameworks.shapes.result_envelope import CONTENT, RESPONSE
+from processors.model.agent_run import CallCategory, ValueState
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import (
+    ABSENT,
+    DecodedValue,
+    decode_arguments,
+    decode_result,
+    json_text,
+    json_value,
+    parse_json,
+    text_value,
+)
+from processors.spans.attributes import Attributes
+from processors.spans.span import STATUS_ERROR, Span
+
+_KIND = "openinference.span.kind"
+_OTHER_STEP, _OLDER_STEP, _ACTIVITY = "nat.event_type", "aiq.event_type", "workflow.activity"
+_CALLS_OF_CLIENT = "message.tool_calls."
+_HISTORY_OF_CLIENT = "automatic_function_calling_history"
+_TOOL_NAMES = "smolagents.tools_names"
+_MANAGED_AGENTS = "smolagents.managed_agents."
+_RESULT_ENVELOPES = CONTENT | RESPONSE
+_AGENT_SPAN_PREFIXES = ("invoke_agent ",)
+_AGENT_SPAN_SUFFIXES = (".run", "._execute_core", ".kickoff", ".on_messages_stream", ".agent")
+_RUN = ".run"
+_AGENT_STEP = ".setup_agent"
+_AGENT_STEPS = '"setup_agent": {'
+_INTEGRATION = "ls_integration"
+_GRAPH_INTEGRATION = "langgraph"
+_GRAPH_SCOPE = "openinference.instrumentation.langchain"
+_JAVASCRIPT_GRAPH_SCOPE = "@arizeai/openinference-instrumentation-langchain"
+_EMITTER_SCOPE = "openinference.instrumentation.beeai"
+_PASSED_ON = "ParentCommand"
+_TOOL_CALLS = '"tool_calls"'
+_GRAPH_METADATA = (GRAPH_NODE, _INTEGRATION, GRAPH_AGENT)
+_OPTIONS_OF_CALLS = frozenset({"sanitize_inputs_outputs", "tool_name"})
+
+
+class _OpenInference:
+    name: Final = "openinference"
+    rank: Final = 50
+    keys: Final = (_KIND,)
+    frameworks: Final = OPENINFERENCE_FRAMEWORKS
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        if _OTHER_STEP in attributes or _OLDER_STEP in attributes or _ACTIVITY in attributes:
+            return None  # a convention of its own that adds the kind
+        kind = attributes.get(_KIND)
+        if kind == "TOOL" or attributes.text("tool.name"):
+            return SpanRole.TOOL
+        if kind == "LLM":
+            return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else SpanRole.MODEL
+        if kind in ("AGENT", "CHAIN"):
+            if _run_in_graph(span) is not None:
+                return SpanRole.AGENT
+            if kind == "AGENT":
+                is_step = is_chain_part(span.name) or _metadata_mentions(span, (GRAPH_NODE,))
+                return SpanRole.OTHER if is_step or "metadata.path" in attributes else SpanRole.AGENT
+            if _is_agent_workflow(span):
+                return SpanRole.AGENT
+            if span.name.endswith(_AGENT_STEP):
+                return SpanRole.STEP
+            if _is_outermost_graph(span):
+                return SpanRole.WORKFLOW
+        return SpanRole.OTHER
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        name = first_text(attributes, ("tool.name",))
+        opened = first_result(attributes, ("output.value",), _RESULT_ENVELOPES)
+        arguments = _arguments(span)
+        return ToolReading(
+            name=name,
+            inferred_name="" if name else span.name.removesuffix(".__call__"),
+            call_id=first_text(attributes, _call_id_keys(attributes)) or opened.call_id,
+            arguments=arguments,
+            arguments_are_doubtful=_names_may_be_lost(span),
+            result=opened.result,
+            error=opened.error,
+            category=_category(span, name),
+            agent_name=first_text(attributes, ("tool.agent_role",)),
+            is_synthetic=_is_true(attributes.get("tool.synthesized")) or name in SYNTHETIC_TOOL_NAMES,
+            runs_agent=delegated_work(name, arguments.value) is not None,
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        name = first_text(attributes, ("agent.name", "graph.node.name", "graph.node.id"))
+        if not name:
+            in_graph = _run_in_graph(span)
+            name = _graph_agent(span) if in_graph is None else in_graph
+        called = first_text(attributes, ("tool.name",))
+        given_to = delegated_work(called, _arguments(span).value) if called else None
+        name = name if given_to is None else given_to.agent
+        if not name and span.name.endswith(_AGENT_STEP):
+            given, made = attributes.text("input.value") or "", attributes.text("output.value") or ""
+            name = agent_in_printed_step(given) or agent_in_printed_step(made)  # long ones are cut off
+        metadata = _metadata(span) if "metadata" in attributes else {}
+        session = first_text(attributes, ("session.id",))
+        for key in ("session_id", "conversation_id", "thread_id"):
+            value = metadata.get(key)
+            if not session and isinstance(value, str):
+                session = value
+        return AgentReading(
+            name=name,
+            inferred_name="" if name else _name_in_span_name(span),
+            id=first_text(attributes, ("agno.agent.id", "agentId")),
+            session=session,
+            input=self._asked(span) if given_to is None else text_value(given_to.asked or None),
+            output=ABSENT if _answers_with_error(span) else recorded_output(attributes),
+        )
+
+    def _asked(self, span: Span) -> DecodedValue:
+        if span.attributes.get(_KIND) == "LLM":  # a run that bears its model's last request as its input
+            return text_value(last_text(self.conversation(span).input, "user"))
+        return recorded_input(span.attributes)
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if attributes.get(_KIND) != "LLM":
+            return Conversation(read_output=lambda: _requests_of_node(span)).offering(
+                lambda: read_tool_definitions(_named_tools(attributes))
+            )
+        return Conversation(
+            lambda: read_messages(flattened_list(attributes, "llm.input_messages."), "user"),
+            lambda: () if _answers_with_error(span) else _answered(attributes),
+        ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
+
+
+def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
+    """What a model answered: its messages, else the provider's response that stands for them.
+
+    Messages may leave out the calls that are in the response.
+    """
+    messages = read_messages(flattened_list(attributes, "llm.output_messages."), "assistant")
+    if _CALLS_OF_CLIENT + "0.tool_call.function.name" in attributes:
+        return [*_calls_of_client(attributes), *messages]
+    if "output.value" not in attributes or any(message.requests for message in messages):
+        return messages
+    if messages and _TOOL_CALLS not in (attributes.text("output.value") or ""):
+        return messages
+    made = decode_result(attributes.get("output.value"))
+    if made.state is not ValueState.PRESENT:
+        return messages
+    told = [message for message in read_model_response(made.value) if message.text or message.requests]
+    return told or messages
+
+
+def _calls_of_client(attributes: Attributes) -> list[ChatMessage]:
+    """The calls that the model's client made by itself before the answer, with results if they are told."""
+    made = decode_result(attributes.get("output.value")).value if "output.value" in attributes else None
+    history = made.get(_HISTORY_OF_CLIENT) if isinstance(made, dict) else None
+    asked = decode_result(attributes.get("input.value")).value if "input.value" in attributes else None
+    contents = asked.get("contents") if isinstance(asked, dict) else None
+    if isinstance(history, list) and isinstance(contents, list):
+        messages = read_messages(history[len(contents) :], "assistant")
+        for called in messages:
+            called.responses = [_out_of_client(response) for response in called.responses]
+        return messages
+    message = ChatMessage("assistant")
+    for call in flattened_list(attributes, _CALLS_OF_CLIENT):
+        if isinstance(call, dict):
+            add_request(message, call)
+    return [message]
+
+
+def _out_of_client(response: CallResponse) -> CallResponse:
+    """What a function returned or why it failed, without what the client put around it."""
+    content = response.content
+    if isinstance(content, dict) and content.keys() in ({"result"}, {"error"}):
+        ((outcome, value),) = content.items()
+        return replace(response, content=value, failed=outcome == "error")
+    return response
+
+
+def _answers_with_error(span: Span) -> bool:
+    return span.envelope.scope_name == _EMITTER_SCOPE and span.status_code == STATUS_ERROR
+
+
+def _listed_tools(attributes: Attributes) -> list[JsonValue]:
+    """The tools in `llm.tools.0.tool.json_schema` and so on: each a definition with its schema."""
+    listed = flattened_list(attributes, "llm.tools.")
+    tools = [entry.get("tool") for entry in listed if isinstance(entry, dict)]
+    return [tool.get("json_schema") for tool in tools if isinstance(tool, dict)]
+
+
+def _named_tools(attributes: Attributes) -> list[JsonValue]:
+    """The names of an agent's tools and of the agents that it may call, where its own span lists them."""
+    if _TOOL_NAMES not in attributes:
+        return []
+    managed = flattened_list(attributes, _MANAGED_AGENTS)
+    agents = [entry.get("name") for entry in managed if isinstance(entry, dict)]
+    return [json_value(attributes.get(_TOOL_NAMES)), agents]
+
+
+def _call_id_keys(attributes: Attributes) -> tuple[str, ...]:
+    """`tool.id` names the call, except where a decorated function names the tool by it."""
+    return ("tool_call.id",) if "span_type" in attributes else ("tool.id", "tool_call.id")
+
+
+def _arguments(span: Span) -> DecodedValue:
+    attributes = span.attributes
+    decoded = decode_arguments(attributes.get("input.value")) if "input.value" in attributes else ABSENT
+    if span.envelope.scope_name == _EMITTER_SCOPE:
+        return input_of_emitted_call(decoded)
+    parameters = (
+        decode_arguments(attributes.get("tool.parameters")) if "tool.parameters" in attributes else ABSENT
+    )
+    schema: JsonObject = {}
+    if isinstance(parameters.value, dict):
+        schema = parameters_in_schema(parameters.value)
+        if schema or (parameters.value.get("properties") == {} and parameters.value.get("type") == "object"):
+            parameters = ABSENT
+    if decoded.state is ValueState.PRESENT and isinstance(decoded.value, dict):
+        return _out_of_call_envelope(decoded, decoded.value, list(schema))
+    if decoded.state is ValueState.UNPARSED and len(schema) == 1:
+        named: JsonObject = {next(iter(schema)): decoded.value}
+        return DecodedValue(named, json_text(named), ValueState.PRESENT)
+    return better(decoded, parameters)
+
+
+def _out_of_call_envelope(decoded: DecodedValue, value: JsonObject, parameters: list[str]) -> DecodedValue:
+    """Arguments recorded as a Python call: positional ones get the names of the parameters, if known."""
+    keywords = value.get("kwargs")
+    if not isinstance(keywords, dict):
+        return decoded
+    if value.keys() == {"kwargs"} and "kwargs" not in parameters:
+        keywords = given_keywords(keywords, parameters)
+        return DecodedValue(keywords, json_text(keywords), ValueState.PRESENT)
+    positional = value.get("args")
+    if not isinstance(positional, list) or not value.keys() - {"args", "kwargs"} <= _OPTIONS_OF_CALLS:
+        return decoded
+    arguments: JsonObject
+    if len(positional) <= len(parameters):
+        arguments = {**dict(zip(parameters, positional, strict=False)), **keywords}
+    else:
+        arguments = {"$args": positional, **keywords}
+    return DecodedValue(arguments, json_text(arguments), ValueState.PRESENT)
+
+
+def _names_may_be_lost(span: Span) -> bool:
+    """Whether `input.value` may be the one argument itself, without its name.
+
+    LangChain hands a tool with a single text argument the bare text, which may itself write an object.
+    """
+    return _metadata_mentions(span, _GRAPH_METADATA)
+
+
+def _requests_of_node(span: Span) -> list[ChatMessage]:
+    """The calls that a graph's tool node was given to execute."""
+    given = span.attributes.get("input.value")
+    if not isinstance(given, str) or '"tool_call"' not in given:
+        return []
+    try:
+        value = parse_json(given)
+    except ValueError:
+        return []
+    listed = value if isinstance(value, list) else [value.get("tool_call")] if isinstance(value, dict) else []
+    calls = [item for item in listed if isinstance(item, dict) and item.get("type") == "tool_call"]
+    if not calls or len(calls) != len(listed):
+        return []
+    message = ChatMessage("assistant")
+    for call in calls:
+        add_request(message, call)
+    return [message]
+
+
+def _category(span: Span, name: str) -> CallCategory:
+    kind = span.attributes.get(_KIND)
+    called = name or span.name
+    if called in HANDOFF_TOOL_NAMES or called.startswith(HANDOFF_TOOL_PREFIXES):
+        return CallCategory.HANDOFF
+    if called in FINAL_ANSWER_TOOL_NAMES:
+        return CallCategory.FINAL_ANSWER
+    if called in DELEGATION_TOOL_NAMES:
+        return CallCategory.AGENT
+    return CallCategory.RETRIEVAL if kind == "RETRIEVER" else CallCategory.FUNCTION
+
+
+def _run_in_graph(span: Span) -> str | None:
+    """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
+    if not _metadata_mentions(span, (GRAPH_NODE, GRAPH_AGENT)):
+        return None
+    metadata = _metadata(span)
+
+    def told(key: str) -> str:
+        value = metadata.get(key, "")
+        return value if isinstance(value, str) else json_text(value)
+
+    return agent_of_graph(
+        span.name,
+        told,
+        span.attributes.text("output.value"),
+        has_places=span.envelope.scope_name != _JAVASCRIPT_GRAPH_SCOPE,
+        passed_on=_PASSED_ON in span.status_message,
+    )
+
+
+def _is_outermost_graph(span: Span) -> bool:
+    """Whether the span is the run of a graph that is in no other."""
+    if span.name in UNNAMED_GRAPHS:
+        return True
+    if _metadata_mentions(span, (GRAPH_NODE,)):
+        return False
+    if _metadata_mentions(span, (_GRAPH_INTEGRATION,)):
+        return _metadata(span).get(_INTEGRATION) == _GRAPH_INTEGRATION
+    return span.envelope.scope_name == _GRAPH_SCOPE and is_conversation(span.attributes.text("output.value"))
+
+
+def _is_agent_workflow(span: Span) -> bool:
+    """Whether a CHAIN span is an agent's run as a workflow: by its class, else by what it was given."""
+    if span.name in AGENT_WORKFLOW_SPANS:
+        return True
+    if not span.name.endswith(_RUN):
+        return False
+    given, made = span.attributes.text("input.value") or "", span.attributes.text("output.value") or ""
+    return _AGENT_STEPS in given or is_printed_result(made)
+
+
+def _graph_agent(span: Span) -> str:
+    if not _metadata_mentions(span, (GRAPH_AGENT,)):
+        return ""
+    name = _metadata(span).get(GRAPH_AGENT)
+    return name if isinstance(name, str) else ""
+
+
+def _metadata_mentions(span: Span, words: tuple[str, ...]) -> bool:
+    metadata = span.attributes.get("metadata")
+    return isinstance(metadata, str) and any(word in metadata for word in words)
+
+
+def _metadata(span: Span) -> JsonObject:
+    decoded = decode_arguments(span.attributes.get("metadata"))
+    return decoded.value if isinstance(decoded.value, dict) else {}
+
+
+def _name_in_span_name(span: Span) -> str:
+    name = span.name
+    if span.attributes.get(_KIND) == "CHAIN":
+        return "" if "." in name or name in GENERIC_CHAIN_NAMES else name
+    for prefix in _AGENT_SPAN_PREFIXES:
+        name = name.removeprefix(prefix)
+    if name.startswith("agent_run [") and name.endswith("]"):
+        return name[len("agent_run [") : -1]
+    role, _, task = name.partition(".")
+    if task.endswith(".execute"):
+        return role
+    for suffix in _AGENT_SPAN_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _is_true(flag: object) -> bool:
+    if isinstance(flag, str):
+        return flag.strip().lower() in ("true", "1", "yes")
+    return bool(flag)
+
+
+DIALECT = _OpenInference()

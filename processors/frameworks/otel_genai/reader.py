@@ -1,0 +1,343 @@
+"""OpenTelemetry GenAI semantic conventions, in all generations that are still sent.
+
+Messages travel as attributes (1.37 and newer), as one event per message (before 1.37), or in an
+`operation.details` event; arguments and results likewise. MCP client and server spans are of the same
+family, and so are the names that emitters used before a standard place existed.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.otel_genai.supported import OTEL_GENAI_FRAMEWORKS
+from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_result, first_text
+from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.borrowed_span import is_borrowed
+from processors.frameworks.shapes.graph_runs import is_chain_part
+from processors.frameworks.shapes.late_value import LateValue
+from processors.frameworks.shapes.messages import last_text
+from processors.frameworks.shapes.placeholder_names import (
+    AGENT_TOOL_TYPES,
+    DELEGATION_TOOL_NAMES,
+    FINAL_ANSWER_TOOL_NAMES,
+    GRAPH_AGENT_CALLER,
+    GRAPH_SCOPES,
+    GRAPH_STEP_NAMES,
+    HANDOFF_TOOL_PREFIXES,
+    RETRIEVAL_TOOL_TYPES,
+    SYNTHETIC_TOOL_NAMES,
+)
+from processors.frameworks.shapes.result_envelope import OUTPUT
+from processors.frameworks.shapes.span_event_messages import (
+    call_in_events,
+    messages_in_attributes,
+    messages_in_events,
+)
+from processors.model.agent_run import CallCategory, ToolError, ValueState
+from processors.model.json_value import JsonValue
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, text_value
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
+
+_OPERATION = "gen_ai.operation.name"
+_ACTIVITY = "workflow.activity"
+"""On spans that a durable workflow makes around its activities: what runs within has spans of its own."""
+_MODEL_OPERATIONS = frozenset(
+    {
+        "chat", "chat.completions", "chat.streaming_completions", "generate_content", "text.completions",
+        "text.streaming_completions", "text_completion", "text_completions",
+    }
+)  # fmt: skip
+_HANDOFF_OPERATIONS = frozenset({"agent_handoff", "handoff"})
+_STRUCTURED_OUTPUT = "execute_structured_output"
+_ROLES = {
+    "execute_tool": SpanRole.TOOL,
+    "invoke_agent": SpanRole.AGENT,
+    _STRUCTURED_OUTPUT: SpanRole.AGENT,
+    "invoke_workflow": SpanRole.WORKFLOW,
+    **dict.fromkeys(_MODEL_OPERATIONS, SpanRole.MODEL),
+    **dict.fromkeys(_HANDOFF_OPERATIONS, SpanRole.TOOL),
+}
+
+_TOOL_NAMES = ("gen_ai.tool.name", "mcp.tool.name")
+_ARGUMENTS = (
+    "gen_ai.tool.call.arguments",
+    "mcp.tool.arguments",
+    "gen_ai.tool.input",
+    "gen_ai.tool.args",
+)
+_RESULTS = (
+    "gen_ai.tool.call.result",
+    "mcp.tool.result",
+    "gen_ai.tool.output",
+    "gen_ai.tool.result",
+)
+_CALL_ID = ("gen_ai.tool.call.id",)
+_AGENT_NAME = ("gen_ai.agent.name",)
+_HANDOFF_SOURCE = "gen_ai.agent.source"
+_CUT_RESULT = "ag2.tool.call.result.truncated"
+_GRAPH_NODE = "metadata.langgraph_node"
+_TEAM = "gen_ai.agno.team.agents"
+_FLOW_PROVIDER = "crewai"
+_GUARDRAIL = "gen_ai.guardrail.triggered"
+_HANDOFF_TARGETS = ("gen_ai.handoff.to_agent",)
+_TOOL_KEYS = frozenset(
+    {
+        _CUT_RESULT,
+        *_TOOL_NAMES,
+        *_ARGUMENTS,
+        *_RESULTS,
+        "gen_ai.agent.name",
+        "gen_ai.agent.source",
+        "gen_ai.completion",
+        "gen_ai.prompt",
+        "gen_ai.task.status",
+        "gen_ai.tool.call.id",
+        "gen_ai.tool.status",
+        "gen_ai.tool.type",
+        "langsmith.span.kind",
+        "mcp.method.name",
+    }
+)
+_TOOL_SPAN_PREFIXES = (
+    "execute_tool ",
+    "MCP send tools/call ",
+    "tools/call ",
+    "running tool: ",
+    "running tool ",
+)
+_AGENT_SPAN_PREFIXES = ("invoke_agent ", "invoke_workflow ")
+_TOOL_DEFINITIONS = ("gen_ai.tool.definitions", "model_request_parameters", "gen_ai.agent.tools")
+
+
+class _Plan(NamedTuple):
+    """Which of the attributes that a tool span may have are there, in the order in which they are tried."""
+
+    names: Sequence[str]
+    arguments: Sequence[str]
+    results: Sequence[str]
+
+
+_MAX_PLANS = 1024
+_PLANS: dict[frozenset[str], _Plan] = {}
+"""Plans by the keys that are there, of which few sets occur."""
+
+
+def _plan(present: frozenset[str]) -> _Plan:
+    names, arguments, results = (
+        tuple(key for key in keys if key in present) for keys in (_TOOL_NAMES, _ARGUMENTS, _RESULTS)
+    )
+    plan = _Plan(names, arguments, results)
+    if len(_PLANS) < _MAX_PLANS:
+        _PLANS[present] = plan
+    return plan
+
+
+class _OtelGenAI:
+    name: Final = "otel_genai"
+    rank: Final = 10
+    keys: Final = (_OPERATION, "gen_ai.tool.name", "mcp.method.name", "gen_ai.request.model")
+    frameworks: Final = OTEL_GENAI_FRAMEWORKS
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        operation = attributes.get(_OPERATION)
+        if isinstance(operation, str) and operation in _ROLES:
+            if _ACTIVITY in attributes:
+                return None
+            if operation == "invoke_agent":
+                return _role_of_agent(span)
+            if operation == "invoke_workflow" and _TEAM in attributes:
+                return SpanRole.AGENT
+            if _ROLES[operation] is SpanRole.MODEL and is_borrowed(span):
+                return _role_of_borrowed(span)
+            return _ROLES[operation]
+        if "mcp.method.name" in attributes:
+            return SpanRole.TOOL if attributes.get("mcp.method.name") == "tools/call" else SpanRole.OTHER
+        if operation is not None:
+            return _role_of_borrowed(span) if is_borrowed(span) else SpanRole.OTHER
+        return SpanRole.TOOL if "gen_ai.tool.name" in attributes else SpanRole.MODEL
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        present = attributes.among(_TOOL_KEYS)
+        operation = attributes.text(_OPERATION)
+        plan = _PLANS.get(present)
+        if plan is None:
+            plan = _plan(present)
+        name = first_text(attributes, plan.names)
+        if not name and (operation in _HANDOFF_OPERATIONS or _HANDOFF_SOURCE in present):
+            name = _handoff(attributes)
+        arguments = first_arguments(attributes, plan.arguments)
+        opened = first_result(attributes, plan.results)
+        result, error = opened.result, opened.error
+        if _CUT_RESULT in present and result.state is ValueState.PRESENT:
+            result = DecodedValue(None, result.text, ValueState.TRUNCATED)
+        call_id = first_text(attributes, _CALL_ID) if "gen_ai.tool.call.id" in present else ""
+        if (
+            arguments.state is not ValueState.PRESENT or result.state is not ValueState.PRESENT or not call_id
+        ) and span.has_events:
+            from_events, result_event, event_id = call_in_events(span)
+            arguments = better(arguments, from_events)
+            result = better(result, result_event)
+            call_id = call_id or event_id
+        if operation == "execute_tool" and "langsmith.span.kind" not in present:
+            if arguments.state is ValueState.ABSENT and "gen_ai.prompt" in present:
+                arguments = decode_arguments(attributes.get("gen_ai.prompt"))
+            if result.state is ValueState.ABSENT and "gen_ai.completion" in present:
+                result = first_result(attributes, ("gen_ai.completion",), OUTPUT).result
+        if ("gen_ai.tool.status" in present and attributes.get("gen_ai.tool.status") == "error") or (
+            "gen_ai.task.status" in present and attributes.get("gen_ai.task.status") == "failure"
+        ):
+            error = error or ToolError(type="", message=first_text(attributes, ("gen_ai.tool.error",)))
+        is_run = (
+            operation == "invoke_agent" and _HANDOFF_SOURCE not in present and _bears_its_call(attributes)
+        )
+        told_agent = "gen_ai.agent.name" in present and not is_run
+        return ToolReading(
+            name=name,
+            inferred_name="" if name else _name_of(span, _TOOL_SPAN_PREFIXES) or span.name,
+            call_id=call_id or opened.call_id,
+            arguments=arguments,
+            result=result,
+            error=error,
+            category=CallCategory.AGENT if is_run else _category(attributes, present, name, operation),
+            agent_name=first_text(attributes, _AGENT_NAME) if told_agent else "",
+            is_synthetic=name in SYNTHETIC_TOOL_NAMES,
+            runs_agent=is_run,
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        name = _agent_that_is_called(attributes) or first_text(attributes, ("gen_ai.agent.name",))
+        inferred = "" if name else _name_of(span, _AGENT_SPAN_PREFIXES)
+        if inferred and inferred == attributes.get("gen_ai.request.model"):
+            inferred = ""
+        conversation = self.conversation(span)
+        return AgentReading(
+            name=name or first_text(attributes, ("gen_ai.workflow.name",)),
+            inferred_name=inferred,
+            id=first_text(attributes, ("gen_ai.agent.id",)),
+            version=first_text(attributes, ("gen_ai.agent.version",)),
+            session=first_text(attributes, ("gen_ai.conversation.id",)),
+            input=LateValue(lambda: text_value(last_text(conversation.input, "user"))),
+            output=_data_in_choice(span)
+            if attributes.get(_OPERATION) == _STRUCTURED_OUTPUT
+            else LateValue(lambda: text_value(last_text(conversation.output, "assistant"))),
+            hides_calls=_hides_calls(attributes) or is_borrowed(span),
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        conversation = self._messages(span)
+        if any(key in attributes for key in _TOOL_DEFINITIONS):
+            conversation.offering(lambda: _first_tools(attributes))
+        return conversation
+
+    def _messages(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
+            return messages_in_attributes(attributes)
+        return messages_in_events(span) if span.has_events else Conversation()
+
+
+def _role_of_agent(span: Span) -> SpanRole:
+    """What an `invoke_agent` span stands for: not always the run of an agent."""
+    attributes = span.attributes
+    if span.envelope.scope_name in GRAPH_SCOPES or _GRAPH_NODE in attributes:
+        name = attributes.text("gen_ai.agent.name") or ""
+        if (name in GRAPH_STEP_NAMES or is_chain_part(name)) and not _agent_that_is_called(attributes):
+            return SpanRole.OTHER
+    if _HANDOFF_SOURCE in attributes or _bears_its_call(attributes):
+        return SpanRole.TOOL
+    if _GUARDRAIL in attributes:
+        return SpanRole.OTHER
+    # Each step of a flow is reported as an agent without a name, and an agent itself runs as a flow.
+    if attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER and "gen_ai.agent.name" not in attributes:
+        return SpanRole.OTHER
+    # A node of a graph is reported as an agent whose id is its name; the run is the graph's.
+    is_node = attributes.get("gen_ai.provider.name") == "langgraph" and "gen_ai.agent.id" in attributes
+    if is_node and attributes.get("gen_ai.agent.id") == attributes.get("gen_ai.agent.name"):
+        return SpanRole.OTHER
+    return SpanRole.AGENT
+
+
+def _bears_its_call(attributes: Attributes) -> bool:
+    """Whether a run's span also tells the call that started the run, for which there is no other span."""
+    return "gen_ai.tool.call.id" in attributes and "gen_ai.tool.name" in attributes
+
+
+def _data_in_choice(span: Span) -> DecodedValue:
+    """The answer as data, which stands in the place of a message."""
+    for event in span.events if span.has_events else ():
+        if event.name == "gen_ai.choice" and event.attributes.get("message") is not None:
+            return decode_result(event.attributes.get("message"))
+    return ABSENT
+
+
+def _role_of_borrowed(span: Span) -> SpanRole | None:
+    """What a span was before model calls were written on it, of which its name still tells."""
+    return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else None
+
+
+def _hides_calls(attributes: Attributes) -> bool:
+    """Whether calls of the run may have no span, or are told without their names."""
+    if attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER:
+        return True
+    answered = attributes.encoded("gen_ai.output.messages") or b""
+    return b'"tool_call"' in answered and b'"name"' not in answered
+
+
+def _agent_that_is_called(attributes: Attributes) -> str:
+    """The agent that a step of a graph runs without a span of its own: the node is named after it."""
+    if _GRAPH_NODE not in attributes or attributes.get("gen_ai.agent.name") != GRAPH_AGENT_CALLER:
+        return ""
+    return attributes.text(_GRAPH_NODE) or ""
+
+
+def _handoff(attributes: Attributes) -> str:
+    """The name of the call that passes the conversation on, if its receiver is told."""
+    keys = _AGENT_NAME if _HANDOFF_SOURCE in attributes else _HANDOFF_TARGETS
+    receiver = first_text(attributes, keys)
+    return f"handoff to {receiver}" if receiver else ""
+
+
+def _first_tools(attributes: Attributes) -> Mapping[str, JsonValue]:
+    for key in _TOOL_DEFINITIONS:
+        tools = read_tool_definitions(attributes.get(key))
+        if tools:
+            return tools
+    return {}
+
+
+def _category(
+    attributes: Attributes, present: frozenset[str], name: str, operation: str | None
+) -> CallCategory:
+    if (
+        operation in _HANDOFF_OPERATIONS
+        or _HANDOFF_SOURCE in present
+        or name.startswith(HANDOFF_TOOL_PREFIXES)
+    ):
+        return CallCategory.HANDOFF
+    if name in FINAL_ANSWER_TOOL_NAMES:
+        return CallCategory.FINAL_ANSWER
+    if "mcp.method.name" in present or "mcp.tool.name" in present:
+        return CallCategory.MCP
+    if name in DELEGATION_TOOL_NAMES:
+        return CallCategory.AGENT
+    if "gen_ai.tool.type" not in present:
+        return CallCategory.FUNCTION
+    tool_type = attributes.text("gen_ai.tool.type")
+    if tool_type in AGENT_TOOL_TYPES:
+        return CallCategory.AGENT
+    return CallCategory.RETRIEVAL if tool_type in RETRIEVAL_TOOL_TYPES else CallCategory.FUNCTION
+
+
+def _name_of(span: Span, prefixes: Iterable[str]) -> str:
+    for prefix in prefixes:
+        if span.name.startswith(prefix):
+            return span.name[len(prefix) :].strip()
+    return ""
+
+
+DIALECT = _OtelGenAI()

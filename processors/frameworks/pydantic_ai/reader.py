@@ -1,0 +1,178 @@
+"""Pydantic AI: what its formats 1 to 6 write beside, or instead of, the GenAI conventions.
+
+Up to format 2 arguments and results have keys of their own; in all formats the agent's span holds the
+whole history, with the place where this run begins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.framework import Framework
+from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.chat_envelope import decode_output
+from processors.frameworks.shapes.late_value import CapturedValue
+from processors.frameworks.shapes.messages import ChatMessage, last_text, read_messages
+from processors.frameworks.shapes.recorded_events import read_recorded_events
+from processors.model.agent_run import CallCategory, ToolError, ValueState
+from processors.model.values import DecodedValue, decode_result, text_value
+from processors.spans.attributes import Attributes
+from processors.spans.span import Span
+
+_ALL_MESSAGES = "pydantic_ai.all_messages"
+_ALL_EVENTS = "all_messages_events"
+_NEW_MESSAGE_INDEX = "pydantic_ai.new_message_index"
+_ARGUMENTS = "tool_arguments"
+_RESULT = "tool_response"
+_TOOL_NAME = "gen_ai.tool.name"
+_ANSWER = "final_result"
+_SHOWN_AS = "logfire.msg"
+_OFFERED = "model_request_parameters"
+_ANSWER_TOOLS = "output_tools"
+_OUTPUT_FUNCTION = "running output function"
+_TRY_AGAIN = "\n\nFix the errors and try again."
+"""How the text of a request to try again ends; older releases mark it in no other way."""
+
+
+class _PydanticAI:
+    name: Final = "pydantic_ai"
+    rank: Final = 8
+    keys: Final = (
+        _ARGUMENTS,
+        _RESULT,
+        _ALL_MESSAGES,
+        _ALL_EVENTS,
+        _ANSWER,
+        _SHOWN_AS,
+        _OFFERED,
+    )
+    frameworks: Final = (
+        Framework(
+            name="Pydantic AI",
+            versions="formats 1 to 6 (built from pydantic-ai-slim 0.2, 1.0 and 2.68)",
+            reads="`execute_tool` and `running tool` spans are calls, `invoke_agent` and `agent run` spans "
+            "are runs; a request to try again, also because of wrong arguments, is a failed call; output "
+            "functions give the answer; what Logfire scrubbed is looked up in the messages",
+            capture="nothing; `include_content=False` leaves values out, names and ids stay",
+            unknown="arguments that the model left out and the function's defaults filled in",
+        ),
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        if _TOOL_NAME in attributes:
+            is_own = _ARGUMENTS in attributes or _RESULT in attributes or _gives_the_answer(span)
+            return SpanRole.TOOL if is_own else None
+        if _ALL_MESSAGES in attributes or _ALL_EVENTS in attributes:
+            return SpanRole.AGENT
+        if _OFFERED in attributes:
+            return SpanRole.MODEL if "events" in attributes or _offers_answers(attributes) else None
+        return SpanRole.AGENT if "agent_name" in attributes and "model_name" in attributes else None
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = first_result(attributes, (_RESULT,))
+        return ToolReading(
+            name=first_text(attributes, (_TOOL_NAME,)),
+            call_id=first_text(attributes, ("gen_ai.tool.call.id",)),
+            arguments=first_arguments(attributes, (_ARGUMENTS,)),
+            result=opened.result,
+            error=opened.error or _request_to_try_again(opened.result),
+            category=CallCategory.FINAL_ANSWER if _gives_the_answer(span) else CallCategory.FUNCTION,
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        conversation = self.conversation(span)
+        return AgentReading(
+            name=first_text(attributes, ("gen_ai.agent.name", "agent_name")),
+            session=first_text(attributes, ("gen_ai.conversation.id",)),
+            input=text_value(last_text(conversation.input, "user")),
+            output=_answer(attributes, conversation),
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if _ALL_MESSAGES not in attributes and _ALL_EVENTS not in attributes:
+            if "events" not in attributes:
+                return Conversation(read_output=lambda: _with_answers(_answered(attributes), attributes))
+            told = read_recorded_events(attributes.get("events"))
+            return Conversation(
+                lambda: _with_failures(told.input), lambda: _with_answers(told.output, attributes)
+            )
+        messages = read_messages(
+            attributes.get(_ALL_MESSAGES if _ALL_MESSAGES in attributes else _ALL_EVENTS)
+        )
+        start = attributes.get(_NEW_MESSAGE_INDEX)
+        return _split_history(messages, start if isinstance(start, int) and start >= 0 else 0)
+
+
+def _answer(attributes: Attributes, conversation: Conversation) -> CapturedValue:
+    """The run's result as it is told, else what the model said last, if that asks for no more calls."""
+    told = attributes.get(_ANSWER)
+    last = conversation.output[-1] if conversation.output else None
+    said = last.text if last is not None and last.role == "assistant" and not last.requests else ""
+    if isinstance(told, str) and told != said:
+        answer = decode_output(told)
+        if answer.state is ValueState.PRESENT or not said:
+            return answer
+    return text_value(said or None)
+
+
+def _gives_the_answer(span: Span) -> bool:
+    """Whether a call only makes the run's result out of what the model answered."""
+    shown_as = span.attributes.text(_SHOWN_AS) or span.name
+    return shown_as.startswith(_OUTPUT_FUNCTION)
+
+
+def _request_to_try_again(result: DecodedValue) -> ToolError | None:
+    text = result.text or ""
+    return ToolError(type="", message=text.removesuffix(_TRY_AGAIN)) if text.endswith(_TRY_AGAIN) else None
+
+
+def _with_failures(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """The same messages, where a result that is a request to try again is that of a failed call."""
+    for message in messages:
+        for position, response in enumerate(message.responses):
+            if isinstance(response.content, str) and response.content.endswith(_TRY_AGAIN):
+                message.responses[position] = replace(response, failed=True)
+    return messages
+
+
+def _offers_answers(attributes: Attributes) -> bool:
+    offered = attributes.text(_OFFERED) or ""
+    return f'"{_ANSWER_TOOLS}":[{{' in offered or f'"{_ANSWER_TOOLS}": [{{' in offered
+
+
+def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
+    if _OFFERED not in attributes or not _offers_answers(attributes):
+        return ()
+    return read_messages(attributes.get("gen_ai.output.messages"), "assistant")
+
+
+def _with_answers(messages: Sequence[ChatMessage], attributes: Attributes) -> Sequence[ChatMessage]:
+    """The same messages, where a request of a tool for the answer is known as one."""
+    if not any(message.requests for message in messages):
+        return messages
+    offered = decode_result(attributes.get(_OFFERED)).value if _OFFERED in attributes else None
+    tools = offered.get(_ANSWER_TOOLS) if isinstance(offered, dict) else None
+    names = [tool.get("name") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    for message in messages:
+        message.requests = [
+            replace(request, gives_answer=request.name in names) for request in message.requests
+        ]
+    return messages
+
+
+def _split_history(messages: list[ChatMessage], start: int) -> Conversation:
+    """A whole history as input up to the run's last request by the user, and what came after it."""
+    position = start
+    while position < len(messages) and messages[position].role in ("system", "user"):
+        if messages[position].responses:
+            break
+        position += 1
+    return Conversation(lambda: messages[:position], lambda: messages[position:])
+
+
+DIALECT = _PydanticAI()

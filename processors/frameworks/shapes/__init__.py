@@ -1,0 +1,1 @@
+"""Shapes that several conventions write: values, messages, envelopes, names."""

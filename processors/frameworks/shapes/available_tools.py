@@ -1,0 +1,108 @@
+"""The tools that a run could call, by name with their JSON schemas (null where none is told).
+
+Every provider describes tools in a shape of its own, and telemetry repeats that: as values, as JSON, or as a
+list of JSON texts.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import json_value, parse_json
+from processors.spans.attributes import AttributeValue
+
+MAX_TOOLS = 1000
+"""Tools of one list beyond this number are not read."""
+
+_NAME_KEYS = ("name", "toolName", "tool_name")
+_SCHEMA_KEYS = (
+    "parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema",
+    "json_schema", "args_schema", "arguments",
+)  # fmt: skip
+_LIST_KEYS = (
+    "tools", "functionDeclarations", "function_declarations", "function_tools", "output_tools",
+    "builtin_tools",
+)  # fmt: skip
+_WRAPPERS = ("function", "toolSpec", "tool_spec", "tool")
+_SCHEMA_WORDS = frozenset({"type", "properties", "$ref", "anyOf", "allOf", "oneOf", "required", "$schema"})
+_DEEPEST_WRAPPING = 4
+_LONGEST_REMEMBERED = 64 * 1024
+
+
+def read_tool_definitions(value: "AttributeValue | JsonValue") -> Mapping[str, JsonValue]:
+    """The tools that `value` describes, in order, in whatever shape; what is not recognised is left out.
+
+    A list of names alone gives tools without a schema. Of two tools with one name the first with a schema
+    counts. Never raises. Every turn of every run repeats the same text, so what it says is remembered and
+    shared.
+    """
+    if isinstance(value, str) and len(value) <= _LONGEST_REMEMBERED:
+        return _read_remembered(value)
+    found: dict[str, JsonValue] = {}
+    _read(json_value(value), found, 0)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _read_remembered(text: str) -> Mapping[str, JsonValue]:
+    found: dict[str, JsonValue] = {}
+    _read(json_value(text), found, 0)
+    return found
+
+
+def merge_tools(found: dict[str, JsonValue], more: Mapping[str, JsonValue]) -> None:
+    """Add `more` to `found`; a schema fills in for one that is not known."""
+    for name, schema in more.items():
+        if found.get(name) is None:
+            found[name] = schema
+
+
+def _read(value: JsonValue, found: dict[str, JsonValue], depth: int) -> None:
+    if depth > _DEEPEST_WRAPPING or len(found) >= MAX_TOOLS:
+        return
+    if isinstance(value, str):
+        text = value.strip()
+        if text[:1] in ("[", "{"):
+            try:
+                _read(parse_json(text), found, depth + 1)
+            except ValueError:
+                return
+        elif text:
+            merge_tools(found, {text: None})
+    elif isinstance(value, list):
+        for item in value[:MAX_TOOLS]:
+            _read(item, found, depth + 1)
+    elif isinstance(value, dict):
+        _read_object(value, found, depth)
+
+
+def _read_object(value: JsonObject, found: dict[str, JsonValue], depth: int) -> None:
+    for key in _WRAPPERS:
+        inner = value.get(key)
+        if isinstance(inner, dict):
+            _read_object(inner, found, depth + 1)
+            return
+    name = next((text for key in _NAME_KEYS if isinstance(text := value.get(key), str) and text), None)
+    if name is not None:
+        merge_tools(found, {name: _schema(value)})
+        return
+    for key in _LIST_KEYS:
+        inner = value.get(key)
+        if isinstance(inner, (list, str)):
+            _read(inner, found, depth + 1)
+
+
+def _schema(tool: JsonObject) -> JsonValue:
+    for key in _SCHEMA_KEYS:
+        schema = tool.get(key)
+        if isinstance(schema, str) and schema.lstrip()[:1] == "{":
+            try:
+                schema = parse_json(schema)
+            except ValueError:
+                continue
+        if isinstance(schema, dict):
+            inner = schema.get("json")
+            if schema.keys() == {"json"} and isinstance(inner, dict):  # Bedrock
+                schema = inner
+            return schema if not schema or not _SCHEMA_WORDS.isdisjoint(schema) else None
+    return None

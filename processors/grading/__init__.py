@@ -1,1 +1,0 @@
-"""What evaluators share: the parts of a run that they look at, and how they report."""

@@ -1,1 +1,0 @@
-"""Lists and mappings that are made when somebody first looks at them."""

@@ -1,0 +1,1 @@
+"""What everything else speaks of: runs, calls, values, results, and the contract of an evaluator."""

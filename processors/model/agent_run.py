@@ -1,0 +1,168 @@
+"""What an agent did in one invocation: the input of every evaluator.
+
+Evaluators see these values only, never spans. Field by field they follow the canonical model of tool
+calls and agent runs; how each is read from telemetry is the matter of `processors.dialects` and
+`processors.reconstruction.reconstruct`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from processors.model.finish_reason import FinishReason
+from processors.model.json_value import JsonValue
+from processors.model.value_type import value_type
+
+IncompleteReason: TypeAlias = Literal["incomplete_trace", "over_limit", "content_not_captured"]
+"""Why a run is not known whole: spans may be missing, it was too large, or its telemetry tells no calls."""
+
+
+class ValueState(StrEnum):
+    """What is known of a captured value.
+
+    Only `PRESENT` values may be compared. The others are kept apart from an empty value: a missing
+    argument object is not `{}`.
+    """
+
+    PRESENT = "present"
+    ABSENT = "absent"
+    REDACTED = "redacted"
+    TRUNCATED = "truncated"
+    UNPARSED = "unparsed"
+
+
+class CallCategory(StrEnum):
+    """What kind of tool a call went to."""
+
+    FUNCTION = "function"
+    MCP = "mcp"
+    SERVER = "server"
+    AGENT = "agent"
+    RETRIEVAL = "retrieval"
+    HANDOFF = "handoff"
+    FINAL_ANSWER = "final_answer"
+
+
+EVALUATED_CATEGORIES: frozenset[CallCategory] = frozenset(
+    {CallCategory.FUNCTION, CallCategory.MCP, CallCategory.SERVER, CallCategory.AGENT, CallCategory.RETRIEVAL}
+)
+"""Categories that evaluators see without being asked for them by name."""
+
+
+@value_type
+class ToolError:
+    """Why a tool call failed; `type` is a class or code, `message` a text for people, both maybe empty."""
+
+    type: str
+    message: str
+
+
+@value_type
+class ToolCall:
+    """One execution of one tool.
+
+    `arguments` and `result` are decoded values and mean something only while their state is `PRESENT`
+    (a present value may be null). `arguments_text` and `result_text` are the texts that the telemetry
+    carried after a known envelope was unwrapped; where only a value exists, its JSON with `", "` and
+    `": "` (Python `str()` for the `content` wrapper of the `tool.name` form).
+
+    `lenient_values` marks the form in which a span is known by `tool.name` alone: there a missing
+    input is graded as `{}` and a missing output as the empty text, though the states say `ABSENT`.
+    """
+
+    name: str
+    call_id: str | None = None
+    span_id: bytes | None = None
+    category: CallCategory = CallCategory.FUNCTION
+    arguments: JsonValue = None
+    arguments_text: str | None = None
+    arguments_state: ValueState = ValueState.ABSENT
+    result: JsonValue = None
+    result_text: str | None = None
+    result_state: ValueState = ValueState.ABSENT
+    error: ToolError | None = None
+    lenient_values: bool = False
+    parallel_group: int | None = None
+    """Calls with one number ran side by side; None: nothing is known to have run beside this call."""
+    start_unix_nano: int = 0
+    end_unix_nano: int = 0
+    executed: bool = True
+    """False where only a model's request for the call was seen and nothing shows that it ran."""
+    attempt: int = 1
+    """1, or one more than that of the call which this one tries again."""
+    retry_of: int | None = None
+    """Place of that call among the run's `tool_calls`, from 0; None for a first attempt."""
+
+
+@value_type
+class Message:
+    """One message of the conversation; `turn` counts from 0."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    turn: int = 0
+
+
+@value_type
+class AgentIdentity:
+    """Who ran. `name` is what criteria are keyed by."""
+
+    name: str
+    id: str | None = None
+    version: str | None = None
+
+
+@value_type
+class AgentRun:
+    """One invocation of one agent, with its tool calls in the order of execution.
+
+    `tool_calls` holds every category; evaluators take `evaluated_calls`. `input` and `output` are text,
+    or the JSON value where the agent's own is an object; they mean something only while their state is
+    `PRESENT`.
+    """
+
+    trace_id: bytes
+    span_id: bytes | None
+    agent: AgentIdentity
+    tool_calls: Sequence[ToolCall] = ()
+    parent_agent: str | None = None
+    session: str | None = None
+    input: JsonValue = None
+    input_state: ValueState = ValueState.ABSENT
+    output: JsonValue = None
+    output_state: ValueState = ValueState.ABSENT
+    messages: Sequence[Message] = ()
+    messages_state: ValueState = ValueState.PRESENT
+    """`PRESENT`: `messages` is the whole conversation. `ABSENT`: it is what telemetry shows of it."""
+    finish_reason: FinishReason = FinishReason.ROOT
+    complete: bool = True
+    """False when spans of this run may be missing: only verdicts that no further span could change count."""
+    incomplete_reason: IncompleteReason = "incomplete_trace"
+    """Why a run that is not `complete` is not: the reason that `not_evaluated` results carry."""
+    start_unix_nano: int = 0
+    end_unix_nano: int = 0
+    tenant: str = ""
+    resource: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Resource attributes of the carrier span (empty for runs not read from spans)."""
+    span_attributes: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Attributes of the carrier span (empty for runs not read from spans); decoded when asked for."""
+    carrier_span_id: bytes | None = None
+    """The span that results are written to: the invocation span, else the span that stands for it."""
+    available_tools: Mapping[str, JsonValue] | None = None
+    """The tools that the run could call, by name, with their JSON schemas (null where none is told).
+    None or empty: nobody told which."""
+    requested_tools: Sequence[str] = ()
+    """Tools that a model asked for and that no call of the run went to, each once, in order: mostly names
+    that it made up. Tools of the provider, handoffs and final answers are left out."""
+
+    def answers_are_known(self) -> bool:
+        """Whether `messages` shows what the agent said; if not, nothing of it was captured."""
+        return self.messages_state is ValueState.PRESENT or any(
+            message.role == "assistant" for message in self.messages
+        )
+
+    def evaluated_calls(self, extra: frozenset[CallCategory] = frozenset()) -> list[ToolCall]:
+        """The calls that evaluators see: `EVALUATED_CATEGORIES` and those in `extra`, in order."""
+        categories = EVALUATED_CATEGORIES | extra
+        return [call for call in self.tool_calls if call.category in categories]

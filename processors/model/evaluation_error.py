@@ -1,0 +1,15 @@
+"""The error by which an evaluator says that its criteria do not fit what a run holds."""
+
+
+class EvaluationError(ValueError):
+    """The run holds everything that is needed, and it cannot be graded by these criteria.
+
+    For example an output without the key that is to be compared. The outcome is `error`, the class names
+    what went wrong (`error_type`), and the text is the explanation: it says what the criteria ask for and
+    what kind of thing was found, and holds nothing that was captured.
+    """
+
+    @property
+    def error_type(self) -> str:
+        """What the result names as its `error_type`: the class."""
+        return type(self).__name__

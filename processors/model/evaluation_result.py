@@ -1,0 +1,107 @@
+"""Scores, outcomes and results of evaluations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from processors.model.json_value import JsonValue
+from processors.model.value_type import positional_value_type, value_type
+
+
+class Outcome(StrEnum):
+    """How an evaluation of a run ended. Only `PASS` and `FAIL` carry a score and enter averages."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    ERROR = "error"
+    NOT_EVALUATED = "not_evaluated"
+
+
+class NotEvaluatedReason(StrEnum):
+    """The closed list of reasons for `Outcome.NOT_EVALUATED`."""
+
+    NO_CRITERIA = "no_criteria"
+    CONTENT_NOT_CAPTURED = "content_not_captured"
+    INCOMPLETE_TRACE = "incomplete_trace"
+    OVER_LIMIT = "over_limit"
+    NOT_APPLICABLE = "not_applicable"
+
+
+class Severity(StrEnum):
+    """What a failure asks of people: wake someone, file something, or only watch the rate."""
+
+    PAGE = "page"
+    TICKET = "ticket"
+    ADVISORY = "advisory"
+
+
+class Stage(StrEnum):
+    """How much a result counts: a shadow one is shown, and neither alerts anybody nor gates anything."""
+
+    LIVE = "live"
+    SHADOW = "shadow"
+
+
+class SkipReason(StrEnum):
+    """Why an evaluation gave no result for a run."""
+
+    WHEN = "when"
+    SAMPLE = "sample"
+
+
+@positional_value_type
+class Score:
+    """What an evaluator found: a value in [0, 1] and the details from which a reader can recompute it.
+
+    `details` is the evaluator's justification object. `lines` are the `key: text` pieces from which
+    the explanation is joined; empty: they are made from `details`.
+    """
+
+    value: float
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotEvaluated:
+    """The evaluator's answer when the run does not hold what it needs; `text` says what was missing."""
+
+    reason: NotEvaluatedReason
+    text: str = ""
+
+
+@value_type
+class EvaluationResult:
+    """One evaluation of one agent run.
+
+    `score` is set for `PASS` and `FAIL` only, `reason` for `NOT_EVALUATED` only, `error_type` (the class
+    name of what was raised) for `ERROR` only. `explanation` has at most 1,024 characters.
+    `tool_call_id` and `tool_span_id` are set for verdicts on a single call. `muted_until_unix_nano` is the
+    end of the mute that was in force when the run was graded, 0 without one.
+    """
+
+    name: str
+    evaluator: str
+    evaluator_version: str
+    outcome: Outcome
+    score: float | None = None
+    explanation: str = ""
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
+    reason: NotEvaluatedReason | None = None
+    error_type: str | None = None
+    pass_threshold: float = 1.0
+    severity: Severity = Severity.TICKET
+    criteria_hash: str = ""
+    stage: Stage = Stage.LIVE
+    muted_until_unix_nano: int = 0
+    tool_call_id: str | None = None
+    tool_span_id: bytes | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether a failure may alert people or gate a change: not in shadow, not muted, not advisory."""
+        return (
+            self.stage is Stage.LIVE
+            and not self.muted_until_unix_nano
+            and self.severity is not Severity.ADVISORY
+        )

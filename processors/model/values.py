@@ -1,0 +1,242 @@
+"""Captured arguments and results: from what telemetry carries to JSON values, never by guessing.
+
+Telemetry writes a value as an attribute map, as JSON, as JSON inside a JSON string, as the `repr` of
+Python data, or as bare text; it also hides values and cuts them off. What cannot be read stays text
+with a state that says why.
+"""
+
+import json
+import math
+import re
+from typing import NamedTuple, NoReturn
+
+import orjson
+
+from processors.model.agent_run import ValueState
+from processors.model.json_value import JsonValue
+from processors.model.python_literal import parse_python_literal
+from processors.spans.attributes import AttributeValue
+
+MAX_TEXT_LENGTH = 256 * 1024
+"""Longer texts are not parsed."""
+MAX_DEPTH = 100
+"""Values nested deeper are not taken."""
+
+REDACTION_MARKERS: frozenset[str] = frozenset(
+    {
+        "__REDACTED__", "<REDACTED>", "[REDACTED]", "REDACTED", "<redacted>", "[redacted]",
+        "HIDDEN:non-empty", '{"omitted":true}',
+    }
+)  # fmt: skip
+"""What redacting instrumentations leave in place of a value."""
+_SCRUBBED = "[Scrubbed due to "
+"""How the text begins that a scrubber leaves in place of a value, or of a part of one."""
+
+_KEPT_BACK = ('{"omitted":true,"sha256":"', '{"truncated":true,"prefix":"')
+_HASHED = re.compile(r'"sha256":"[0-9a-f]{64}","original_bytes":[0-9]{1,20}\}$')
+"""How the objects begin and end that a policy of the sender leaves in place of a value that is too long."""
+
+_MORE_ROUNDS = 2
+_DIGITS_TO_ZEROS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
+_LONG_NUMBER = b"0" * 19
+_LONGEST_MARKER = max(map(len, REDACTION_MARKERS))
+_LOOKS_STRUCTURED = re.compile(r"""\{\s*(?:["'}]|$)|\[\s*(?:[\[{"'\]]|$)""")
+_PRINTED_OBJECTS = re.compile(r"\[?<[\w.]+ object at 0x[0-9a-f]+>(?:, <[\w.]+ object at 0x[0-9a-f]+>)*\]?")
+_CUT_MARKS = ("…", "...", "[truncated]", "(truncated)", "<truncated>")
+
+
+class DecodedValue(NamedTuple):
+    """A decoded value with the text it was read from.
+
+    `value` counts only while `state` is `PRESENT`, with one exception: arguments that are valid but no
+    object (a bare text, a number, a list) are `UNPARSED` and keep what was read, for a caller who knows
+    what parameter it belongs to. `text` is None only for `ABSENT`.
+    """
+
+    value: JsonValue
+    text: str | None
+    state: ValueState
+
+
+ABSENT = DecodedValue(None, None, ValueState.ABSENT)
+"""Nothing was captured."""
+
+
+def text_value(text: str | None) -> DecodedValue:
+    """`text` as it stands, or `ABSENT` for None."""
+    return ABSENT if text is None else DecodedValue(text, text, ValueState.PRESENT)
+
+
+def decode_arguments(raw: "AttributeValue | JsonValue") -> DecodedValue:
+    """Decode the arguments of a call, given as text or as a value.
+
+    Objects are taken as they are; text is read as JSON (also JSON inside a JSON string, twice more) and
+    then as a Python literal. An empty text and null mean a call without arguments. Never raises.
+    """
+    if not isinstance(raw, str):
+        return _arguments_of_value(json_value(raw), json_text(raw))
+    text = raw.strip()
+    if not text or text == "null":
+        return DecodedValue({}, raw, ValueState.PRESENT)
+    state = _state_unparsed(text)
+    if state is not None:
+        return DecodedValue(None, raw, state)
+    try:
+        value = parse_text(text)
+    except ValueError:
+        state = ValueState.TRUNCATED if _is_cut(text) or text.endswith(_CUT_MARKS) else ValueState.UNPARSED
+        return DecodedValue(text, raw, state)
+    return _arguments_of_value(value, raw)
+
+
+def decode_result(raw: "AttributeValue | JsonValue") -> DecodedValue:
+    """Decode the result of a call, given as text or as a value, without looking for envelopes.
+
+    Text that is neither JSON nor a Python literal is a result as it stands, but for printed objects that tell
+    nothing but their address. A JSON string counts as the string in it, in `text` too. Never raises.
+    """
+    if not isinstance(raw, str):
+        value = json_value(raw)
+        return DecodedValue(value, value if isinstance(value, str) else json_text(value), ValueState.PRESENT)
+    text = raw.strip()
+    state = _state_unparsed(text)
+    if state is not None:
+        return DecodedValue(None, raw, state)
+    if not text:
+        return DecodedValue(raw, raw, ValueState.PRESENT)
+    try:
+        value = parse_text(text)
+    except ValueError:
+        if _is_cut(text):
+            return DecodedValue(None, raw, ValueState.TRUNCATED)
+        if " object at 0x" in text and _PRINTED_OBJECTS.fullmatch(text) is not None:
+            return ABSENT
+        return DecodedValue(raw, raw, ValueState.PRESENT)
+    if isinstance(value, str):
+        return DecodedValue(value, value, ValueState.PRESENT)
+    if text[0] == '"':
+        return DecodedValue(value, json_text(value), ValueState.PRESENT)
+    return DecodedValue(value, raw, ValueState.PRESENT)
+
+
+def parse_text(text: str) -> JsonValue:
+    """The value that `text` writes as JSON (up to three layers deep) or as a Python literal in brackets.
+
+    Raises:
+        ValueError: it does neither.
+    """
+    try:
+        value = parse_json(text)
+    except ValueError:
+        if text[:1] in ("{", "[", "("):
+            return parse_python_literal(text)
+        raise
+    for _ in range(_MORE_ROUNDS):
+        if not isinstance(value, str):
+            return value
+        inner = value.strip()
+        if inner[:1] not in ("{", "[", '"'):
+            break
+        try:
+            value = parse_json(inner)
+        except ValueError:
+            break
+    return value
+
+
+def parse_json(text: str) -> JsonValue:
+    """The value of a JSON document with exact integers; of repeated keys the last counts.
+
+    Raises:
+        ValueError: no JSON, NaN or an infinity, longer than 256 Ki characters or nested deeper than 100.
+    """
+    if len(text) > MAX_TEXT_LENGTH:
+        raise ValueError("text too long")
+    value: JsonValue
+    # Integers of up to 18 digits are exact to the fast parser; finding longer ones this way costs a tenth
+    # of what a regular expression takes, and counts what opens a level beside it.
+    encoded = text.encode(errors="surrogatepass")
+    scanned = encoded.translate(_DIGITS_TO_ZEROS, b"[{")
+    if _LONG_NUMBER not in scanned:
+        try:
+            value = orjson.loads(encoded)
+        except ValueError:
+            if "\\u" not in text:
+                raise
+        else:
+            if len(encoded) - len(scanned) > MAX_DEPTH:
+                json_value(value, strict=True)
+            return value
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    return json_value(value, strict=True)
+
+
+def json_value(value: "AttributeValue | JsonValue", *, strict: bool = False, depth: int = 0) -> JsonValue:
+    """`value` as JSON can hold it: bytes as hex, lone surrogates replaced, not a number as text.
+
+    What is nested deeper than 100 becomes null, or with `strict` an error, as do infinities.
+
+    Raises:
+        ValueError: only with `strict`.
+    """
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        if strict:
+            raise ValueError("number out of range")
+        return str(value)
+    if isinstance(value, (dict, list)) and depth > MAX_DEPTH:
+        if strict:
+            raise ValueError("nested too deep")
+        return None
+    if isinstance(value, dict):
+        return {
+            json_key: json_value(member, strict=strict, depth=depth + 1)
+            for key, member in value.items()
+            if isinstance(json_key := json_value(key), str)
+        }
+    if isinstance(value, list):
+        return [json_value(member, strict=strict, depth=depth + 1) for member in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    return value
+
+
+def json_text(value: "AttributeValue | JsonValue") -> str:
+    """`value` as JSON text with `", "` and `": "` between its parts."""
+    return json.dumps(json_value(value), ensure_ascii=False)
+
+
+def _state_unparsed(text: str) -> ValueState | None:
+    """The state of a text that is not parsed, because its value was withheld or it is too long; else None."""
+    if len(text) <= _LONGEST_MARKER:
+        return ValueState.REDACTED if text in REDACTION_MARKERS else None
+    if len(text) > MAX_TEXT_LENGTH:
+        return ValueState.UNPARSED
+    if text.startswith(_KEPT_BACK) and _HASHED.search(text, max(0, len(text) - 120)) is not None:
+        return ValueState.TRUNCATED
+    return ValueState.REDACTED if _SCRUBBED in text else None
+
+
+def _arguments_of_value(value: JsonValue, text: str) -> DecodedValue:
+    if isinstance(value, dict):
+        return DecodedValue(value, text, ValueState.PRESENT)
+    if value is None:
+        return DecodedValue({}, text, ValueState.PRESENT)
+    return DecodedValue(value, text, ValueState.UNPARSED)
+
+
+def _is_cut(text: str) -> bool:
+    """Whether `text` begins like an object or a list of data and is not closed."""
+    return _LOOKS_STRUCTURED.match(text) is not None and text[-1] != ("}" if text[0] == "{" else "]")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")

@@ -1,0 +1,226 @@
+"""The tool calls that models asked for in messages: to complete calls seen as spans, or in their place."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from processors.frameworks.dialect import Conversation
+from processors.frameworks.shapes.messages import CallRequest, CallResponse, ChatMessage
+from processors.frameworks.shapes.placeholder_names import BOGUS_CALL_IDS, SYNTHETIC_TOOL_NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedCall:
+    """A request with where it stood: the model span it came from and its place among its calls.
+
+    `after` counts the calls of the same span whose results the model had before it asked for this one.
+    """
+
+    request: CallRequest
+    model: int
+    place: int
+    after: int = 0
+
+
+class RequestedCalls:
+    """All requests of a run's models, each once, and the results that later messages carry.
+
+    Inputs repeat the history, so only outputs are requests, and the first result of an id counts. An id that
+    a model gives again after its result is that of another call: some senders number the calls of each turn.
+    """
+
+    def __init__(self, conversations: Sequence[tuple[int, Conversation]]) -> None:
+        """Conversations with the position of their span, in order of time."""
+        self._conversations = conversations
+        self._results: dict[str, CallResponse] | None = None
+        self._placed: dict[tuple[int, int], CallResponse] | None = None
+        self._by_name: dict[str, list[RequestedCall]] = {}
+        self._by_id: dict[str, RequestedCall] = {}
+        self._used_again: set[str] = set()
+        self.in_order: list[RequestedCall] = []
+        """Every request, in the order of the turns and of the calls in their answers."""
+        for number, (model, conversation) in enumerate(conversations):
+            place = after = 0
+            answered: set[str] | None = None
+            output = conversation.output
+            if output and _leaves_calls_out(output):
+                output = self._told_later(number)
+            for message in output:
+                if message.responses:
+                    after = place
+                for request in message.requests:
+                    if request.name in SYNTHETIC_TOOL_NAMES:
+                        continue
+                    if is_call_id(request.call_id) and request.call_id in self._by_id:
+                        if answered is None:
+                            answered = _answered_ids(conversation.input)
+                        if request.call_id not in answered:
+                            continue
+                        self._used_again.add(request.call_id)
+                    requested = RequestedCall(request, model, place, after)
+                    place += 1
+                    self.in_order.append(requested)
+                    self._by_name.setdefault(request.name, []).append(requested)
+                    if is_call_id(request.call_id):
+                        self._by_id.setdefault(request.call_id, requested)
+
+    def _told_later(self, number: int) -> Sequence[ChatMessage]:
+        """The calls that an answer leaves out, if the next turn's history repeats it."""
+        if number + 1 == len(self._conversations):
+            return ()
+        known = len(self._conversations[number][1].input)
+        return [message for message in self._conversations[number + 1][1].input[known:] if message.requests]
+
+    def result(self, call_id: str) -> CallResponse | None:
+        """The result that the messages carry for `call_id`, if that is the id of one call only."""
+        if call_id in self._used_again:
+            return None
+        if self._results is None:
+            self._results = {}
+            for _, conversation in self._conversations:
+                for message in (*conversation.input, *conversation.output):
+                    for response in message.responses:
+                        if is_call_id(response.call_id):
+                            self._results.setdefault(response.call_id, response)
+        return self._results.get(call_id)
+
+    def call_id(self, requested: RequestedCall) -> str:
+        """The id of a request; the empty text where a later turn gave it to another call."""
+        call_id = requested.request.call_id
+        return "" if call_id in self._used_again else call_id
+
+    def answer(self, requested: RequestedCall) -> CallResponse | None:
+        """The result of a request: the one with its id, else the one that stands where its result must."""
+        found = self.result(requested.request.call_id)
+        if found is not None:
+            return found
+        if self._placed is None:
+            self._placed = self._place_results()
+        return self._placed.get((requested.model, requested.place))
+
+    def _place_results(self) -> dict[tuple[int, int], CallResponse]:
+        """The results whose id names no call, by the span and the place of what they answer.
+
+        They follow the calls at once: in the same output, or where the next turn was given its history.
+        """
+        of_turn: dict[int, list[RequestedCall]] = {}
+        for requested in self.in_order:
+            of_turn.setdefault(requested.model, []).append(requested)
+        placed: dict[tuple[int, int], CallResponse] = {}
+        for number, (model, conversation) in enumerate(self._conversations):
+            turn = iter(of_turn.get(model, ()))
+            waiting: list[RequestedCall] = []
+            responses: list[CallResponse] = []
+            for message in conversation.output:
+                if message.requests and responses:
+                    _answer(waiting, responses, placed)
+                    waiting, responses = [], []
+                waiting.extend(islice(turn, len(message.requests)))
+                responses.extend(filter(self._names_no_call, message.responses))
+            waiting.extend(turn)
+            if responses:
+                _answer(waiting, responses, placed)
+            elif waiting and number + 1 < len(self._conversations):
+                names = [requested.request.name for requested in waiting]
+                asked, responses = _end_of_history(self._conversations[number + 1][1].input)
+                responses = list(filter(self._names_no_call, responses))
+                if asked is None:  # the history has lost what was asked for
+                    responses = responses[-len(names) :]
+                    asked = [response.name for response in responses]
+                if sorted(asked or names) == sorted(names):
+                    _answer(waiting, responses, placed)
+        return placed
+
+    def _names_no_call(self, response: CallResponse) -> bool:
+        call_id = response.call_id
+        return not is_call_id(call_id) or call_id not in self._by_id or call_id in self._used_again
+
+    def find(self, call_id: str, name: str, nth: int) -> RequestedCall | None:
+        """The request with this id; without one, or where ids are not told, the `nth` for `name`."""
+        if is_call_id(call_id) and call_id not in self._used_again:
+            found = self._by_id.get(call_id)
+            if found is not None or self._by_id:
+                return found
+        same_name = self._by_name.get(name, [])
+        return same_name[nth] if nth < len(same_name) else None
+
+
+def _leaves_calls_out(output: Sequence[ChatMessage]) -> bool:
+    """Whether an answer asks for nothing, and says nothing at all or ends with an empty message."""
+    if any(message.requests for message in output):
+        return False
+    last = output[-1]
+    return not (last.text or last.responses) or not any(message.text for message in output)
+
+
+def _answered_ids(messages: Sequence[ChatMessage]) -> set[str]:
+    return {response.call_id for message in messages for response in message.responses}
+
+
+def _end_of_history(messages: Sequence[ChatMessage]) -> tuple[list[str] | None, list[CallResponse]]:
+    """The names of the calls that were asked for last, and the results after them.
+
+    No names: the message that asked does not tell for what. None: there is no such message.
+    """
+    names: list[str] = []
+    responses: list[CallResponse] = []
+    for message in reversed(messages):
+        if message.requests:
+            names.extend(request.name for request in reversed(message.requests))
+        elif names or message.role == "assistant":
+            return names[::-1], responses[::-1]
+        else:
+            responses.extend(reversed(message.responses))
+    return names[::-1] or None, responses[::-1]
+
+
+def _answer(
+    waiting: Sequence[RequestedCall],
+    responses: Sequence[CallResponse],
+    placed: dict[tuple[int, int], CallResponse],
+) -> None:
+    """Give the calls their results: by name, or one after the other where no result has a name."""
+    if not any(response.name for response in responses):
+        if len(responses) == len(waiting):
+            for requested, response in zip(waiting, responses, strict=True):
+                placed[requested.model, requested.place] = response
+        return
+    by_name: dict[str, deque[RequestedCall]] = {}
+    for requested in waiting:
+        by_name.setdefault(requested.request.name, deque()).append(requested)
+    for response in responses:
+        same_name = by_name.get(response.name)
+        if same_name:
+            requested = same_name.popleft()
+            placed[requested.model, requested.place] = response
+
+
+class OfferedCalls:
+    """The calls that a node was given to execute."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        """The calls are the requests in what the node's `conversation` puts out."""
+        self._by_id: dict[str, CallRequest] = {}
+        self._by_name: dict[str, list[CallRequest]] = {}
+        self._count = 0
+        for message in conversation.output:
+            for request in message.requests:
+                self._count += 1
+                self._by_id.setdefault(request.call_id, request)
+                self._by_name.setdefault(request.name, []).append(request)
+
+    def find(self, call_id: str, name: str, nth: int) -> CallRequest | None:
+        """The call with this id; without one the `nth` for `name`, or the only one that was given."""
+        if is_call_id(call_id):
+            found = self._by_id.get(call_id)
+            if found is not None:
+                return found
+        same_name = self._by_name.get(name, [])
+        place = 0 if self._count == 1 else nth
+        return same_name[place] if place < len(same_name) else None
+
+
+def is_call_id(call_id: str | None) -> bool:
+    """Whether `call_id` can identify a call."""
+    return call_id is not None and call_id not in BOGUS_CALL_IDS

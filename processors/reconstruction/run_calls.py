@@ -1,0 +1,373 @@
+"""The tool calls of one run, from its spans and, where those leave something out, its messages."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from processors.frameworks.dialect import Conversation, SpanRole
+from processors.frameworks.shapes.attribute_reading import better
+from processors.frameworks.shapes.messages import PROVIDER_CALL_MARKERS, CallRequest, CallResponse
+from processors.frameworks.shapes.placeholder_names import (
+    FINAL_ANSWER_TOOL_NAMES,
+    FINAL_ANSWER_TOOL_PREFIX,
+    HANDOFF_TOOL_PREFIXES,
+)
+from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
+from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
+from processors.model.tool_name import canonical_tool_name
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.reconstruction.call_merging import MergedCall, merge_calls, names_behind_servers
+from processors.reconstruction.call_order import NOT_ASKED_FOR, order_calls
+from processors.reconstruction.call_retries import mark_retries
+from processors.reconstruction.handoff_targets import name_targets
+from processors.reconstruction.requested_calls import OfferedCalls, RequestedCall, RequestedCalls, is_call_id
+from processors.reconstruction.run_scope import RunScope, Scopes
+from processors.reconstruction.span_reading import SpanReading
+from processors.spans.span_tree import SpanTree
+
+_TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState.UNPARSED})
+"""States of arguments for which what the model asked for is looked up."""
+_UNSEEN = frozenset({ValueState.ABSENT, ValueState.REDACTED})
+"""States of a result for which what the model was told is looked up."""
+_PRESENT, _FUNCTION = ValueState.PRESENT, CallCategory.FUNCTION
+_HANDOFF_MARKERS = tuple(prefix.encode() for prefix in HANDOFF_TOOL_PREFIXES)
+
+
+class RunCalls:
+    """Builds the calls of one run. `from_messages` is true where no span told of any of them."""
+
+    def __init__(
+        self, scope: RunScope, scopes: Scopes, tree: SpanTree, readings: Sequence[SpanReading | None]
+    ) -> None:
+        self._scope = scope
+        self._tree = tree
+        self._readings = readings
+        self._requests: RequestedCalls | None = None
+        self._offered: dict[int, OfferedCalls] = {}
+        self._agent_calls = scopes.agent_calls
+        ends = tree.ends
+        self._turns = sorted(scope.models, key=lambda position: (ends[position], position))
+        self._nth: dict[int, int] = {}
+        self._merged = merge_calls(scope.tools, scopes.tool_above, tree, readings) if scope.tools else []
+        name_targets(self._merged, scope.carrier, tree, readings)
+        self.from_messages = not self._merged
+
+    @property
+    def turns(self) -> list[int]:
+        """The run's own model spans in order of their end."""
+        return self._turns
+
+    def build(self) -> list[ToolCall]:
+        """The calls in order of execution."""
+        calls = self._in_order()
+        for call in calls[:-1]:
+            if call.error is not None:
+                return mark_retries(calls)
+        return calls
+
+    def never_made(self) -> list[str]:
+        """The tools that models asked for and that no call of the run went to, each once."""
+        if not self._merged:
+            return []  # the calls are what models asked for
+        called = {call.name for call in self._merged}
+        called.update(name for name, _ in self._nested_agents())
+        known = set(map(canonical_tool_name, called))
+        behind_servers = {name for made in called for name in names_behind_servers(made)}
+        asked_for = dict.fromkeys(
+            requested.request.name
+            for requested in self._all_requests().in_order
+            if _category_of(requested.request) is CallCategory.FUNCTION
+        )
+        return [
+            name
+            for name in asked_for
+            if name
+            and canonical_tool_name(name) not in known
+            and name not in behind_servers
+            and called.isdisjoint(names_behind_servers(name))
+        ]
+
+    def _in_order(self) -> list[ToolCall]:
+        merged = self._merged
+        if not merged:
+            return self._message_calls(self._all_requests().in_order)
+        counts: dict[str, int] = {}
+        for call in sorted(merged, key=_first_span):
+            name = call.name
+            self._nth[call.spans[0]] = nth = counts.get(name, 0)
+            counts[name] = nth + 1
+        calls = [self._span_call(call) for call in merged]
+        if any(map(self._may_hold_provider_calls, self._turns)):
+            calls.extend(self._provider_calls())
+        calls.extend(self._handoffs_without_span())
+        calls.extend(self._agents_without_call())
+        if len(calls) == 1:
+            return calls
+        starts, ends = self._tree.starts, self._tree.ends
+        order, groups = order_calls(
+            [
+                (call.start_unix_nano, -call.end_unix_nano, call.span_id or (call.call_id or "").encode())
+                for call in calls
+            ],
+            [(starts[position], ends[position]) for position in self._turns],
+            lambda position: self._place(calls[position], position),
+            self._turns_around(),
+        )
+        if not self._turns:
+            self._group_by_history(calls, groups)
+        if not groups:
+            return [calls[position] for position in order]
+        return [
+            replace(calls[position], parallel_group=groups[position])
+            if position in groups
+            else calls[position]
+            for position in order
+        ]
+
+    def _turns_around(self) -> dict[int, int]:
+        """The number of the turn for each call whose span stands right under that turn's."""
+        turns = {position: number for number, position in enumerate(self._turns)}
+        parents = self._tree.parents
+        return {
+            position: turns[parent]
+            for position, merged in enumerate(self._merged)
+            if (parent := parents[merged.spans[0]]) in turns
+        }
+
+    def _group_by_history(self, calls: Sequence[ToolCall], groups: dict[int, int]) -> None:
+        """Group what one message of the run's own history asked for, where no model span tells the turns."""
+        by_id = {call.call_id: position for position, call in enumerate(calls) if call.call_id}
+        if len(by_id) < 2:
+            return
+        for _, told in self._conversations(self._scope.layers):
+            for message in (*told.input, *told.output):
+                members = {by_id[request.call_id] for request in message.requests if request.call_id in by_id}
+                if len(members) > 1 and groups.keys().isdisjoint(members):
+                    groups.update(dict.fromkeys(members, len(calls) + len(groups)))
+
+    def _all_requests(self) -> RequestedCalls:
+        if self._requests is None:
+            conversations = list(self._conversations(self._turns))
+            if not self._scope.tools and not any(told.output for _, told in conversations):
+                # A run's own messages repeat what its turns say; they count only where no turn says it.
+                conversations = list(self._conversations(self._scope.layers[:1]))
+            self._requests = RequestedCalls(conversations)
+        return self._requests
+
+    def _conversations(self, positions: Iterable[int]) -> Iterable[tuple[int, Conversation]]:
+        for position in positions:
+            reading = self._readings[position]
+            if reading is not None:
+                yield position, reading.conversation
+
+    def _span_call(self, merged: MergedCall) -> ToolCall:
+        fields = merged.reading
+        first = merged.spans[0]
+        call_id = fields.call_id if fields.lenient_values or is_call_id(fields.call_id) else ""
+        arguments, result, error = fields.arguments, fields.result, merged.error
+        if not fields.lenient_values:
+            doubtful = fields.arguments_are_doubtful
+            if doubtful or arguments.state in _TO_BE_LOOKED_UP:
+                asked, asked_id = self._asked(merged, call_id)
+                call_id = call_id or asked_id
+                if asked.state is _PRESENT:
+                    arguments = asked
+            if result.state in _UNSEEN and error is None and is_call_id(call_id):
+                answered = _opened(self._all_requests().result(call_id))
+                result, error = better(result, answered.result), answered.error
+        lenient = fields.lenient_values
+        category = fields.category
+        if category is _FUNCTION and self._agent_calls and not self._agent_calls.isdisjoint(merged.spans):
+            category = CallCategory.AGENT
+        return ToolCall(
+            name=merged.name,
+            call_id=call_id or None,
+            span_id=self._tree.span_ids[first],
+            category=category,
+            arguments=arguments.value if lenient or arguments.state is _PRESENT else None,
+            arguments_text=arguments.text,
+            arguments_state=arguments.state,
+            result=result.value if lenient or result.state is _PRESENT else None,
+            result_text=result.text,
+            result_state=result.state,
+            error=error,
+            lenient_values=lenient,
+            start_unix_nano=self._tree.starts[first],
+            end_unix_nano=self._tree.ends[first],
+        )
+
+    def _asked(self, merged: MergedCall, call_id: str) -> tuple[DecodedValue, str]:
+        """The arguments that the node above the call was given, else those a model asked for; and the id."""
+        parent = self._tree.parents[merged.spans[0]]
+        node = self._readings[parent] if parent >= 0 else None
+        nth = self._nth[merged.spans[0]]
+        if node is not None and node.role is SpanRole.OTHER:
+            offered = self._offered.get(parent)
+            if offered is None:
+                offered = self._offered[parent] = OfferedCalls(node.conversation)
+            only = offered.find(call_id, merged.name, nth)
+            if only is not None and only.has_arguments:
+                return decode_arguments(only.arguments), only.call_id
+        requested = self._all_requests().find(call_id, merged.name, nth)
+        if requested is None or not requested.request.has_arguments:
+            return ABSENT, ""
+        return decode_arguments(requested.request.arguments), requested.request.call_id
+
+    def _place(self, call: ToolCall, position: int) -> int | None:
+        """The place of a call in its model's answer; None where the messages do not tell."""
+        requests = self._all_requests()
+        if not requests.in_order:
+            return None
+        nth = self._nth[self._merged[position].spans[0]] if position < len(self._merged) else 0
+        found = requests.find(call.call_id or "", call.name, nth)
+        return NOT_ASKED_FOR if found is None else found.place
+
+    def _may_hold_provider_calls(self, turn: int) -> bool:
+        reading = self._readings[turn]
+        if reading is None:
+            return False
+        raw = reading.span.raw
+        for marker in PROVIDER_CALL_MARKERS:  # noqa: SIM110  # measured: a generator costs twice as much
+            if marker in raw:
+                return True
+        return False
+
+    def _provider_calls(self) -> list[ToolCall]:
+        """Calls that ran at the model's provider, of which no span can tell."""
+        known = {call.reading.call_id for call in self._merged}
+        at_provider = [
+            requested
+            for requested in self._all_requests().in_order
+            if requested.request.runs_at_provider and requested.request.call_id not in known
+        ]
+        return self._message_calls(at_provider)
+
+    def _handoffs_without_span(self) -> list[ToolCall]:
+        """How the last turn passed the conversation on, where the framework does that without a call."""
+        last = self._turns[-1] if self._turns else -1
+        reading = self._readings[last] if last >= 0 else None
+        if reading is None or not any(marker in reading.span.raw for marker in _HANDOFF_MARKERS):
+            return []
+        if any(call.reading.category is CallCategory.HANDOFF for call in self._merged):
+            return []
+        known = {call.reading.call_id for call in self._merged} | {call.name for call in self._merged}
+        return [
+            self._message_call(requested, None, is_last_turn=False)
+            for requested in self._all_requests().in_order
+            if requested.model == last
+            and requested.request.name.startswith(HANDOFF_TOOL_PREFIXES)
+            and known.isdisjoint((requested.request.call_id, requested.request.name))
+        ]
+
+    def _agents_without_call(self) -> list[ToolCall]:
+        """Calls of agents that ran within this run, where no span but the agent's own tells of the call.
+
+        A model asked for each of them by the agent's name.
+        """
+        nested = self._nested_agents()
+        if not nested or not self._turns:
+            return []
+        told: dict[str, int] = {}
+        for merged in self._merged:
+            told[merged.name] = told.get(merged.name, 0) + 1
+        asked: dict[str, deque[RequestedCall]] = {}
+        for requested in self._all_requests().in_order:
+            name = requested.request.name
+            if told.get(name):
+                told[name] -= 1
+            else:
+                asked.setdefault(name, deque()).append(requested)
+        calls: list[ToolCall] = []
+        for name, carrier in nested:
+            waiting = asked.get(name)
+            if waiting:
+                calls.append(self._call_of_agent(waiting.popleft(), carrier))
+        return calls
+
+    def _nested_agents(self) -> list[tuple[str, int]]:
+        """The names and spans of the agents that ran within this run and under no call, in order of start."""
+        found: list[tuple[str, int]] = []
+        for run in self._scope.nested:
+            reading = self._readings[run.carrier]
+            name = "" if reading is None else reading.agent.name or reading.agent.inferred_name
+            if name:
+                found.append((name, run.carrier))
+        return found
+
+    def _call_of_agent(self, requested: RequestedCall, carrier: int) -> ToolCall:
+        """The call that started the agent whose span is at `carrier`: what it answered is the result."""
+        call = self._message_call(requested, None, is_last_turn=False)
+        reading = self._readings[carrier]
+        if call.result_state is ValueState.ABSENT and reading is not None:
+            answer = reading.agent.output
+            present = answer.state is ValueState.PRESENT
+            call = replace(
+                call,
+                result=answer.value if present else None,
+                result_text=answer.text,
+                result_state=answer.state,
+            )
+        return replace(
+            call,
+            category=CallCategory.AGENT,
+            span_id=self._tree.span_ids[carrier],
+            start_unix_nano=self._tree.starts[carrier],
+            end_unix_nano=self._tree.ends[carrier],
+        )
+
+    def _message_calls(self, requested: Sequence[RequestedCall]) -> list[ToolCall]:
+        per_turn: dict[tuple[int, int], int] = {}
+        for call in requested:
+            turn = call.model, call.after
+            per_turn[turn] = per_turn.get(turn, 0) + 1
+        groups = {turn: number for number, turn in enumerate(per_turn) if per_turn[turn] > 1}
+        last = self._turns[-1] if self._turns else -1
+        return [
+            self._message_call(call, groups.get((call.model, call.after)), call.model == last)
+            for call in requested
+        ]
+
+    def _message_call(self, requested: RequestedCall, group: int | None, is_last_turn: bool) -> ToolCall:
+        request = requested.request
+        arguments = decode_arguments(request.arguments) if request.has_arguments else ABSENT
+        response = self._all_requests().answer(requested)
+        result, _, error = _opened(response)
+        return ToolCall(
+            name=request.name,
+            call_id=self._all_requests().call_id(requested) or None,
+            category=_category_of(request),
+            arguments=arguments.value if arguments.state is ValueState.PRESENT else None,
+            arguments_text=arguments.text,
+            arguments_state=arguments.state,
+            result=result.value if result.state is ValueState.PRESENT else None,
+            result_text=result.text,
+            result_state=result.state,
+            error=error,
+            parallel_group=group,
+            start_unix_nano=self._tree.ends[requested.model],
+            executed=response is not None or request.runs_at_provider or not is_last_turn,
+        )
+
+
+def _opened(response: CallResponse | None) -> OpenedResult:
+    """The result in a message out of its envelopes, and the failure that they or the message tell."""
+    opened = OpenedResult(ABSENT)
+    if response is not None and response.has_content:
+        opened = open_result(decode_result(response.content))
+    if response is not None and response.failed and opened.error is None:
+        return opened._replace(error=ToolError(type="", message=opened.result.text or ""))
+    return opened
+
+
+def _first_span(call: MergedCall) -> int:
+    return call.spans[0]
+
+
+def _category_of(request: CallRequest) -> CallCategory:
+    name = request.name
+    if request.runs_at_provider:
+        return CallCategory.SERVER
+    if name.startswith(HANDOFF_TOOL_PREFIXES):
+        return CallCategory.HANDOFF
+    is_answer = name in FINAL_ANSWER_TOOL_NAMES or name.startswith(FINAL_ANSWER_TOOL_PREFIX)
+    return CallCategory.FINAL_ANSWER if is_answer or request.gives_answer else CallCategory.FUNCTION

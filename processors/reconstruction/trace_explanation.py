@@ -1,0 +1,142 @@
+"""Why a trace was understood as it was: which dialect read which span as what, and what became of it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from processors.frameworks.dialect import SpanRole
+from processors.reconstruction.call_merging import merge_calls
+from processors.reconstruction.run_scope import CarrierKind, RunScope, Scopes
+from processors.reconstruction.run_scopes import find_scopes
+from processors.reconstruction.span_reading import SpanReader, SpanReading
+from processors.spans.span import KIND_SERVER, RawSpan
+from processors.spans.span_tree import SpanTree
+
+_SHARED_WORKFLOW = "a workflow that agents take turns in: their runs begin at its steps"
+
+
+class SpanExplanation(NamedTuple):
+    """One span of a trace."""
+
+    span_id: bytes
+    name: str
+    depth: int
+    """How many spans of the trace stand above it."""
+    dialects: Sequence[str]
+    """The dialects that recognise it, in order of rank."""
+    role: SpanRole | None
+    meaning: str
+    """What the span became, or why it was left out, for people."""
+    is_left_out: bool
+
+
+def explain_trace(
+    spans: Sequence[RawSpan], reader: SpanReader, *, lost_means_filtered: bool = True
+) -> list[SpanExplanation]:
+    """Every span of a trace, parents before children and siblings in order of start.
+
+    Args:
+        spans: All spans of the trace, as `reconstruct` takes them.
+        reader: What they are read with.
+        lost_means_filtered: Whether spans whose parent never came belong to the run around them in time.
+    """
+    tree = SpanTree(spans)
+    readings = [reader.read(view) for view in tree.views]
+    scopes = find_scopes(tree, readings, lost_means_filtered=lost_means_filtered)
+    meanings = _meanings(tree, readings, scopes)
+    told: list[SpanExplanation] = []
+    for position, depth in _depth_first(tree):
+        reading = readings[position]
+        meaning = meanings.get(position)
+        told.append(
+            SpanExplanation(
+                span_id=tree.span_ids[position],
+                name=tree.views[position].name,
+                depth=depth,
+                dialects=() if reading is None else [dialect.name for dialect in reading.dialects],
+                role=None if reading is None else reading.role,
+                meaning=meaning or _why_left_out(position, tree, reading),
+                is_left_out=meaning is None,
+            )
+        )
+    return told
+
+
+def _meanings(tree: SpanTree, readings: Sequence[SpanReading | None], scopes: Scopes) -> dict[int, str]:
+    """What became of the spans that something became of."""
+    meanings: dict[int, str] = {}
+    for scope in scopes.runs:
+        if scope.kind in (CarrierKind.LOCAL_ROOT, CarrierKind.NOTHING) and not _has_calls(scope, readings):
+            continue
+        service = tree.views[scope.carrier].envelope.service_name
+        name = _name_of(scope, readings) or service or "an agent without a name"
+        if scope.kind is CarrierKind.AGENT:
+            is_stay = scope.carrier not in scope.layers
+            for layer in scope.layers:
+                meanings[layer] = _SHARED_WORKFLOW if is_stay else f"another report of the run of {name}"
+            meanings[scope.carrier] = f"run of {name}"
+        elif scope.kind is CarrierKind.WORKFLOW:
+            meanings[scope.carrier] = f"workflow that stands for the run of {name}"
+        elif scope.kind is CarrierKind.LOCAL_ROOT:
+            meanings[scope.carrier] = f"local root that stands for the run of {name}"
+        for position in scope.models:
+            meanings[position] = f"model turn of {name}"
+        for call in merge_calls(scope.tools, scopes.tool_above, tree, readings):
+            first = call.spans[0]
+            carrier = f", and {meanings[first]}" if first == scope.carrier and first in meanings else ""
+            meanings[first] = f"call of {call.name} by {name}{carrier}"
+            for position in call.spans[1:]:
+                meanings[position] = (
+                    f"another report of the call of {call.name} in {tree.span_ids[first].hex()}"
+                )
+    return meanings
+
+
+def _name_of(scope: RunScope, readings: Sequence[SpanReading | None]) -> str:
+    for layer in scope.layers:
+        reading = readings[layer]
+        if reading is not None and (reading.agent.name or scope.agent_name or reading.agent.inferred_name):
+            return reading.agent.name or scope.agent_name or reading.agent.inferred_name
+    return scope.agent_name
+
+
+def _has_calls(scope: RunScope, readings: Sequence[SpanReading | None]) -> bool:
+    return bool(scope.tools) or any(
+        message.requests
+        for position in scope.models
+        if (reading := readings[position]) is not None
+        for message in reading.conversation.output
+    )
+
+
+def _why_left_out(position: int, tree: SpanTree, reading: SpanReading | None) -> str:
+    if reading is None:
+        return "no dialect recognises it"
+    if reading.role is SpanRole.TOOL:
+        if reading.tool.is_synthetic:
+            return "made up by its instrumentation, which reports the real calls beside it"
+        if reading.tool.is_part:
+            return "tells how a call went, but that call is not above it"
+        if tree.views[position].kind == KIND_SERVER:
+            return "a tool server's view of a call whose caller is not in the trace"
+        return "a call that belongs to no run"
+    if reading.role is SpanRole.MODEL:
+        return "a model call in a tool or another model call, or with no agent and no call around it"
+    if reading.role is SpanRole.AGENT:
+        return "wraps the agents below it, and says no name of its own"
+    if reading.role is SpanRole.WORKFLOW:
+        return "a workflow around or within agents: its agents' runs are what counts"
+    return "known, but neither a call nor a run nor a model turn"
+
+
+def _depth_first(tree: SpanTree) -> list[tuple[int, int]]:
+    """All positions with their depth, each parent right before its children."""
+    children: dict[int, list[int]] = {}
+    for position in range(len(tree)):
+        children.setdefault(tree.parents[position], []).append(position)
+    ordered: list[tuple[int, int]] = []
+    waiting = [(position, 0) for position in reversed(children.get(-1, []))]
+    while waiting:
+        position, depth = waiting.pop()
+        ordered.append((position, depth))
+        waiting.extend((child, depth + 1) for child in reversed(children.get(position, [])))
+    return ordered

@@ -1,1 +1,0 @@
-"""Forms in which a result is written."""

@@ -1,1 +1,0 @@
-"""From spans, as the dialects read them, to runs: scopes, calls, order, turns."""

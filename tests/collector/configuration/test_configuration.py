@@ -1,0 +1,421 @@
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.configuration.default_files import default_file
+from collector.configuration.loading import (
+    ServiceConfig,
+    load_configuration,
+    parse_configuration,
+    print_configuration,
+)
+from collector.exporters.assembly import exporter_types
+from collector.exporters.debug import DebugConfig
+from collector.exporters.file import FileConfig
+from collector.exporters.otlp_grpc import OtlpGrpcConfig
+from processors.documents.problem import ProblemsFound
+
+
+def load(text: str, **environment: str) -> ServiceConfig:
+    return parse_configuration(text, "tracegrade.yaml", environment)
+
+
+def problems(text: str, **environment: str) -> list[str]:
+    with pytest.raises(ProblemsFound) as found:
+        load(text, **environment)
+    return str(found.value).splitlines()
+
+
+def test_without_a_file_everything_listens_on_this_machine_only() -> None:
+    config = load_configuration(None, {})
+
+    protocols = config.receivers.otlp.protocols
+    assert protocols.grpc is not None
+    assert protocols.http is not None
+    assert protocols.grpc.endpoint == "127.0.0.1:4317"
+    assert protocols.http.endpoint == "127.0.0.1:4318"
+    assert config.telemetry_endpoint() == "127.0.0.1:9464"
+    assert config.criteria_patterns() is None
+    assert config.exporters == {"debug": DebugConfig()}
+    assert config.processors.memory_limiter.limit_mib == 2048
+    assert config.processors.group_by_trace.root_grace == 2.0
+    assert config.service.shutdown_timeout == 30.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "receivers:\nprocessors:\nexporters:\nresults:\nservice:\n",
+        "receivers: {otlp: }\nprocessors: {evaluation: , group_by_trace: }\nexporters: {debug: }",
+        "receivers: {otlp: {protocols: {grpc: , http: }}}\nservice: {telemetry: }\nexporters: {}",
+    ],
+)
+def test_an_empty_section_has_its_defaults(text: str) -> None:
+    assert load_configuration(None, {}) == load(text)
+
+
+def test_the_example_of_everything_is_the_defaults() -> None:
+    example = load_configuration(default_file("tracegrade.yaml"), {})
+
+    assert example == load_configuration(None, {})
+
+
+def test_what_the_example_has_commented_out_is_valid_too() -> None:
+    lines = default_file("tracegrade.yaml").read_text().splitlines()
+    start = lines.index("receivers:")
+    text = "\n".join(
+        line.replace("# ", "", 1)
+        if line.lstrip().startswith("# ") and ":" in line.split("# ", 1)[1]
+        else line
+        for line in lines[start:]
+        if not line.lstrip().startswith(("# Files", "# Every"))
+    )
+
+    config = load(text, LANGFUSE_AUTH="Basic x")
+
+    assert set(config.exporters) == {"debug", "otlp", "otlp_http/langfuse", "file", "results_file"}
+    assert config.telemetry_endpoint() == "0.0.0.0:9464"
+    assert config.criteria_patterns() == ["criteria/*.yaml"]
+
+
+def test_a_protocol_that_is_not_written_is_off() -> None:
+    protocols = load("receivers: {otlp: {protocols: {http: {endpoint: ':0'}}}}").receivers.otlp.protocols
+
+    assert protocols.grpc is None
+    assert protocols.http is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "emit"),
+    [
+        ("", ("span_event",)),
+        ("results: {mode: hold}", ("span_event",)),
+        ("results: {mode: stream}", ("log",)),
+        ("results: {mode: verdicts_only}", ("log",)),
+        ("results: {mode: stream, emit: [span]}", ("span",)),
+        ("results: {emit: [span_event, log]}", ("span_event", "log")),
+    ],
+)
+def test_the_form_of_verdicts_follows_from_whether_spans_wait(text: str, emit: tuple[str, ...]) -> None:
+    assert emit == load(text).results.emit
+
+
+def test_exporters_are_known_by_type_and_name() -> None:
+    config = load(
+        "exporters: {otlp: {endpoint: 'a:1'}, otlp/second: {endpoint: 'b:2'}, file: {path: spans.jsonl}}"
+    )
+
+    assert list(config.exporters) == ["otlp", "otlp/second", "file"]
+    assert isinstance(config.exporters["otlp/second"], OtlpGrpcConfig)
+    assert config.exporters["otlp/second"].endpoint == "b:2"
+    assert config.exporters["file"] == FileConfig(path=Path("spans.jsonl"))
+
+
+def test_the_endpoint_of_prometheus_counts_instead_of_that_of_telemetry() -> None:
+    text = "exporters: {prometheus: {endpoint: ':1'}}\nservice: {telemetry: {endpoint: ':2'}}"
+
+    assert load(text).telemetry_endpoint() == ":1"
+    assert load(text).exporters == {}
+    assert load(text.replace("{endpoint: ':1'}", "")).telemetry_endpoint() == ":2"
+
+
+def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "tracegrade.yaml"
+    file.write_text(
+        "receivers: {otlp: {protocols: {grpc: {tls: {cert_file: a.pem, key_file: /k.pem}}}}}\n"
+        "processors: {evaluation: {criteria: [criteria/*.yaml, ../x.yaml, /abs.yaml]}}\n"
+        "exporters: {file: {path: spans.jsonl}, otlp: {endpoint: 'a:1', tls: {ca_file: ca.pem}}}\n"
+    )
+
+    config = load_configuration(file, {})
+
+    grpc = config.receivers.otlp.protocols.grpc
+    assert grpc is not None
+    assert grpc.tls is not None
+    assert (grpc.tls.cert_file, grpc.tls.key_file) == (tmp_path / "a.pem", Path("/k.pem"))
+    assert config.criteria_patterns() == [
+        f"{tmp_path}/criteria/*.yaml", f"{tmp_path}/../x.yaml", "/abs.yaml"
+    ]  # fmt: skip
+    assert config.exporters["file"] == FileConfig(path=tmp_path / "spans.jsonl")
+    assert f"ca_file: {tmp_path}/ca.pem" in print_configuration(config)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5", ["tracegrade.yaml:1: expected a mapping of keys to values; found the number 5"]),
+        ("a: [", [
+            "tracegrade.yaml:2: not valid YAML: did not find expected node content while parsing a flow node"
+        ]),
+        ("recievers: {}", [
+            'tracegrade.yaml:1: recievers: unknown key; did you mean "receivers"?',
+        ]),
+        ("receivers:\n  jaeger: {}", ["tracegrade.yaml:2: receivers.jaeger: unknown key; known: otlp"]),
+        ("receivers: {otlp: {protocols: {}}}", [
+            "tracegrade.yaml:1: receivers.otlp.protocols: expected grpc, http or both"
+        ]),
+        ("receivers: {otlp: {protocols: {htp: }}}", [
+            'tracegrade.yaml:1: receivers.otlp.protocols.htp: unknown key; did you mean "http"?'
+        ]),
+        ("processors: {batch: {}, memory_limiter: {limit_mib: lots}}", [
+            "tracegrade.yaml:1: processors.memory_limiter.limit_mib: expected a whole number; "
+            'found the text "lots"',
+            "tracegrade.yaml:1: processors.batch: unknown key; "
+            "known: evaluation, group_by_trace, memory_limiter",
+        ]),
+        ("processors: {group_by_trace: {services: {a: {rot_grace: 1s}}}}", [
+            "tracegrade.yaml:1: processors.group_by_trace.services.a.rot_grace: unknown key; "
+            'did you mean "root_grace"?',
+        ]),
+        ("processors: {evaluation: {criteria: []}}", [
+            "tracegrade.yaml:1: processors.evaluation.criteria: expected at least 1 entry; "
+            "found an empty list",
+        ]),
+        ("processors: {evaluation: {criteria: ['']}}", [
+            "tracegrade.yaml:1: processors.evaluation.criteria[0]: "
+            "expected a file, a folder or a glob such as criteria/*.yaml"
+        ]),
+        ("exporters: [otlp]", [
+            "tracegrade.yaml:1: exporters: expected a mapping of exporter ids to their settings"
+        ]),
+        ("exporters:\n  otpl: {}\n  kafka: {}\n  otlp/: {}\n  prometheus/a: {}", [
+            'tracegrade.yaml:2: exporters.otpl: unknown exporter type "otpl"; did you mean "otlp"?',
+            'tracegrade.yaml:3: exporters.kafka: unknown exporter type "kafka"',
+            'tracegrade.yaml:4: exporters.otlp/: not an exporter id: expected "otlp" or "otlp/name"',
+            'tracegrade.yaml:5: exporters.prometheus/a: not an exporter id: expected "prometheus"',
+        ]),
+        ("exporters:\n  file:\n  otlp: {endpoint: 5, headers: {authorization: 123456}}", [
+            'tracegrade.yaml:2: exporters.file: missing key "path"',
+            "tracegrade.yaml:3: exporters.otlp.endpoint: expected a text; found the number 5; "
+            "put it in quotes",
+            "tracegrade.yaml:3: exporters.otlp.headers.authorization: expected a text; found a number; "
+            "put it in quotes",
+        ]),
+        ("results: {mode: stream, emit: [span_event, log]}", [
+            'tracegrade.yaml:1: results.emit: "span_event" needs mode "hold": in "stream" no span waits for '
+            'its verdict; expected "log", "span" or both',
+        ]),
+        ("results: {mode: verdicts_only, annotations: [openinference]}", [
+            'tracegrade.yaml:1: results.annotations: in "verdicts_only" they are written on the spans of '
+            'the verdicts; expected "span" in emit',
+        ]),
+        ("results: {emit: [log, log]}", ["tracegrade.yaml:1: results.emit: expected each form once"]),
+        ("results: {mode: later}", [
+            'tracegrade.yaml:1: results.mode: expected "hold", "stream" or "verdicts_only"; '
+            'found the text "later"'
+        ]),
+        ("results: {mode: verdicts_only}\nexporters: {file: {path: a}, otlp: {endpoint: 'a:1'}}", [
+            'tracegrade.yaml:2: exporters.file: nothing would go there: results.mode "verdicts_only" '
+            "forwards no spans, and results.emit names no form that it takes",
+        ]),
+        ("exporters: {otlp: {endpoint: 'a:1', signals: [logs]}}", [
+            "tracegrade.yaml:1: exporters.otlp: nothing would go there: it takes no spans, and results.emit "
+            "names no form that it takes",
+        ]),
+        ("results: {mode: stream, emit: [span]}\nexporters: {file: {path: a, logs_path: b}}", [
+            'tracegrade.yaml:2: exporters.file.logs_path: needs "log" in results.emit',
+        ]),
+        ("exporters: {otlp_http: {traces_endpoint: 'http://a/x', signals: [logs]}}", [
+            "tracegrade.yaml:1: exporters.otlp_http.signals: there is no URL for logs",
+        ]),
+        ("journal: {directory: x}", [
+            'tracegrade.yaml:1: journal: "journal" is not supported by this version: '
+            "held spans live in memory"
+        ]),
+        ("service: {pipelines: {traces: {}}}", [
+            "tracegrade.yaml:1: service.pipelines: there are no pipelines: every component written is active"
+        ]),
+        ("service: {shutdown_timeout: ${env:T}, telemetry: {endpoint: '${env:MISSING}'}}".replace(
+            "${env:T}", "'${env:T}'"
+        ), [
+            'tracegrade.yaml:1: service.telemetry.endpoint: environment variable "MISSING" is not set; '
+            'set it, or write "${env:MISSING:-default}"',
+        ]),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_its_place_and_what_was_expected(text: str, expected: list[str]) -> None:
+    assert expected == problems(text, T="5s")
+
+
+def test_a_server_that_is_not_built_is_refused_by_name() -> None:
+    (line,) = problems("receivers: {otlp: {protocols: {grpc: {server: nghttp2}}}}")
+
+    assert "receivers.otlp.protocols.grpc.server" in line
+    assert "nghttp2" in line
+
+
+def test_a_value_from_the_environment_is_never_told() -> None:
+    text = """
+receivers: {otlp: {protocols: {grpc: {endpoint: "${env:SECRET}"}}}}
+exporters: {otlp: {endpoint: "http://${env:SECRET}"}}
+service: {shutdown_timeout: "${env:SECRET}"}
+"""
+
+    lines = problems(text, SECRET="hunter-2")
+
+    assert len(lines) == 3
+    assert not any("hunter-2" in line for line in lines)
+    assert "${env:SECRET}" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("${env:LIMIT}", 512), ('"${env:LIMIT}"', 512), ("${env:NONE:-64}", 64), ("${env:LIMIT}0", 5120)],
+)
+def test_numbers_can_come_from_the_environment(written: str, value: int) -> None:
+    config = load(f"processors:\n  memory_limiter:\n    limit_mib: {written}\n", LIMIT="512")
+
+    assert value == config.processors.memory_limiter.limit_mib
+
+
+def test_dollars_are_escaped_by_doubling() -> None:
+    config = load("exporters: {file: {path: 'a$$b-$${env:X}'}}")
+
+    assert config.exporters["file"] == FileConfig(path=Path("a$b-${env:X}"))
+
+
+def test_a_printed_configuration_has_every_default_and_loads_to_the_same() -> None:
+    for text in (
+        "",
+        "exporters: {otlp: {endpoint: 'a:1'}, debug: {}}\nprocessors: {memory_limiter: {limit_mib: 7}}",
+    ):
+        config = load(text)
+
+        assert config == load(print_configuration(config))
+        assert "max_spans_per_trace: 50000" in print_configuration(config)
+
+
+def test_a_printed_configuration_holds_no_secret() -> None:
+    text = """
+receivers: {otlp: {protocols: {grpc: {endpoint: "${env:LISTEN}"}}}}
+exporters:
+  otlp: {endpoint: "a:1", headers: {authorization: "Bearer abcdef", x-key: "${env:KEY}", y: "K ${env:KEY}"}}
+  otlp_http: {endpoint: "https://user:pass@example.com/otel"}
+"""
+
+    printed = print_configuration(load(text, KEY="secret-1", LISTEN="10.1.2.3:4317"))
+
+    for secret in ("abcdef", "secret-1", "user:pass", "10.1.2.3"):
+        assert secret not in printed
+    content = yaml.safe_load(printed)
+    headers = content["exporters"]["otlp"]["headers"]
+    assert headers == {"authorization": "**********", "x-key": "${env:KEY}", "y": "**********"}
+    assert content["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"] == "${env:LISTEN}"
+    assert content["exporters"]["otlp_http"]["endpoint"] == "https://**********@example.com/otel"
+
+
+def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"a: 1\nb: \xe9\n")
+
+    for path, message in (
+        (tmp_path / "none.yaml", ": cannot be read: No such file or directory"),
+        (tmp_path, ": cannot be read: Is a directory"),
+        (binary, ":2: not valid UTF-8"),
+    ):
+        with pytest.raises(ProblemsFound) as found:
+            load_configuration(path, {})
+        assert str(found.value) == f"{path}{message}"
+
+
+WORDS = st.sampled_from([
+    "receivers", "otlp", "protocols", "grpc", "http", "endpoint", "processors", "memory_limiter",
+    "group_by_trace", "services", "evaluation", "criteria", "exporters", "headers", "service", "telemetry",
+    "results", "mode", "emit", "stream", "log", "journal", "pipelines", "tls", "5s", "a:1",
+    *exporter_types(), "prometheus", "otlp/a",
+])  # fmt: skip
+VALUES = st.recursive(
+    WORDS | st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="ascii"), max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(WORDS, VALUES, max_size=4)
+    | st.fixed_dictionaries(
+        {"exporters": st.dictionaries(WORDS, st.dictionaries(WORDS, VALUES, max_size=4), max_size=4)}
+    )
+)
+def test_any_content_is_either_loaded_or_refused(content: object) -> None:
+    text = yaml.safe_dump(content)
+
+    try:
+        config = load(text)
+    except ProblemsFound as found:
+        lines = [str(problem) for problem in found.problems]
+    else:
+        lines = []
+        assert print_configuration(config)
+
+    assert all(line.startswith("tracegrade.yaml:") and "pydantic" not in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "processors: {memory_limiter: {limit_mib: yes}}",
+            "processors.memory_limiter.limit_mib: expected a number; found true",
+        ),
+        (
+            "exporters: {debug: {max_runs_per_second: on}}",
+            "exporters.debug.max_runs_per_second: expected a number; found true",
+        ),
+        (
+            "exporters: {otlp: {endpoint: 'http://user:pass@a/b'}}",
+            "exporters.otlp.endpoint: expected host:port such as \"tempo:4317\", got 'http://**********@a/b'",
+        ),
+        (
+            "exporters: {file: {path: a}, results_file: {path: ./a}}",
+            "exporters.results_file.path: exporters.file.path is the same file",
+        ),
+        ("exporters: {file: {path: ''}}", "exporters.file.path: expected the path of a file"),
+        (
+            "receivers: {otlp: {protocols: {grpc: {endpoint: ':1'}, http: {endpoint: '0.0.0.0:1'}}}}",
+            "receivers.otlp.protocols.http.endpoint: receivers.otlp.protocols.grpc.endpoint is the same "
+            "address: expected another port",
+        ),
+        (
+            "exporters: {prometheus: {endpoint: '127.0.0.1:4318'}}",
+            "exporters.prometheus.endpoint: receivers.otlp.protocols.http.endpoint is the same address: "
+            "expected another port",
+        ),
+        (
+            "processors: {evaluation: {dialects: [{name: Acme, agent: {name: a}}]}}",
+            "processors.evaluation.dialects[0].name: expected a text of the form ^[a-z][a-z0-9_]*$; "
+            'found the text "Acme"',
+        ),
+        (
+            "service: {shutdown_timeout: {a: b}}",
+            "service.shutdown_timeout: expected a duration such as 200ms, 5s, 1m or 1h30m",
+        ),
+        (
+            "exporters: {otlp: {endpoint: '${env:NONE}'}}",
+            'exporters.otlp.endpoint: environment variable "NONE" is not set; set it, or write '
+            '"${env:NONE:-default}"',
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be_meant_is_refused(text: str, message: str) -> None:
+    assert problems(text) == [f"tracegrade.yaml:1: {message}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "receivers: {otlp: {protocols: {grpc: {endpoint: '127.0.0.1:0'}}}}",
+        "processors: {evaluation: {custom_evaluators: {mine: {entry_point: 'a.b:c'}}}}",
+        "processors: {evaluation: {criteria: ['1e999', '1e5', '007', 'yes', '~']}}",
+    ],
+)
+def test_what_is_printed_is_read_as_the_same_configuration(text: str) -> None:
+    config = load(text)
+
+    assert config == load(print_configuration(config))

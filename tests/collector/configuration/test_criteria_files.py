@@ -1,0 +1,228 @@
+from pathlib import Path
+
+import pytest
+
+from collector.configuration.criteria_files import CriteriaStore, load_criteria
+from collector.configuration.default_files import default_file
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.documents.problem import ProblemsFound
+
+
+def agent(pattern: str, *names: str) -> str:
+    lines = [f'  "{pattern}":', "    evaluations:"]
+    lines += [f"      - {{evaluator: tool-repetition, name: {name}}}" for name in names]
+    return "agents:\n" + "\n".join(lines) + "\n"
+
+
+def names(criteria: CriteriaSet, agent_name: str = "weather") -> list[str]:
+    return [evaluation.name for evaluation in criteria.evaluations_for(agent_name)]
+
+
+def store(*patterns: Path) -> CriteriaStore:
+    return CriteriaStore(patterns, environment={})
+
+
+def refused(*patterns: Path) -> list[str]:
+    with pytest.raises(ProblemsFound) as found:
+        load_criteria(patterns, environment={})
+    return str(found.value).splitlines()
+
+
+def test_without_patterns_the_built_in_criteria_apply_to_everyone() -> None:
+    criteria = load_criteria(None, environment={})
+
+    assert names(criteria, "anyone") == [
+        "tool-repetition",
+        "honest-response",
+        "tool-args-schema",
+        "tool-known",
+        "tool-error-recovery",
+        "supported-response",
+    ]
+
+
+def test_files_folders_and_globs_are_found_in_order_and_once(tmp_path: Path) -> None:
+    for file in ("b.yaml", "a.json", "c.yml", "d.txt", ".hidden.yaml", "deep/e.yaml"):
+        path = tmp_path / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(agent("weather", path.stem.strip(".")))
+
+    assert names(load_criteria([tmp_path], environment={})) == ["a", "b", "c"]
+    assert names(load_criteria([tmp_path / "d.txt"], environment={})) == ["d"]
+    assert names(load_criteria([tmp_path / "**" / "*.yaml"], environment={})) == ["b", "e"]
+    assert names(load_criteria([tmp_path / "c.yml", tmp_path], environment={})) == ["c", "a", "b"]
+
+
+def test_environment_variables_expand(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(agent("${env:AGENT}", "a"))
+
+    assert names(load_criteria([tmp_path], environment={"AGENT": "weather"})) == ["a"]
+
+
+def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("agents: {x: {}}")
+    (tmp_path / "b.yaml").write_bytes(b"agents: {}\n# \xff")
+    (tmp_path / "empty").mkdir()
+
+    assert refused(tmp_path, tmp_path / "no.yaml", tmp_path / "*.json", tmp_path / "empty") == [
+        f"{tmp_path}/no.yaml: no such file",
+        f"{tmp_path}/*.json: no file matches",
+        f"{tmp_path}/empty: no file in this folder",
+        f'{tmp_path}/a.yaml:1: agents.x: missing key "evaluations"',
+        f"{tmp_path}/b.yaml:2: not valid UTF-8",
+    ]
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    assert refused(Path("/dev/null")) == ["/dev/null: cannot be read: not a regular file"]
+    assert refused(tmp_path / "a\0b")[0].endswith("no such file")
+
+
+def test_an_agent_in_two_files_unites(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(agent("weather", "a"))
+    (tmp_path / "b.yaml").write_text(agent("weather", "b"))
+
+    assert names(load_criteria([tmp_path], environment={})) == ["a", "b"]
+
+
+def test_one_evaluation_of_an_agent_in_two_files_is_refused_with_both_places(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(agent("weather", "a"))
+    (tmp_path / "b.yaml").write_text(agent("weather", "b", "a"))
+
+    assert refused(tmp_path) == [
+        f"{tmp_path}/b.yaml:5: agents.weather.evaluations[1]: "
+        f'"a" of this agent is also in {tmp_path}/a.yaml:4'
+    ]
+
+
+def test_the_same_name_under_different_patterns_or_tenants_is_no_conflict(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(agent("weather", "a"))
+    (tmp_path / "b.yaml").write_text(agent("w*", "a"))
+    (tmp_path / "c.yaml").write_text("tenant: blue\n" + agent("weather", "a"))
+
+    assert names(load_criteria([tmp_path], environment={})) == ["a"]
+
+
+def test_a_change_of_content_is_seen_and_a_rewrite_is_not(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(agent("weather", "a"))
+    criteria = store(tmp_path)
+
+    file.write_text(agent("weather", "a"))
+    assert not criteria.changed()
+    file.write_text(agent("weather", "b"))
+    assert criteria.changed()
+    assert criteria.reload() == []
+    assert not criteria.changed()
+    (tmp_path / "b.yaml").write_text(agent("x", "b"))
+    assert criteria.changed()
+
+
+def test_a_reload_replaces_the_set_and_leaves_the_old_one_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(agent("weather", "a"))
+    criteria = store(tmp_path)
+    before = criteria.current
+    names(before)
+
+    file.write_text(agent("weather", "b"))
+    criteria.reload()
+
+    assert names(before) == ["a"]
+    assert names(criteria.current) == ["b"]
+    assert before.hash != criteria.current.hash
+
+
+def test_a_bad_file_counts_with_its_last_good_version_and_the_others_with_their_new_one(
+    tmp_path: Path,
+) -> None:
+    good, bad = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    good.write_text(agent("weather", "a"))
+    bad.write_text(agent("weather", "b"))
+    criteria = store(tmp_path)
+
+    good.write_text(agent("weather", "a2"))
+    bad.write_text("agents: [")
+    problems = criteria.reload()
+
+    assert [problem.file for problem in problems] == [str(bad)]
+    assert names(criteria.current) == ["a2", "b"]
+    assert not criteria.changed()
+
+    bad.write_text(agent("weather", "b2"))
+    assert criteria.reload() == []
+    assert names(criteria.current) == ["a2", "b2"]
+
+
+def test_a_new_file_that_is_bad_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(agent("weather", "a"))
+    criteria = store(tmp_path)
+
+    (tmp_path / "b.yaml").write_text("agents: 5")
+
+    assert len(criteria.reload()) == 1
+    assert names(criteria.current) == ["a"]
+
+
+def test_a_file_that_is_gone_counts_no_more(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(agent("weather", "a"))
+    (tmp_path / "b.yaml").write_text(agent("weather", "b"))
+    criteria = store(tmp_path)
+
+    (tmp_path / "b.yaml").unlink()
+
+    assert criteria.changed()
+    assert criteria.reload() == []
+    assert names(criteria.current) == ["a"]
+
+
+def test_while_a_pattern_matches_nothing_its_files_count_as_they_were(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        folder.mkdir()
+        (folder / "a.yaml").write_text(agent("weather", folder.name))
+    criteria = store(one, two)
+
+    (two / "a.yaml").unlink()
+    two.rmdir()
+
+    for _ in range(2):
+        assert [str(problem) for problem in criteria.reload()] == [f"{two}: no such file"]
+        assert names(criteria.current) == ["one", "two"]
+
+    two.mkdir()
+    (two / "b.yaml").write_text(agent("weather", "three"))
+    assert criteria.reload() == []
+    assert names(criteria.current) == ["one", "three"]
+
+
+def test_a_change_that_conflicts_with_another_file_is_taken_back(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(agent("weather", "a"))
+    (tmp_path / "b.yaml").write_text(agent("weather", "b"))
+    criteria = store(tmp_path)
+
+    (tmp_path / "b.yaml").write_text(agent("weather", "b2", "a"))
+    (tmp_path / "c.yaml").write_text(agent("weather", "c"))
+    problems = criteria.reload()
+
+    assert [problem.file for problem in problems] == [str(tmp_path / "b.yaml")]
+    assert names(criteria.current) == ["a", "b", "c"]
+
+
+def test_an_evaluation_can_move_from_one_file_to_another(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(agent("weather", "a", "x"))
+    (tmp_path / "b.yaml").write_text(agent("weather", "b"))
+    criteria = store(tmp_path)
+
+    (tmp_path / "a.yaml").write_text(agent("weather", "a"))
+    (tmp_path / "b.yaml").write_text(agent("weather", "x", "b"))
+
+    assert criteria.reload() == []
+    assert names(criteria.current) == ["a", "x", "b"]
+
+
+@pytest.mark.parametrize("name", ["default.yaml", "demo.yaml", "weather.example.yaml"])
+def test_the_criteria_that_are_shipped_are_sound(name: str) -> None:
+    criteria = load_criteria([default_file(f"criteria/{name}")], environment={})
+
+    assert names(criteria, "weather_agent")

@@ -1,0 +1,149 @@
+"""Tests that criteria files carry: what they see, and what they say when they fail."""
+
+from pathlib import Path
+
+import pytest
+
+from collector.cli import run_command
+from collector.configuration.criteria_files import CriteriaStore
+from collector.configuration.criteria_tests import run_criteria_tests
+from tests.support.corpus import CORPUS
+
+CRITERIA = """\
+agents:
+  weather:
+    evaluations:
+      - evaluator: tool-call-args
+        name: right-city
+        when: {input: {action: get_forecast}}
+        criteria: {tool_calls: [{name: look, args: {city: {$input: city}}}]}
+      - evaluator: tool-call-count
+        name: looks-once
+        sample: 0.000001
+        criteria: {tool_calls_count: {look: ["=", 1], book: ["=", 0]}}
+"""
+RUN = (
+    "{agent: {name: weather}, input: {action: get_forecast, city: Oslo}, "
+    "tool_calls: [{name: look, arguments: {city: Oslo}}]}"
+)
+
+
+def failures(folder: Path, tests: str, criteria: str = CRITERIA) -> list[str]:
+    file = folder / "criteria.yaml"
+    file.write_text(criteria + tests)
+    store = CriteriaStore([file], environment={})
+    return [
+        str(problem).removeprefix(f"{file}:") for problem in run_criteria_tests(store.cases, store.current)
+    ]
+
+
+def test_a_test_that_is_met_says_nothing_and_every_trace_is_drawn(tmp_path: Path) -> None:
+    tests = f"""\
+tests:
+  - name: the city of the question
+    run: {RUN}
+    expect: {{right-city: {{outcome: pass, score: 1}}, looks-once: pass}}
+  - name: half of the counts
+    run:
+      agent: {{name: weather}}
+      input: hello
+      tool_calls: [{{name: look}}, {{name: look}}]
+    expect: {{right-city: skipped, looks-once: {{outcome: fail, score: 0.5}}}}
+  - name: no input
+    run: {{agent: {{name: weather}}}}
+    expect: {{right-city: {{outcome: not_evaluated, reason: content_not_captured}}}}
+"""
+
+    assert [] == failures(tmp_path, tests)
+
+
+def test_what_is_not_as_expected_is_told_with_its_place(tmp_path: Path) -> None:
+    tests = f"""\
+tests:
+  - name: first
+    run: {RUN}
+    expect:
+      right-city: fail
+      looks-once: {{outcome: pass, score: 0.5}}
+      look-once: pass
+  - name: second
+    run: {{agent: {{name: weather}}, input: hi}}
+    expect:
+      right-city: pass
+      looks-once: {{outcome: not_evaluated, reason: over_limit}}
+"""
+
+    assert [
+        '16: tests[0].expect.right-city: "first": expected fail, found pass with score 1: '
+        "look_0: Actual: {'city': 'Oslo'}, Expected: {'city': 'Oslo'}, Score: 1.0",
+        '17: tests[0].expect.looks-once: "first": expected pass with score 0.5, found pass with score 1: '
+        "look: Actual: 1, Expected: 1, Score: 1.0; book: Actual: 0, Expected: 0, Score: 1.0",
+        '18: tests[0].expect.look-once: "first": "weather" has no evaluation "look-once"; '
+        'did you mean "looks-once"?',
+        '22: tests[1].expect.right-city: "second": expected pass, '
+        "found skipped: it does not apply to this run",
+        '23: tests[1].expect.looks-once: "second": expected not_evaluated (over_limit), '
+        "found fail with score 0.5: look: Actual: 0, Expected: 1, Score: 0.0; "
+        "book: Actual: 0, Expected: 0, Score: 1.0",
+    ] == failures(tmp_path, tests)
+
+
+def test_a_run_with_mistakes_is_told_with_the_lines_of_the_criteria_file(tmp_path: Path) -> None:
+    tests = """\
+tests:
+  - name: first
+    run:
+      agent: {id: 5}
+      tool_calls:
+        - name: look
+          aruments: {}
+    expect: {right-city: pass}
+"""
+
+    assert [
+        "15: tests[0].run.agent.name: missing, expected the name that criteria are keyed by",
+        "15: tests[0].run.agent.id: expected a text, found 5",
+        '18: tests[0].run.tool_calls[0].aruments: unknown key; did you mean "arguments"?',
+    ] == failures(tmp_path, tests)
+
+
+def test_a_recorded_trace_is_found_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "traces").symlink_to(CORPUS / "agent-framework" / "s1")
+    criteria = """\
+agents:
+  "*":
+    evaluations: [{evaluator: tool-repetition}]
+"""
+    tests = """\
+tests:
+  - {name: all, trace: traces, expect: {tool-repetition: pass}}
+  - {name: nobody, trace: traces/0001.binpb, agent: nobody, expect: {tool-repetition: pass}}
+  - {name: gone, trace: no.binpb, expect: {tool-repetition: pass}}
+"""
+
+    assert [
+        '6: tests[1].trace: "nobody": there is no agent run of "nobody" in this trace',
+        f"7: tests[2].trace: {tmp_path}/no.binpb: no such file or folder",
+    ] == failures(tmp_path, tests, criteria)
+
+
+def test_validate_runs_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "criteria.yaml"
+    tests = f"tests:\n  - name: a\n    run: {RUN}\n    expect: {{looks-once: OUTCOME}}\n"
+
+    file.write_text(CRITERIA + tests.replace("OUTCOME", "pass"))
+    assert 0 == run_command(["validate", str(file)])
+    file.write_text(CRITERIA + tests.replace("OUTCOME", "fail"))
+    assert 2 == run_command(["validate", str(file)])
+
+    told = capsys.readouterr()
+    assert f"{file}: valid, criteria for 1 agent, 2 evaluations, 1 of 1 tests pass\n" == told.out
+    assert f'{file}:15: tests[0].expect.looks-once: "a": expected fail, found pass' in told.err
+
+
+def test_validate_warns_of_what_has_no_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "criteria.yaml"
+    file.write_text("agents: {a: {evaluations: [{evaluator: tool-repetition, enabled: false}]}}")
+
+    assert 0 == run_command(["validate", str(file)])
+    assert f"warning: {file}:1: " in capsys.readouterr().err

@@ -1,0 +1,91 @@
+"""Telemetry conventions of the user's own: in the service file, in replay, in explanations."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.cli import run_command
+from collector.configuration.loading import parse_configuration
+from collector.otlp.codec import join_spans
+from processors.documents.problem import ProblemsFound
+from tests.support.agent_spans import span
+
+CONFIG = """
+processors:
+  evaluation:
+    dialects:
+      - name: acme
+        kind: {attribute: acme.kind, tool: tool, agent: agent}
+        tool: {name: acme.tool, arguments: acme.arguments}
+        agent: {name: acme.agent}
+"""
+
+
+@pytest.fixture
+def traffic(tmp_path: Path) -> Path:
+    spans = [
+        span(1, None, "run", {"acme.kind": "agent", "acme.agent": "planner"}),
+        span(2, 1, "call", {"acme.kind": "tool", "acme.tool": "get", "acme.arguments": '{"city": "Oslo"}'}),
+        span(3, 1, "GET /", {"http.request.method": "GET"}),
+    ]
+    path = tmp_path / "0001.binpb"
+    path.write_bytes(join_spans(spans))
+    assert 1 == len(ExportTraceServiceRequest.FromString(path.read_bytes()).resource_spans)
+    (tmp_path / "tracegrade.yaml").write_text(CONFIG)
+    return path
+
+
+def test_replay_reads_spans_with_the_dialects_of_a_service_file(
+    traffic: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = str(traffic.parent / "tracegrade.yaml")
+
+    code = run_command(["replay", "--config", config, "--format", "json", str(traffic)])
+
+    run = orjson.loads(capsys.readouterr().out)
+    assert (0, "planner") == (code, run["agent"]["name"])
+    assert [("get", {"city": "Oslo"})] == [(call["name"], call["arguments"]) for call in run["tool_calls"]]
+
+
+def test_without_it_nothing_of_them_is_known(traffic: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_command(["replay", "--format", "json", str(traffic)])
+
+    assert "" == capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("output_format", "stream"), [("table", "out"), ("json", "err"), ("junit", "err")])
+def test_an_explanation_stays_out_of_what_programs_read(
+    traffic: Path, capsys: pytest.CaptureFixture[str], output_format: str, stream: str
+) -> None:
+    config = str(traffic.parent / "tracegrade.yaml")
+
+    run_command(["replay", "--config", config, "--explain", "--format", output_format, str(traffic)])
+
+    printed = capsys.readouterr()
+    lines = getattr(printed, stream).splitlines()
+    assert any("acme: agent" in line and "run of planner" in line for line in lines)
+    assert any("acme: tool" in line and "call of get by planner" in line for line in lines)
+    assert any("GET /" in line and "left out: no dialect recognises it" in line for line in lines)
+    if stream == "err":
+        assert "left out" not in printed.out
+
+
+@pytest.mark.parametrize(
+    ("dialects", "message"),
+    [
+        ("[{name: acme}]", "expected kind, tool.name or agent.name"),
+        ("[{name: langfuse, tool: {name: t}}]", 'two dialects are called "langfuse"'),
+        ("[{name: a, tool: {name: t}}, {name: a, tool: {name: t}}]", 'two dialects are called "a"'),
+        ("[{name: a, tool: {names: t}}]", "dialects[0].tool.names"),
+    ],
+)
+def test_mistakes_are_told_with_their_place(dialects: str, message: str) -> None:
+    text = f"processors:\n  evaluation:\n    dialects: {dialects}\n"
+
+    with pytest.raises(ProblemsFound) as found:
+        parse_configuration(text, "tracegrade.yaml", {})
+
+    assert message in str(found.value)
+    assert "tracegrade.yaml:3" in str(found.value)

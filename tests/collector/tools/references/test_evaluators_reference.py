@@ -1,0 +1,80 @@
+"""The page of evaluators is what their classes say of themselves, and its examples are true."""
+
+import re
+from inspect import getdoc
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from pydantic import BaseModel
+
+from collector.configuration.criteria_tests import run_criteria_tests
+from collector.tools.references.evaluators import evaluators_reference, example_of, graded_example
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.criteria.criteria_file import read_criteria_file
+from processors.criteria.evaluator_discovery import evaluator_types
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import Outcome, Score
+from processors.model.evaluator import Evaluator, RunFacts
+
+PAGE = Path(__file__).parents[4] / "docs" / "evaluators.md"
+_TYPES = list(evaluator_types().values())
+_SCORES = re.compile(r"scores? (?:(\d+)/(\d+)|(\d+(?:\.\d+)?))")
+
+
+class _WithoutExample:
+    id: ClassVar[str] = "without-example"
+    version: ClassVar[str] = "1"
+    Config: ClassVar[type[BaseModel]] = BaseModel
+    Criteria: ClassVar[type[BaseModel] | None] = None
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score:
+        return Score(1.0)
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        return 0.0, 1.0
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert evaluators_reference() == PAGE.read_text(), (
+        "write it anew: python -m collector.tools.references.evaluators > docs/evaluators.md"
+    )
+
+
+def test_every_criteria_file_on_the_page_is_valid_and_its_test_holds() -> None:
+    files = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+
+    assert len(_TYPES) == len(files)
+    for text in files:
+        document = read_criteria_file(text, "docs/evaluators.md", {})
+        assert run_criteria_tests(document.cases, CriteriaSet(document.agents)) == []
+
+
+@pytest.mark.parametrize("kind", _TYPES, ids=[kind.id for kind in _TYPES])
+def test_every_evaluator_tells_its_formula_and_an_example(kind: type[Evaluator]) -> None:
+    paragraphs = (getdoc(kind) or "").split("\n\n")
+
+    assert len(paragraphs) >= 3
+    assert paragraphs[0].endswith(".")
+    assert "\n" not in paragraphs[0], "the first sentence stands in a table"
+    assert any("score" in paragraph for paragraph in paragraphs[1:-1])
+    assert paragraphs[-1].startswith("Example: ")
+
+
+@pytest.mark.parametrize("kind", _TYPES, ids=[kind.id for kind in _TYPES])
+def test_the_example_gets_a_score_that_the_evaluator_tells(kind: type[Evaluator]) -> None:
+    told = {
+        float(number) if number else int(over) / int(under)
+        for over, under, number in _SCORES.findall((getdoc(kind) or "").rpartition("Example: ")[2])
+    }
+
+    [result] = graded_example(kind).results
+
+    assert result.outcome in (Outcome.PASS, Outcome.FAIL)
+    assert result.evaluator == kind.id
+    assert result.score in told
+
+
+def test_an_evaluator_without_an_example_is_refused() -> None:
+    with pytest.raises(TypeError, match="without-example: expected an EvaluatorExample"):
+        example_of(_WithoutExample)

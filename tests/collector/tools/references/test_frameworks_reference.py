@@ -1,0 +1,28 @@
+"""The page of frameworks is what the dialects say of themselves."""
+
+from pathlib import Path
+
+from collector.tools.references.frameworks import frameworks_reference
+from processors.frameworks.discovery import discover_dialects
+
+PAGE = Path(__file__).parents[4] / "docs" / "frameworks.md"
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert frameworks_reference() == PAGE.read_text(), (
+        "write it anew: python -m collector.tools.references.frameworks > docs/frameworks.md"
+    )
+
+
+def test_every_dialect_says_which_frameworks_it_reads() -> None:
+    for dialect in discover_dialects():
+        assert dialect.frameworks, dialect.name
+
+
+def test_every_framework_is_told_once_and_whole() -> None:
+    frameworks = [framework for dialect in discover_dialects() for framework in dialect.frameworks]
+
+    assert len(frameworks) == len({framework.name for framework in frameworks})
+    for framework in frameworks:
+        assert all(framework), framework.name
+        assert not any("|" in part or part.endswith(".") for part in framework), framework.name

@@ -1,0 +1,20 @@
+"""The page of all metrics is the table."""
+
+from pathlib import Path
+
+from collector.tools.references.metrics import metrics_reference
+
+PAGE = Path(__file__).parents[4] / "docs" / "metrics.md"
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert metrics_reference() == PAGE.read_text(), (
+        "write it anew: python -m collector.tools.references.metrics > docs/metrics.md"
+    )
+
+
+def test_every_row_has_five_columns() -> None:
+    rows = [line for line in metrics_reference().splitlines() if line.startswith("| `")]
+
+    assert len(rows) > 20
+    assert {6} == {row.count("|") for row in rows}

@@ -1,0 +1,277 @@
+"""Runs as lines of JSON: the form of the contract, what may be left out, what is refused and how."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.recordings.run_reader import run_from_json
+from processors.annotation.run_line import format_run, run_to_json
+from processors.model.agent_run import AgentRun, ToolError, ValueState
+from processors.model.finish_reason import FinishReason
+from processors.model.graded_run import GradedRun
+from processors.model.json_value import JsonValue
+from tests.support.graded_runs import agent_runs, result, weather_run
+
+_WHERE = "cases.runs.jsonl:3"
+
+
+def _read(**keys: object) -> AgentRun:
+    return run_from_json({"agent": {"name": "a"}, **keys}, _WHERE)
+
+
+def _problems(entry: object) -> list[str]:
+    with pytest.raises(ValueError, match=_WHERE) as raised:
+        run_from_json(entry, _WHERE)
+    return str(raised.value).splitlines()
+
+
+def test_a_line_has_the_keys_of_the_contract_in_their_order() -> None:
+    entry = json.loads(format_run(weather_run()))
+
+    assert [
+        "trace_id",
+        "span_id",
+        "agent",
+        "parent_agent",
+        "session",
+        "input",
+        "output",
+        "finish_reason",
+        "messages",
+        "tool_calls",
+        "evaluations",
+    ] == list(entry)
+    assert {"name": "weather_agent", "id": None, "version": "1.2"} == entry["agent"]
+    assert {
+        "name": "get_temperature",
+        "arguments": {"city": "Oslo"},
+        "arguments_text": '{"city": "Oslo"}',
+        "arguments_state": "present",
+        "result": {"temperature": 21.5},
+        "result_text": '{"temperature": 21.5}',
+        "result_state": "present",
+        "error": None,
+        "call_id": "call_1",
+        "span_id": b"span0001".hex(),
+        "category": "function",
+        "parallel_group": None,
+    } == entry["tool_calls"][0]
+    assert {"type": "TimeoutError", "message": "took \x1b[31mtoo long"} == entry["tool_calls"][1]["error"]
+    assert {
+        "name": "order",
+        "evaluator": "order",
+        "outcome": "pass",
+        "score": 1.0,
+        "explanation": "expected: [a]; actual: [a]",
+        "details": {"expected": ["a"]},
+        "reason": None,
+    } == entry["evaluations"][0]
+    assert "content_not_captured" == entry["evaluations"][2]["reason"]
+    assert "KeyError" == entry["evaluations"][3]["error_type"]
+
+
+@given(agent_runs())
+def test_a_run_written_and_read_again_is_the_same_run(run: AgentRun) -> None:
+    line = format_run(GradedRun(run=run, results=[result()]))
+
+    assert run == run_from_json(json.loads(line), _WHERE)
+
+
+@given(agent_runs())
+def test_a_line_is_one_line(run: AgentRun) -> None:
+    assert b"\n" not in format_run(GradedRun(run=run, results=()))
+
+
+def test_integers_of_any_size_and_lone_surrogates_can_be_written() -> None:
+    run = weather_run().run
+    odd = AgentRun(
+        trace_id=run.trace_id, span_id=None, agent=run.agent, input={"a": 2**70, "b": "\ud800"}, tool_calls=()
+    )
+
+    entry = json.loads(format_run(GradedRun(run=odd, results=())))
+
+    assert {"a": 2**70, "b": "\ud800"} == entry["input"]
+
+
+def test_the_agents_name_is_enough() -> None:
+    run = _read()
+
+    assert "a" == run.agent.name
+    assert (ValueState.ABSENT, ValueState.ABSENT) == (run.input_state, run.output_state)
+    assert FinishReason.ROOT is run.finish_reason
+    assert run.complete
+    assert [] == list(run.tool_calls)
+
+
+def test_missing_ids_are_valid_and_follow_from_file_and_line_alone() -> None:
+    again, elsewhere = _read(tool_calls=[{"name": "t"}]), run_from_json({"agent": {"name": "a"}}, "other:3")
+    run = _read(tool_calls=[{"name": "t"}])
+
+    assert (16, 8, 8) == (len(run.trace_id), len(run.span_id or b""), len(run.tool_calls[0].span_id or b""))
+    assert run == again
+    assert run.trace_id != elsewhere.trace_id
+    assert run.span_id != run.tool_calls[0].span_id
+    assert run.span_id == run.carrier_span_id
+
+
+def test_a_null_is_present_and_a_missing_key_is_absent() -> None:
+    run = _read(input=None, tool_calls=[{"name": "t", "result": None}])
+
+    assert (None, ValueState.PRESENT) == (run.input, run.input_state)
+    assert ValueState.ABSENT is run.output_state
+    assert ValueState.ABSENT is run.tool_calls[0].arguments_state
+    assert (None, ValueState.PRESENT) == (run.tool_calls[0].result, run.tool_calls[0].result_state)
+
+
+def test_texts_are_decoded_as_telemetry_is_and_kept() -> None:
+    call = _read(tool_calls=[{"name": "t", "arguments": '{"a": 1}', "result": "[1, 2]"}]).tool_calls[0]
+
+    assert ({"a": 1}, '{"a": 1}') == (call.arguments, call.arguments_text)
+    assert ([1, 2], "[1, 2]") == (call.result, call.result_text)
+
+
+@pytest.mark.parametrize("key", ["result", "result_text"])
+def test_a_text_that_was_carried_as_json_is_read_and_kept_as_it_was_carried(key: str) -> None:
+    call = _read(tool_calls=[{"name": "t", key: '"true"'}]).tool_calls[0]
+
+    assert ("true", '"true"') == (call.result, call.result_text)
+
+
+def test_a_value_with_its_text_beside_it_is_taken_as_it_stands() -> None:
+    call = _read(tool_calls=[{"name": "t", "result": "12", "result_text": '"12"'}]).tool_calls[0]
+
+    assert ("12", '"12"') == (call.result, call.result_text)
+
+
+def test_a_text_alone_is_decoded() -> None:
+    call = _read(tool_calls=[{"name": "t", "arguments_text": '{"a": 1}'}]).tool_calls[0]
+
+    assert ({"a": 1}, ValueState.PRESENT) == (call.arguments, call.arguments_state)
+
+
+def test_an_explicit_state_is_honoured() -> None:
+    call = _read(tool_calls=[{"name": "t", "result": "cut off he", "result_state": "truncated"}]).tool_calls[
+        0
+    ]
+
+    assert ValueState.TRUNCATED is call.result_state
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (None, None),
+        ("boom", ToolError(type="", message="boom")),
+        ({"type": "E", "message": "m"}, ToolError(type="E", message="m")),
+        ({"type": "E"}, ToolError(type="E", message="")),
+    ],
+)
+def test_an_error_is_null_a_text_or_an_object(error: object, expected: ToolError | None) -> None:
+    assert expected == _read(tool_calls=[{"name": "t", "error": error}]).tool_calls[0].error
+
+
+def test_a_run_cut_short_is_not_complete_unless_the_line_says_so() -> None:
+    assert (False, "over_limit") == (
+        _read(finish_reason="over_limit").complete,
+        _read(finish_reason="over_limit").incomplete_reason,
+    )
+    assert _read(finish_reason="shutdown", complete=True).complete
+
+
+def test_the_tools_of_a_run_are_written_and_read_with_their_schemas() -> None:
+    tools: dict[str, JsonValue] = {"search": {"type": "object"}, "pay": None}
+    run = _read(available_tools=tools)
+
+    entry = run_to_json(GradedRun(run=run, results=[]))
+
+    assert tools == run.available_tools == entry["available_tools"]
+
+
+def test_a_run_whose_tools_are_not_known_does_not_mention_them() -> None:
+    run = _read()
+
+    assert run.available_tools is None
+    assert _problems({"agent": {"name": "a"}, "available_tools": ["search"]})
+    assert "available_tools" not in run_to_json(GradedRun(run=run, results=[]))
+
+
+def test_evaluations_are_ignored() -> None:
+    assert _read() == _read(evaluations=[{"anything": 1}])
+
+
+def test_every_problem_of_a_line_is_named() -> None:
+    entry = {
+        "agnt": {"name": "a"},
+        "trace_id": "00",
+        "span_id": 7,
+        "finish_reason": "done",
+        "complete": 1,
+        "messages": [{"role": "robot"}],
+        "tool_calls": [{"nam": "t", "category": "z", "parallel_group": -1}, 3],
+    }
+
+    problems = _problems(entry)
+
+    reasons = "root, root_incomplete, idle, max_age, over_limit, pressure, shutdown"
+    categories = "function, mcp, server, agent, retrieval, handoff, final_answer"
+    assert {
+        f'{_WHERE}: agnt: unknown key; did you mean "agent"?',
+        f"{_WHERE}: agent.name: missing, expected the name that criteria are keyed by",
+        f'{_WHERE}: trace_id: expected 32 hexadecimal digits, not all zero, found "00"',
+        f"{_WHERE}: span_id: expected a text, found 7",
+        f'{_WHERE}: finish_reason: expected one of {reasons}, found "done"',
+        f"{_WHERE}: complete: expected true or false, found 1",
+        f'{_WHERE}: messages[0].role: expected system, user, assistant or tool, found "robot"',
+        f'{_WHERE}: tool_calls[0].nam: unknown key; did you mean "name"?',
+        f"{_WHERE}: tool_calls[0].name: missing, expected the name of the tool",
+        f'{_WHERE}: tool_calls[0].category: expected one of {categories}, found "z"',
+        f"{_WHERE}: tool_calls[0].parallel_group: expected an integer from 0, found -1",
+        f"{_WHERE}: tool_calls[1]: expected an object, found 3",
+        f"{_WHERE}: tool_calls[1].name: missing, expected the name of the tool",
+    } == set(problems)
+
+
+@pytest.mark.parametrize("entry", [None, 3, "a", [], True])
+def test_a_line_must_be_an_object(entry: object) -> None:
+    assert [f"{_WHERE}: expected an object that describes one agent run"] == _problems(entry)
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=5),
+    lambda children: (
+        st.lists(children, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [*run_to_json(weather_run()), "name", "role", "arguments", "result", "error", "x\ny"]
+            ),
+            children,
+            max_size=4,
+        )
+    ),
+    max_leaves=15,
+)
+
+
+@given(_json)
+def test_any_json_is_a_run_or_a_list_of_problems(entry: object) -> None:
+    lines: list[str] = []
+    name = "none"
+    try:
+        name = run_from_json(entry, _WHERE).agent.name
+    except ValueError as error:
+        lines = str(error).splitlines()
+
+    assert name
+    assert all(line.startswith(f"{_WHERE}: ") for line in lines)
+
+
+def test_attributes_that_criteria_select_by_are_read() -> None:
+    run = _read(resource_attributes={"a.b": 1}, span_attributes={"user.tier": "gold"})
+
+    assert {"a.b": 1} == run.resource
+    assert {"user.tier": "gold"} == run.span_attributes
+    assert [
+        f"{_WHERE}: span_attributes: expected an object of attribute names with their values, found 5"
+    ] == (_problems({"agent": {"name": "a"}, "span_attributes": 5}))
