@@ -145,17 +145,17 @@ def _spans(traces: dict[bytes, list[RawSpan]]) -> int:
 
 def _line(name: str, unit: str, units: int, step: Callable[[], object]) -> str:
     step()
-    micros = [_micros(step) / units for _ in range(_REPEATS)]
+    micros = [cpu_seconds_each(step, _SECONDS_PER_REPEAT) * 1e6 / units for _ in range(_REPEATS)]
     return f"| {name} | {with_range(micros, '.2f')} | {unit} |"
 
 
-def _micros(step: Callable[[], object]) -> float:
-    """CPU-µs of one step, over as many as fill the time."""
+def cpu_seconds_each(step: Callable[[], object], seconds: float) -> float:
+    """CPU seconds of one step, over as many as fill `seconds`."""
     loops = 0
     started = process_time()
     while True:
         step()
         loops += 1
         used = process_time() - started
-        if used >= _SECONDS_PER_REPEAT:
-            return used / loops * 1e6
+        if used >= seconds:
+            return used / loops

@@ -175,7 +175,9 @@ SUBJECTS: Mapping[str, Subject] = {
 def scaling_lines(
     names: Sequence[str], *, rounds: int, largest: int, plots: Path | None = None
 ) -> Iterator[str]:
-    """Measure each subject at its sizes up to `largest`, all once a round; plots go to the folder `plots`.
+    """Measure each subject at its sizes up to `largest`, all once a round.
+
+    Plots go to the folder `plots`; the links to them are right for a page in the same folder.
 
     Raises:
         MeasurementRefused: any of the measurements cannot be trusted.
@@ -226,6 +228,8 @@ def _plot(subject: Subject, measured: Mapping[int, Sequence[Point]], path: Path)
         check=True,
         timeout=_POINT_SECONDS,
     )
+    yield ""
+    yield f"![{', '.join(panels)} over {subject.of}]({path.name})"
 
 
 def _resident() -> int:
