@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test lint format lock checks-install dashboards-install exporters-install backends-install bench reference prometheus-rule clean
+.PHONY: install demo run test lint format lock checks-install dashboards-install exporters-install backends-install bench bench-install bench-report reference prometheus-rule clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -46,6 +46,7 @@ lock:
 	$(LOCK_GROUP):build --constraint requirements-dev.lock --output-file requirements-build.lock
 	$(LOCK_GROUP):checks --upgrade --output-file requirements-checks.lock
 	$(LOCK_GROUP):backends --upgrade --output-file requirements-backends.lock
+	$(LOCK_GROUP):bench --upgrade --output-file requirements-bench.lock
 
 # The programs that check deploy/, in an environment of their own: no module of theirs may meet ours.
 CHECKS := .venv-checks
@@ -106,11 +107,35 @@ $(BACKENDS)/.installed: requirements-backends.lock
 test-backends: install backends-install
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/backends
 
-bench: install
-	$(BIN)/python -m benchmarks
+# What the benchmarks compare with: packages in an environment of their own, and the Collector out of its Go modules.
+BENCH := .venv-bench
+OTELCOL := benchmarks/otelcol
+
+bench-install: $(BENCH)/.installed $(OTELCOL)/build/.built
+
+$(BENCH)/.installed: requirements-bench.lock
+	$(PYTHON) -m venv --clear $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@touch $@
+
+$(OTELCOL)/build/.built: $(OTELCOL)/main.go $(OTELCOL)/go.mod $(OTELCOL)/go.sum
+	mkdir -p $(OTELCOL)/build
+	@if command -v go > /dev/null; \
+	  then cd $(OTELCOL) && GOFLAGS=-mod=readonly GOTOOLCHAIN=local go build -trimpath -o build/otelcol . && touch build/.built; \
+	  else echo "Go is missing: the OpenTelemetry Collector is left out of the benchmarks"; fi
+
+bench: install bench-install
+	$(BIN)/python -m benchmarks peers
+
+# Writes the figures of docs/performance.md and draws its plots; about an hour on an idle machine.
+bench-report: install bench-install
+	$(BIN)/python -m benchmarks peers --into docs/performance.md
+	$(BIN)/python -m benchmarks peers --rate 5000 --into docs/performance.md
+	$(BIN)/python -m benchmarks scaling --plots docs --into docs/performance.md
+	$(BIN)/python -m benchmarks micro --into docs/performance.md
 
 clean:
-	rm -rf $(VENV) $(CHECKS) $(BACKENDS) $(EXPORTERS) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(CHECKS) $(BACKENDS) $(EXPORTERS) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Writes what is generated from the code: JSON schemas and reference pages.
 reference: install
