@@ -19,7 +19,6 @@ from collector.commands.command import (
     write_output,
 )
 from collector.recordings.recorded_stream import RecordedStream
-from collector.tools.baseline.prometheus_api import PrometheusApi, PrometheusError
 from collector.tools.baseline.release_baseline import (
     DEFAULT_WINDOW,
     MAX_NAME_LENGTH,
@@ -30,6 +29,7 @@ from collector.tools.baseline.release_baseline import (
     scores_on_server,
     write_baseline,
 )
+from collector.tools.prometheus_api import PrometheusApi, PrometheusError
 from collector.workers.offline import OfflineWorkers
 from processors.documents.problems import ProblemsFound
 

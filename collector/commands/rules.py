@@ -36,7 +36,7 @@ from collector.tools.alerting.rules import (
     rules_text,
 )
 from collector.tools.alerting.windows import TimeScale, volume_on_server
-from collector.tools.baseline.prometheus_api import PrometheusApi, PrometheusError
+from collector.tools.prometheus_api import PrometheusApi, PrometheusError
 from processors.documents.problems import Problem, ProblemsFound
 from processors.documents.yaml import LocatedYaml
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from collector.tools.alerting.objectives import Thresholds, Volume
 from collector.tools.alerting.selectors import Pair
-from collector.tools.baseline.prometheus_api import PrometheusApi
+from collector.tools.prometheus_api import PrometheusApi
 
 WINDOWS = ("1h", "6h", "1d", "3d", "7d")
 """From which a window for mean scores is chosen. The first is looked at for everyone."""

@@ -14,7 +14,7 @@ import orjson
 
 from collector.telemetry.agent_series import OVERFLOW
 from collector.tools.alerting.objectives import BaselinesFile, PinnedScore
-from collector.tools.baseline.prometheus_api import PrometheusApi
+from collector.tools.prometheus_api import PrometheusApi
 from processors.model.evaluation_result import Stage
 from processors.model.graded_run import GradedRun
 
