@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from processors.comparison.expected_value import Expected, fits, fits_members
+from processors.comparison.expected_value import Expected, Matcher, fits, fits_members
 from processors.comparison.json_schema_check import SchemaTooComplexError
-from processors.comparison.matchers import Matcher
 from processors.comparison.run_input import input_object, unknown_input
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.comparison.explanation import explanation
+from processors.evaluate import explanation
 from processors.model.evaluation_result import Score
 
 
