@@ -77,6 +77,9 @@ def plan(
     planned: list[Planned] = []
     is_complete = run.complete
     for evaluation in evaluations:
+        if is_complete and evaluation.is_plain:
+            planned.append((evaluation, None))
+            continue
         answer: Answer | None = None
         if not evaluation.is_plain:
             found = _applied(run, evaluation)
@@ -120,7 +123,8 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
             if not 0.0 <= score <= 1.0:
                 raise ScoreOutOfRangeError
             outcome = _PASS if score >= evaluation.pass_threshold else _FAIL
-            text, details = explanation(answer), answer.details
+            text = _explanation(answer.lines or _lines(answer.details))
+            details = answer.details
         except Exception as error:
             score, answer = None, error
     if score is None:
@@ -131,7 +135,7 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
         else:
             outcome, error_type = Outcome.ERROR, type(answer).__name__
             text = f"evaluator {evaluator.id} raised {error_type}"
-        text = _text((text,))
+        text = _explanation((text,))
     result = EvaluationResult(
         name=evaluation.name,
         evaluator=evaluator.id,
@@ -188,16 +192,12 @@ def _undecided(run: AgentRun, evaluation: Evaluation) -> Answer | None:
     return NotEvaluated(NotEvaluatedReason(run.incomplete_reason), text)
 
 
-def explanation(score: Score) -> str:
-    """The lines of `score`, or of its details, joined by `; `.
+def _explanation(lines: Iterable[str]) -> str:
+    """`lines` joined by `; `.
 
     At most 1,024 characters; what is longer is cut and ends with an ellipsis. The text can always be
     encoded as UTF-8.
     """
-    return _text(score.lines or _lines(score.details))
-
-
-def _text(lines: Iterable[str]) -> str:
     if isinstance(lines, tuple) and len(lines) <= _FEW_LINES:
         text = _SEPARATOR.join(lines)
     else:
