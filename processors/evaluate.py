@@ -6,11 +6,10 @@ evaluators asked in between. This is the one place where a broken evaluator is c
 `error`, all others go on.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from processors.comparison.explanation import explanation, explanation_text
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.selector import is_sampled
 from processors.model.agent_run import AgentRun
@@ -25,6 +24,7 @@ from processors.model.evaluation_result import (
 )
 from processors.model.evaluator import RunFacts
 from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import MAX_EXPLANATION_CHARACTERS
 
 Answer: TypeAlias = Score | NotEvaluated | Exception
 """What came of an evaluation: what the evaluator said, why it was not asked, or what it raised."""
@@ -35,6 +35,9 @@ Planned: TypeAlias = tuple[Evaluation, Answer | None]
 Where criteria take values from the input, the evaluation holds the evaluator that was made for the run.
 """
 
+_SEPARATOR = "; "
+_FEW_LINES = 16
+"""So many are joined whole: cutting off what is too long costs less than counting."""
 _NO_DETAILS: JsonObject = {}
 _PASS, _FAIL = Outcome.PASS, Outcome.FAIL
 
@@ -72,7 +75,11 @@ def plan(
     span could change that; otherwise it is not evaluated, for the run's `incomplete_reason`.
     """
     planned: list[Planned] = []
+    is_complete = run.complete
     for evaluation in evaluations:
+        if is_complete and evaluation.is_plain:
+            planned.append((evaluation, None))
+            continue
         answer: Answer | None = None
         if not evaluation.is_plain:
             found = _applied(run, evaluation)
@@ -84,7 +91,7 @@ def plan(
                 answer = found
             else:
                 evaluation = found
-        if answer is None and not run.complete:
+        if answer is None and not is_complete:
             answer = _undecided(run, evaluation)
         planned.append((evaluation, answer))
     return planned
@@ -116,18 +123,19 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
             if not 0.0 <= score <= 1.0:
                 raise ScoreOutOfRangeError
             outcome = _PASS if score >= evaluation.pass_threshold else _FAIL
-            text, details = explanation(answer), answer.details
+            text = _explanation(answer.lines or _lines(answer.details))
+            details = answer.details
         except Exception as error:
             score, answer = None, error
-    if isinstance(answer, NotEvaluated):
-        outcome, reason, text = Outcome.NOT_EVALUATED, answer.reason, explanation_text((answer.text,))
-    elif isinstance(answer, Exception):
-        if isinstance(answer, EvaluationError):
-            error_type, text = answer.error_type, str(answer)
+    if score is None:
+        if isinstance(answer, NotEvaluated):
+            outcome, reason, text = Outcome.NOT_EVALUATED, answer.reason, answer.text
+        elif isinstance(answer, EvaluationError):
+            outcome, error_type, text = Outcome.ERROR, answer.error_type, str(answer)
         else:
-            error_type = type(answer).__name__
+            outcome, error_type = Outcome.ERROR, type(answer).__name__
             text = f"evaluator {evaluator.id} raised {error_type}"
-        outcome, text = Outcome.ERROR, explanation_text((text,))
+        text = _explanation((text,))
     result = EvaluationResult(
         name=evaluation.name,
         evaluator=evaluator.id,
@@ -182,3 +190,37 @@ def _undecided(run: AgentRun, evaluation: Evaluation) -> Answer | None:
         f"{missing}; with them the score could be from {lowest:g} to {highest:g}, and {threshold:g} is needed"
     )
     return NotEvaluated(NotEvaluatedReason(run.incomplete_reason), text)
+
+
+def _explanation(lines: Iterable[str]) -> str:
+    """`lines` joined by `; `.
+
+    At most 1,024 characters; what is longer is cut and ends with an ellipsis. The text can always be
+    encoded as UTF-8.
+    """
+    if isinstance(lines, tuple) and len(lines) <= _FEW_LINES:
+        text = _SEPARATOR.join(lines)
+    else:
+        text = _SEPARATOR.join(_beginning(lines))
+    if len(text) > MAX_EXPLANATION_CHARACTERS:
+        text = text[: MAX_EXPLANATION_CHARACTERS - 1] + "…"
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def _beginning(lines: Iterable[str]) -> Iterator[str]:
+    """As many of `lines` as an explanation shows."""
+    length = -len(_SEPARATOR)
+    for line in lines:
+        yield line
+        length += len(line) + len(_SEPARATOR)
+        if length > MAX_EXPLANATION_CHARACTERS:
+            return
+
+
+def _lines(details: Mapping[str, JsonValue]) -> Iterator[str]:
+    """One line for each member; the members of an object in place of the object."""
+    for key, value in details.items():
+        if isinstance(value, dict):
+            yield from (f"{name}: {member}" for name, member in value.items())
+        else:
+            yield f"{key}: {value}"

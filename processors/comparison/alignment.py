@@ -16,15 +16,18 @@ from processors.model.limits import MAX_REORDERING_STEPS
 
 
 def ordered_keys(
-    rows: Sequence[int], width: int, calls: Sequence[ToolCall], *, is_reorderable: Callable[[], bool]
+    calls: Sequence[ToolCall],
+    rows: Sequence[int],
+    width: int,
+    is_reorderable: Callable[[Sequence[ToolCall], Sequence[int]], bool],
 ) -> tuple[list[int], Sequence[int]] | None:
     """A longest common subsequence, and the order of the calls by position in which it is found.
 
-    Where it is not all that is expected and `is_reorderable`, calls of one parallel group are taken in the
-    order that fits best. Returns None when the search for that order was given up.
+    Where it is not all that is expected and the calls are reorderable, those of one parallel group are taken
+    in the order that fits best. Returns None when the search for that order was given up.
     """
     keys = common_subsequence(rows, width)
-    if len(keys) == width or not is_reorderable():
+    if len(keys) == width or not is_reorderable(calls, rows):
         return keys, range(len(rows))
     order = best_fitting_order(rows, parallel_segments(calls), width)
     if order is None:

@@ -8,13 +8,13 @@ from pydantic import Field, JsonValue
 
 from processors.comparison.expected_value import (
     Expected,
+    Matcher,
     compile_expected,
     expected_value_problems,
     fits,
     fits_members,
 )
 from processors.comparison.json_schema_check import SchemaTooComplexError
-from processors.comparison.matchers import Matcher
 from processors.comparison.run_input import input_object, unknown_input
 from processors.criteria.criteria_template import has_references
 from processors.documents.models import EvaluatorModel

@@ -9,10 +9,13 @@ from fnmatch import translate
 
 from pydantic import Field
 
-from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
-from processors.comparison.tool_call_config import ToolSelectionConfig
-from processors.comparison.tool_call_failure import looks_failed
-from processors.comparison.tool_patterns import ToolPatterns
+from processors.comparison.captured_value import (
+    comparable_arguments,
+    is_oversized,
+    looks_failed,
+    unknown_arguments,
+)
+from processors.comparison.tool_selection import ToolPatterns, ToolSelectionConfig, calls_of
 from processors.comparison.value_equality import equality_key
 from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall
@@ -89,7 +92,7 @@ class ToolRepetition(Evaluator):
         identical, and the first such call, if there is any.
         """
         by_tool: dict[str, list[ToolCall]] = {}
-        for call in run.evaluated_calls(self._categories):
+        for call in calls_of(run, self._categories):
             by_tool.setdefault(canonical_tool_name(call.name), []).append(call)
         count, doubtful, tool = 0, 0, ""
         unread: ToolCall | None = None
@@ -132,7 +135,7 @@ class ToolErrorRecovery(Evaluator):
     """The share of failed calls that a later call of the same tool, or of a declared fallback, followed.
 
     score = failed calls with a later call of their tool or of one of its `fallbacks` / failed calls. A
-    call failed when it `looks_failed` (`processors.comparison.tool_call_failure`). The later call need not
+    call failed when it `looks_failed` (`processors.comparison.captured_value`). The later call need not
     succeed: if it fails, it is a failed call itself. A call of the same parallel group is not later.
 
     There is nothing to expect. A run without failed calls, or without calls, scores 1: nothing is left
@@ -162,7 +165,7 @@ class ToolErrorRecovery(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        calls = run.evaluated_calls(self._categories)
+        calls = calls_of(run, self._categories)
         failed = [position for position, call in enumerate(calls) if looks_failed(call)]
         if not failed:
             return Score(1.0, {"failed": 0, "recovered": 0, "not_recovered": []}, ("no call failed",))

@@ -15,7 +15,7 @@ from processors.comparison.captured_value import (
     unknown_result,
 )
 from processors.comparison.json_paths import JsonPath, parse_json_path
-from processors.comparison.tool_patterns import ToolPatterns
+from processors.comparison.tool_selection import ToolPatterns
 from processors.comparison.value_equality import equal_values
 from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall

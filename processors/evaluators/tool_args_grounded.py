@@ -17,8 +17,7 @@ from processors.comparison.captured_value import (
 )
 from processors.comparison.grounding import Evidence, EvidenceTooLargeError
 from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
-from processors.comparison.tool_call_config import ToolSelectionConfig
-from processors.comparison.tool_patterns import ToolPatterns
+from processors.comparison.tool_selection import ToolPatterns, ToolSelectionConfig
 from processors.comparison.value_equality import equality_key
 from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score

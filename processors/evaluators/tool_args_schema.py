@@ -5,7 +5,7 @@ from pydantic import JsonValue as AnyJson
 
 from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.comparison.json_schema_check import SchemaTooComplexError, schema_problems, schema_violations
-from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_selection import ToolSelectionConfig, calls_of
 from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
@@ -66,7 +66,7 @@ class ToolArgsSchema(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where arguments are not known, and beyond caps."""
-        calls = run.evaluated_calls(self._categories)
+        calls = calls_of(run, self._categories)
         if len(calls) > MAX_ASSIGNMENT_ATTEMPTS:
             return NotEvaluated(
                 NotEvaluatedReason.OVER_LIMIT, f"{len(calls)} tool calls, at most {MAX_ASSIGNMENT_ATTEMPTS}"

@@ -8,7 +8,7 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
@@ -33,6 +33,7 @@ from processors.comparison.captured_value import (
 )
 from processors.comparison.expected_value import (
     Expected,
+    Matcher,
     alternatives,
     compile_expected,
     fits,
@@ -40,8 +41,7 @@ from processors.comparison.expected_value import (
     matching_cost,
 )
 from processors.comparison.json_schema_check import SchemaTooComplexError
-from processors.comparison.matchers import Matcher
-from processors.comparison.tool_call_config import ToolCallConfig
+from processors.comparison.tool_selection import ToolCallConfig
 from processors.comparison.value_equality import equal_values
 from processors.documents.models import EvaluatorModel, ExpectedJson, ExpectedObject
 from processors.frameworks.shapes.late_mapping import LateMapping
@@ -260,7 +260,7 @@ class ToolCallOrder(Evaluator):
             return self._score(0.0, calls, [])
         if not self._width:
             return self._score(0.0 if calls else 1.0, calls, [])
-        found = ordered_keys(rows, self._width, calls, is_reorderable=lambda: _is_reorderable(calls, rows))
+        found = ordered_keys(calls, rows, self._width, _is_reorderable)
         if found is None:
             return NotEvaluated(
                 NotEvaluatedReason.OVER_LIMIT, "too many parallel tool calls to find the order that fits"
@@ -308,7 +308,7 @@ class ToolCallOrder(Evaluator):
         return Score(value, LateMapping(details), lines)
 
 
-def _is_reorderable(calls: list[ToolCall], rows: list[int]) -> bool:
+def _is_reorderable(calls: Sequence[ToolCall], rows: Sequence[int]) -> bool:
     """Whether neighbouring calls of one parallel group match different keys."""
     previous = None
     matched = 0
@@ -442,7 +442,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         """The texts that the values of `calls` were read from."""
         raise NotImplementedError
 
-    def _shown(self, calls: list[ToolCall], values: list[_ValueT | None], position: int) -> str:
+    def _shown(self, call: ToolCall, value: _ValueT | None) -> str:
         """The value of a call as explanations show it."""
         raise NotImplementedError
 
@@ -500,16 +500,16 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
                 )
             if self._strict:
                 fitted = 0
-        attempts, text_of = assignment.attempts, partial(self._shown, calls, values)
+        attempts = assignment.attempts
         if self.first_only and fitted < len(self._wanted):
-            key, line = self._explained(calls, attempts, text_of).popitem()
+            key, line = self._explained(calls, attempts, values).popitem()
             return self._score(0.0, calls, values, lambda: {key: line}, (f"{key}: {line}",))
-        told = self._explained(calls, attempts, text_of, MAX_EXPLANATION_CHARACTERS)
+        told = self._explained(calls, attempts, values, MAX_EXPLANATION_CHARACTERS)
         return self._score(
             fitted / len(self._wanted),
             calls,
             values,
-            lambda: self._explained(calls, attempts, cache(text_of)),
+            lambda: self._explained(calls, attempts, values),
             tuple([f"{key}: {text}" for key, text in told.items()]),
         )
 
@@ -608,17 +608,21 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         self,
         calls: Sequence[ToolCall],
         attempts: Iterable[tuple[int, int, bool | None]],
-        text_of: Callable[[int], str],
+        values: Sequence[_ValueT | None],
         room: float = math.inf,
     ) -> dict[str, str]:
         """What was compared, by `{tool}_{number of the attempt}`, of as many attempts as fill `room`."""
         told: dict[str, str] = {}
         tries: dict[str, int] = {}
+        shown: dict[int, str] = {}
         for index, position, is_fit in attempts:
             name = calls[position].name
             number = tries.get(name, 0)
             tries[name] = number + 1
-            text = f"Actual: {text_of(position)}{self._endings[index][bool(is_fit)]}"
+            if position not in shown:
+                shown[position] = self._shown(calls[position], values[position])
+            misfits, fitted = self._endings[index]
+            text = f"Actual: {shown[position]}{fitted if is_fit else misfits}"
             told[f"{name}_{number}"] = text
             room -= len(name) + len(text)
             if room < 0:
@@ -693,8 +697,8 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     def _texts(self, calls: list[ToolCall], values: list[JsonObject | None]) -> list[str | None]:
         return [call.arguments_text for call in calls]
 
-    def _shown(self, calls: list[ToolCall], values: list[JsonObject | None], position: int) -> str:
-        return arguments_detail(calls[position], values[position])
+    def _shown(self, call: ToolCall, value: JsonObject | None) -> str:
+        return arguments_detail(call, value)
 
     def _unknown(self, call: ToolCall) -> NotEvaluated:
         return unknown_arguments(call)
@@ -803,9 +807,8 @@ class ToolCallOutput(_FirstFit[str]):
     def _texts(self, calls: list[ToolCall], values: list[str | None]) -> list[str | None]:
         return values
 
-    def _shown(self, calls: list[ToolCall], values: list[str | None], position: int) -> str:
-        text = values[position]
-        return "not captured" if text is None else detail_text(text)
+    def _shown(self, call: ToolCall, value: str | None) -> str:
+        return "not captured" if value is None else detail_text(value)
 
     def _unknown(self, call: ToolCall) -> NotEvaluated:
         return unknown_result(call)

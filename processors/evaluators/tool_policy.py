@@ -8,8 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from processors.comparison.tool_call_config import ToolSelectionConfig
-from processors.comparison.tool_patterns import ToolPatterns
+from processors.comparison.tool_selection import ToolPatterns, ToolSelectionConfig, calls_of
 from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
@@ -149,7 +148,7 @@ class ToolKnown(Evaluator):
                 NotEvaluatedReason.NOT_APPLICABLE, "the trace does not list the tools of this run"
             )
         known = set(map(canonical_tool_name, tools))
-        calls = run.evaluated_calls(self._categories)
+        calls = calls_of(run, self._categories)
         asked_for = [name for name in run.requested_tools if self._is_unknown(name, known)]
         names = [call.name for call in calls if self._is_unknown(call.name, known)] + asked_for
         total = len(calls) + len(asked_for)

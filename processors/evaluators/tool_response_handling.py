@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from processors.comparison.captured_value import comparable_arguments
-from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_selection import ToolSelectionConfig
 from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts

@@ -25,7 +25,7 @@ from processors.comparison.alignment import (
 from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
 from processors.comparison.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
 from processors.comparison.json_schema_check import SchemaTooComplexError
-from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_selection import ToolSelectionConfig
 from processors.comparison.value_equality import equal_values
 from processors.documents.models import EvaluatorModel, ExpectedJson
 from processors.model.agent_run import AgentRun, ToolCall
@@ -263,12 +263,7 @@ class _Trajectory(Evaluator):
 
         As many as possible are aligned; None when the search for the order that fits best was given up.
         """
-        found = ordered_keys(
-            rows,
-            self._width,
-            calls,
-            is_reorderable=lambda: self._any_order and any(call.parallel_group is not None for call in calls),
-        )
+        found = ordered_keys(calls, rows, self._width, self._is_reorderable)
         if found is None:
             return None
         keys, order = found
@@ -280,6 +275,9 @@ class _Trajectory(Evaluator):
                     assigned[key] = position
                     break
         return assigned
+
+    def _is_reorderable(self, calls: Sequence[ToolCall], _: Sequence[int]) -> bool:
+        return self._any_order and any(call.parallel_group is not None for call in calls)
 
     def _calls(self, run: AgentRun) -> list[ToolCall]:
         """The calls of `run` that are compared, in order."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from processors.comparison.tool_call_config import ToolCallConfig
+from processors.comparison.tool_selection import ToolCallConfig
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.model.agent_run import CallCategory, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collector.otlp.codec import split_request
-from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_selection import ToolSelectionConfig
 from processors.evaluators.tool_args_schema import ToolArgsSchema
 from processors.evaluators.tool_policy import ToolKnown, ToolKnownConfig
 from processors.model.agent_run import AgentRun

@@ -1,8 +1,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.comparison.explanation import explanation
+from processors.criteria.agent_criteria import Evaluation
+from processors.evaluate import finish
+from processors.evaluators.tool_policy import SingleToolUse, SingleToolUseConfig, SingleToolUseCriteria
 from processors.model.evaluation_result import Score
+
+_EVALUATOR = SingleToolUse(SingleToolUseConfig(), SingleToolUseCriteria(tool_name="search"))
+
+
+def explanation(score: Score) -> str:
+    return finish(Evaluation(name="n", evaluator=_EVALUATOR), score).explanation
 
 
 def test_lines_are_joined_by_semicolons() -> None:

@@ -1,12 +1,43 @@
-"""Tools that criteria name one by one or by a glob."""
+"""Which calls criteria speak of: by category, by name, by a glob."""
 
 import re
 from collections.abc import Iterable
 from fnmatch import translate
 from functools import lru_cache
+from typing import Literal
 
-from processors.model.agent_run import AgentRun, CallCategory, ToolCall
+from pydantic import Field
+
+from processors.documents.models import EvaluatorModel
+from processors.model.agent_run import EVALUATED_CATEGORIES, AgentRun, CallCategory, ToolCall
 from processors.model.tool_name import canonical_tool_name
+
+
+class ToolSelectionConfig(EvaluatorModel):
+    """Which calls an evaluator sees."""
+
+    include_categories: tuple[Literal["handoff", "final_answer"], ...] = Field(
+        default=(),
+        description="Categories of calls to see beside ordinary ones, also without being named by criteria.",
+    )
+
+    def categories(self) -> frozenset[CallCategory]:
+        """All categories that are seen without being named."""
+        return EVALUATED_CATEGORIES | {CallCategory(name) for name in self.include_categories}
+
+
+class ToolCallConfig(ToolSelectionConfig):
+    """Settings of the evaluators that hold calls against expectations."""
+
+    strict: bool = Field(
+        default=False, description="All or nothing: 1 when every expectation is met, else 0."
+    )
+
+
+def calls_of(run: AgentRun, categories: frozenset[CallCategory]) -> list[ToolCall]:
+    """The calls of `run` of one of `categories`, in order."""
+    return [call for call in run.tool_calls if call.category in categories]
+
 
 _WILDCARD = re.compile(r"([*?])")
 
