@@ -22,6 +22,7 @@ _SCOPE = "agentscope"
 _RESULT = "gen_ai.tool.call.result"
 _MESSAGES = "gen_ai.input.messages"
 _RESPONSE = "ToolResponse(content=["
+_PRINTED_BLOCK = "TextBlock(type='text', text="
 _STATE = "], state=<ToolResultState."
 _SUCCESS = "SUCCESS"
 _BLOCK = re.compile(
@@ -30,12 +31,19 @@ _BLOCK = re.compile(
 
 
 def _role(span: Span) -> SpanRole | None:
-    if span.envelope.scope_name != _SCOPE:
+    scope = span.envelope.scope_name
+    if scope != _SCOPE and (scope or not _holds_printed_objects(span.attributes)):
         return None
     operation = span.attributes.get("gen_ai.operation.name")
     if operation == "execute_tool":
         return SpanRole.TOOL
     return SpanRole.MODEL if operation == "chat" else None
+
+
+def _holds_printed_objects(attributes: Attributes) -> bool:
+    """What tells the framework where the name of the scope was left out on the way."""
+    result, messages = attributes.text(_RESULT) or "", attributes.text(_MESSAGES) or ""
+    return result.startswith('"' + _RESPONSE) or _PRINTED_BLOCK in messages
 
 
 def _tool(span: Span) -> ToolReading:

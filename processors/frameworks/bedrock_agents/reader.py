@@ -8,7 +8,6 @@ from processors.model.json_value import JsonObject, JsonValue
 from processors.model.values import ABSENT, DecodedValue, decode_result, value_of
 from processors.spans.span import Span
 
-_SCOPE = "openinference.instrumentation.bedrock"
 _PARAMETERS = "tool.parameters"
 _KIND = "openinference.span.kind"
 _COLLABORATOR = "agent_collaborator["
@@ -17,7 +16,7 @@ _NO_TEXTS = frozenset({"array", "boolean", "integer", "number", "object"})
 
 
 def _role(span: Span) -> SpanRole | None:
-    if span.envelope.scope_name != _SCOPE:
+    if span.envelope.scope_name != "openinference.instrumentation.bedrock":
         return None
     return SpanRole.TOOL if span.attributes.get(_KIND) == "TOOL" else SpanRole.AGENT
 

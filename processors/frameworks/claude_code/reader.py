@@ -27,10 +27,8 @@ _ROLES = {
     "claude_code.tool": SpanRole.TOOL,
     _EXECUTION: SpanRole.TOOL,
 }
-_DETAILS = ("full_command", "file_path", "skill_name", "subagent_type")
 _SUB_AGENT = "subagent_type"
 _AGENT_TOOLS = ("Agent", "Task")
-_OUTPUT_EVENT = "tool.output"
 _OUTPUT_KEYS = ("output", "content", "diff")
 
 
@@ -76,7 +74,7 @@ def _details(attributes: Attributes) -> DecodedValue:
     """What the span tells of the arguments besides the arguments themselves."""
     told: JsonObject = {}
     is_redacted = False
-    for key in _DETAILS:
+    for key in ("full_command", "file_path", "skill_name", "subagent_type"):
         detail = attributes.text(key)
         if detail is not None and detail.strip() in REDACTION_MARKERS:
             is_redacted = True
@@ -90,7 +88,7 @@ def _details(attributes: Attributes) -> DecodedValue:
 def _output(span: Span) -> DecodedValue:
     found = ABSENT
     for event in span.events if span.has_events else ():
-        if event.name == _OUTPUT_EVENT:
+        if event.name == "tool.output":
             for key in _OUTPUT_KEYS:
                 if event.attributes.get(key) not in (None, ""):
                     found = better(found, decode_result(event.attributes.get(key)))

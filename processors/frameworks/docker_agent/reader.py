@@ -10,7 +10,6 @@ from processors.spans.span import Span
 
 _TURN_SPAN = "runtime.stream"
 _CALL_SPAN = "runtime.tool.call"
-_PART_SPANS = "runtime.tool.handler"
 
 _fields = tool_fields(
     name=("tool.name",), call_id=("tool.call_id",), agent_name=("agent",), category=handoff_or_function
@@ -38,7 +37,7 @@ DIALECT: Final = MappedDialect(
         Sign(SpanRole.AGENT, names=("runtime.session",)),
         Sign(SpanRole.STEP, names=(_TURN_SPAN,)),
         Sign(SpanRole.TOOL, names=(_CALL_SPAN,), present=("tool.name",)),
-        Sign(SpanRole.TOOL, prefixes=(_PART_SPANS,), present=("tool.name",)),
+        Sign(SpanRole.TOOL, prefixes=("runtime.tool.handler",), present=("tool.name",)),
     ),
     tool=_tool,
     agent=_agent,

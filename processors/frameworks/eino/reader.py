@@ -20,8 +20,6 @@ from processors.spans.span import Span
 
 _COMPONENT = "runinfo.component"
 _NAME = "runinfo.name"
-_TYPE = "runinfo.type"
-_KIND = "gen_ai.span.kind"
 _ROOT = "workflow"
 _AGENT_TOOL = "agentTool"
 _GENERIC_NAMES = frozenset({"", "ReAct", "ReActAgent"})
@@ -44,12 +42,12 @@ class _Eino:
         role = _ROLES.get(attributes.text(_COMPONENT) or "", SpanRole.OTHER)
         if role is not SpanRole.OTHER:
             return role
-        is_run = attributes.get(_KIND) == _ROOT or _is_agent(attributes)
+        is_run = attributes.get("gen_ai.span.kind") == _ROOT or _is_agent(attributes)
         return SpanRole.AGENT if is_run else SpanRole.OTHER
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
-        is_agent = attributes.get(_TYPE) == _AGENT_TOOL
+        is_agent = attributes.get("runinfo.type") == _AGENT_TOOL
         return ToolReading(
             name=first_text(attributes, (_NAME,)),
             inferred_name=span.name,

@@ -17,7 +17,6 @@ from processors.spans.span import Span
 _OPERATION = "gen_ai.operation.name"
 _INPUTS = ("gen_ai.input.messages", "input-json")
 _OUTPUTS = ("gen_ai.output.messages", "output-json")
-_CALL_IDS = ("gen_ai.tool.call.id", "gen_ai.tool.call_id")
 _ROLES = {
     "tool_call": SpanRole.TOOL,
     "agent_call": SpanRole.AGENT,
@@ -46,7 +45,8 @@ class _GeminiCli:
             arguments = decode_arguments(request["args"])
         return ToolReading(
             name=first_text(attributes, ("gen_ai.tool.name",)) or _text(request, "name"),
-            call_id=first_text(attributes, _CALL_IDS) or _text(request, "callId"),
+            call_id=first_text(attributes, ("gen_ai.tool.call.id", "gen_ai.tool.call_id"))
+            or _text(request, "callId"),
             arguments=arguments,
             result=result,
             error=error,

@@ -19,18 +19,11 @@ from processors.spans.attributes import Attributes
 from processors.spans.span import STATUS_ERROR, Span
 
 _TOOL = "haystack.tool.name"
-_TOOL_INPUT = "haystack.agent.step.tool.input"
-_TOOL_OUTPUT = "haystack.agent.step.tool.output"
-_TOOL_FAILED = "haystack.tool.error"
 _MODEL_INPUT = "haystack.agent.step.llm.input"
 _MODEL_OUTPUT = "haystack.agent.step.llm.output"
 _STEP = "haystack.agent.step"
 _AGENT = "haystack.agent.max_steps"
 _AGENT_INPUT = "haystack.agent.input"
-_AGENT_OUTPUT = "haystack.agent.output"
-_TOOLS = "haystack.agent.tools"
-_STEPS_TAKEN = "haystack.agent.steps_taken"
-_EXIT_CONDITIONS = "haystack.agent.exit_conditions"
 _COMPONENT = "haystack.component.type"
 _COMPONENT_INPUT = "haystack.component.input"
 _COMPONENT_OUTPUT = "haystack.component.output"
@@ -64,10 +57,10 @@ class _Haystack:
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
-        opened = first_result(attributes, (_TOOL_OUTPUT,))
+        opened = first_result(attributes, ("haystack.agent.step.tool.output",))
         return ToolReading(
             name=first_text(attributes, (_TOOL,)),
-            arguments=first_arguments(attributes, (_TOOL_INPUT,)),
+            arguments=first_arguments(attributes, ("haystack.agent.step.tool.input",)),
             result=opened.result,
             error=opened.error or _failure(opened.result.value) or _mark_of_failure(attributes),
         )
@@ -105,7 +98,7 @@ class _Haystack:
         return Conversation(
             asked,
             # The outcome repeats what went in.
-            lambda: _messages(attributes, _AGENT_OUTPUT, "messages")[len(asked()) :],
+            lambda: _messages(attributes, "haystack.agent.output", "messages")[len(asked()) :],
         ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
 
 
@@ -117,12 +110,12 @@ def _may_hide_calls(attributes: Attributes) -> bool:
     """
     if _AGENT not in attributes or _AGENT_INPUT in attributes:
         return False
-    ended_with_text = attributes.get(_EXIT_CONDITIONS) == '["text"]'
-    return not (ended_with_text and attributes.get(_STEPS_TAKEN) == 1)
+    ended_with_text = attributes.get("haystack.agent.exit_conditions") == '["text"]'
+    return not (ended_with_text and attributes.get("haystack.agent.steps_taken") == 1)
 
 
 def _listed_tools(attributes: Attributes) -> list[JsonValue]:
-    listed = first_value(attributes, (_TOOLS,))
+    listed = first_value(attributes, ("haystack.agent.tools",))
     if not isinstance(listed, list):
         return []
     return [entry.get("data") for entry in listed if isinstance(entry, dict)]
@@ -137,7 +130,7 @@ def _failure(result: JsonValue) -> ToolError | None:
 
 
 def _mark_of_failure(attributes: Attributes) -> ToolError | None:
-    failed = attributes.get(_TOOL_FAILED) in (True, "true", "True")
+    failed = attributes.get("haystack.tool.error") in (True, "true", "True")
     return ToolError(type="", message="") if failed else None
 
 

@@ -18,8 +18,6 @@ _NAME = "honeyhive_event_name"
 _INPUTS = "honeyhive_inputs."
 _OUTPUTS = "honeyhive_outputs."
 _RESULT = "result"
-_FAILURE = "honeyhive_error"
-_FAILURE_SUFFIX = "_error"
 _STREAMS = ('"<generator object ', '"<async_generator object ')
 _ROLES = {"tool": SpanRole.TOOL, "model": SpanRole.MODEL}
 
@@ -58,7 +56,7 @@ def _agent(span: Span) -> AgentReading:
 def _is_failure(span: Span) -> bool:
     """Whether the span only repeats that the function beside it failed."""
     attributes = span.attributes
-    return _FAILURE in attributes and _NAME not in attributes and span.name.endswith(_FAILURE_SUFFIX)
+    return "honeyhive_error" in attributes and _NAME not in attributes and span.name.endswith("_error")
 
 
 def _arguments(attributes: Attributes, *, is_told: bool) -> DecodedValue:

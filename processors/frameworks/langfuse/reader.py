@@ -33,10 +33,7 @@ _GRAPH_NODE = _METADATA + GRAPH_NODE
 _GRAPH_PATH = _METADATA + "langgraph_path"
 _BLANKS_IN_LIST = ", "
 """What stands between the members of a list where Python wrote it; JavaScript leaves no blank."""
-_LANGUAGE = "telemetry.sdk.language"
 _PYTHON = "python"
-_STATUS_MESSAGE = "langfuse.observation.status_message"
-_SESSIONS = ("session.id", "langfuse.session.id")
 _GRAPH_SESSIONS = tuple(_METADATA + key for key in ("session_id", "thread_id"))
 _ROLES = {"tool": SpanRole.TOOL, "agent": SpanRole.AGENT, "generation": SpanRole.MODEL}
 
@@ -81,7 +78,8 @@ class _Langfuse:
         return AgentReading(
             name=in_graph if in_graph is not None else span.name if is_agent else "",
             inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
-            session=first_text(attributes, _SESSIONS) or _told(attributes, _GRAPH_SESSIONS),
+            session=first_text(attributes, ("session.id", "langfuse.session.id"))
+            or _told(attributes, _GRAPH_SESSIONS),
             input=input_of_recorded_call(attributes.get(_INPUT)) if _INPUT in attributes else ABSENT,
             output=first_output(attributes, (_OUTPUT,)),
         )
@@ -106,13 +104,13 @@ def _run_in_graph(span: Span) -> str | None:
         lambda key: _told(attributes, (_METADATA + key,)),
         attributes.text(_OUTPUT),
         has_places=_is_written_in_python(span),
-        passed_on=PASSED_ON in (attributes.text(_STATUS_MESSAGE) or ""),
+        passed_on=PASSED_ON in (attributes.text("langfuse.observation.status_message") or ""),
     )
 
 
 def _is_written_in_python(span: Span) -> bool:
     """Whether the sender's language is Python: as its resource tells, else by the blanks in its lists."""
-    language = span.envelope.resource_attributes.text(_LANGUAGE)
+    language = span.envelope.resource_attributes.text("telemetry.sdk.language")
     if language:
         return language == _PYTHON
     path = span.attributes.text(_GRAPH_PATH)

@@ -33,7 +33,6 @@ _OUTPUTS = "gen_ai.completion"
 _METADATA = "langsmith.metadata."
 _AGENT_NAME = _METADATA + GRAPH_AGENT
 _GRAPH_NODE = _METADATA + GRAPH_NODE
-_INTEGRATION = "langsmith.metadata.ls_integration"
 _SESSIONS = (
     "langsmith.metadata.session_id",
     "langsmith.metadata.thread_id",
@@ -136,7 +135,9 @@ def _arguments(attributes: Attributes) -> tuple[DecodedValue, bool]:
     Older frameworks give every tool its arguments as such a text; else it may be an argument named `input`.
     """
     if not _is_told(attributes, _INPUTS) and (
-        not _is_told(attributes, _OUTPUTS) or _AGENT_NAME in attributes or _INTEGRATION in attributes
+        not _is_told(attributes, _OUTPUTS)
+        or _AGENT_NAME in attributes
+        or "langsmith.metadata.ls_integration" in attributes
     ):
         # A graph's tool without arguments has an input; only a decorated function has none.
         return ABSENT, False

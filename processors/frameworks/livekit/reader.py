@@ -21,12 +21,10 @@ _TOOL_NAME = "lk.function_tool.name"
 _AGENT_NAMES = ("lk.agent_name",)
 _LABEL = "lk.agent_label"
 _TURN = "lk.generation_id"
-_SESSION = "agent_session"
 _OPERATION = "gen_ai.operation.name"
 _ASKED = ("lk.pii.user_input", "lk.user_input", "lk.pii.user_transcript", "lk.user_transcript")
 _CHAT = ("lk.pii.chat_ctx", "lk.chat_ctx")
 _ANSWER = ("lk.pii.response.text", "lk.response.text")
-_TOOLS = "lk.function_tools"
 _CALLS = ("lk.pii.response.function_calls", "lk.response.function_calls")
 
 
@@ -43,7 +41,7 @@ class _LiveKit:
             return SpanRole.MODEL
         if _OPERATION in attributes:
             return SpanRole.OTHER  # what it stands for is said there
-        if span.name == _SESSION or _TURN in attributes:
+        if span.name == "agent_session" or _TURN in attributes:
             return SpanRole.AGENT
         return SpanRole.WORKFLOW if any(key in attributes for key in _AGENT_NAMES) else SpanRole.OTHER
 
@@ -76,7 +74,7 @@ class _LiveKit:
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
         conversation = Conversation(lambda: _asked(attributes), lambda: _answered(attributes))
-        return conversation.offering(lambda: read_tool_definitions(attributes.get(_TOOLS)))
+        return conversation.offering(lambda: read_tool_definitions(attributes.get("lk.function_tools")))
 
 
 def _asked(attributes: Attributes) -> list[ChatMessage]:

@@ -43,7 +43,6 @@ _HANDOFF_RECEIVER = {"to_agent"}
 _TYPE_OF_OUTPUT = {"output_type"}
 _EMPTY = '""'
 _OPERATION = "gen_ai.operation.name"
-_SESSIONS = ("session_id", "thread_id")
 _STREAMS = ('"<async_generator object ', '"<generator object ')
 _RUNNER_SPANS = ("AgentRunner.run", "AgentRunner.run_streamed")
 """Spans of the OpenAI Agents SDK that run agents and are none."""
@@ -240,7 +239,7 @@ def _agent_of_graph(attributes: Attributes) -> str:
 
 def _session(attributes: Attributes) -> str:
     metadata = _metadata(attributes, "_id")
-    told = [value for key in _SESSIONS if isinstance(value := metadata.get(key), str)]
+    told = [value for key in ("session_id", "thread_id") if isinstance(value := metadata.get(key), str)]
     return told[0] if told else ""
 
 

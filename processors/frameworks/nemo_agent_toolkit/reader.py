@@ -21,10 +21,6 @@ from processors.spans.span import Span
 _EVENTS = ("nat.event_type", "aiq.event_type")
 _STEP = ("nat.subspan.name", "aiq.subspan.name")
 _FUNCTION = ("nat.function.name", "aiq.function.name")
-_CALLER = ("nat.function.parent_name", "aiq.function.parent_name")
-_FRAMEWORK = ("nat.framework", "aiq.framework")
-_METADATA = ("nat.metadata", "aiq.metadata")
-_SESSION = ("session.id", "nat.conversation.id")
 _INPUT = "input.value"
 _OUTPUT = "output.value"
 
@@ -86,7 +82,7 @@ class _NeMoAgentToolkit:
         attributes = span.attributes
         if first_text(attributes, _EVENTS) == "FUNCTION_START" and not _is_function_itself(attributes):
             return AgentReading(hides_calls=first_text(attributes, _STEP) == _GRAPH)
-        session = first_text(attributes, _SESSION)
+        session = first_text(attributes, ("session.id", "nat.conversation.id"))
         return AgentReading(
             name=_name(span),
             session="" if session == _UNKNOWN else session,
@@ -106,7 +102,7 @@ class _NeMoAgentToolkit:
 
 def _is_function_itself(attributes: Attributes) -> bool:
     """Whether the step is a function's own, not one of what a framework does within it."""
-    return first_text(attributes, _FRAMEWORK) in ("", _UNKNOWN) and (
+    return first_text(attributes, ("nat.framework", "aiq.framework")) in ("", _UNKNOWN) and (
         first_text(attributes, _STEP) == first_text(attributes, _FUNCTION)
     )
 
@@ -126,7 +122,10 @@ def _chained_answer(attributes: Attributes) -> list[ChatMessage]:
 
 
 def _is_workflow(attributes: Attributes) -> bool:
-    return first_text(attributes, _CALLER) == _ROOT or first_text(attributes, _FUNCTION) == _WORKFLOW
+    return (
+        first_text(attributes, ("nat.function.parent_name", "aiq.function.parent_name")) == _ROOT
+        or first_text(attributes, _FUNCTION) == _WORKFLOW
+    )
 
 
 def _name(span: Span) -> str:
@@ -150,7 +149,7 @@ def _asked(attributes: Attributes) -> DecodedValue:
 
 
 def _metadata(attributes: Attributes) -> JsonObject:
-    decoded = decode_result(first_text(attributes, _METADATA))
+    decoded = decode_result(first_text(attributes, ("nat.metadata", "aiq.metadata")))
     if decoded.state is ValueState.PRESENT and isinstance(decoded.value, dict):
         return decoded.value
     return {}

@@ -74,15 +74,11 @@ from processors.spans.span import STATUS_ERROR, Span
 _KIND = "openinference.span.kind"
 _OTHER_STEP, _OLDER_STEP, _ACTIVITY = "nat.event_type", "aiq.event_type", "workflow.activity"
 _CALLS_OF_CLIENT = "message.tool_calls."
-_HISTORY_OF_CLIENT = "automatic_function_calling_history"
 _TOOL_NAMES = "smolagents.tools_names"
 _MANAGED_AGENTS = "smolagents.managed_agents."
 _RESULT_ENVELOPES = CONTENT | RESPONSE
 _AGENT_SPAN_PREFIXES = ("invoke_agent ",)
-_AGENT_SPAN_SUFFIXES = (".run", "._execute_core", ".kickoff", ".on_messages_stream", ".agent")
-_RUN = ".run"
 _AGENT_STEPS = '"setup_agent": {'
-_GRAPH_SCOPE = "openinference.instrumentation.langchain"
 _JAVASCRIPT_GRAPH_SCOPE = "@arizeai/openinference-instrumentation-langchain"
 _EMITTER_SCOPE = "openinference.instrumentation.beeai"
 _TOOL_CALLS = '"tool_calls"'
@@ -90,7 +86,6 @@ _GRAPH_METADATA = (GRAPH_NODE, "ls_integration", GRAPH_AGENT)
 _OPTIONS_OF_CALLS = frozenset({"sanitize_inputs_outputs", "tool_name"})
 _INPUT = "input.value"
 _OUTPUT = "output.value"
-_TASK = "task_description"
 _STEERING_KEYS = {"agent", "context", "tools"}
 _WORKFLOW_KEYS = {"init_state", "start_event"}
 _WORKFLOW_BEGINS = '{"init_state": {'
@@ -221,7 +216,7 @@ def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
 def _calls_of_client(attributes: Attributes) -> list[ChatMessage]:
     """The calls that the model's client made by itself before the answer, with results if they are told."""
     made = first_value(attributes, ("output.value",))
-    history = made.get(_HISTORY_OF_CLIENT) if isinstance(made, dict) else None
+    history = made.get("automatic_function_calling_history") if isinstance(made, dict) else None
     asked = first_value(attributes, ("input.value",))
     contents = asked.get("contents") if isinstance(asked, dict) else None
     if isinstance(history, list) and isinstance(contents, list):
@@ -370,14 +365,16 @@ def _is_outermost_graph(span: Span) -> bool:
         return False
     if _metadata_mentions(span, (GRAPH_INTEGRATION,)):
         return is_graph(_metadata(span))
-    return span.envelope.scope_name == _GRAPH_SCOPE and is_conversation(span.attributes.text("output.value"))
+    return span.envelope.scope_name == "openinference.instrumentation.langchain" and is_conversation(
+        span.attributes.text("output.value")
+    )
 
 
 def _is_agent_workflow(span: Span) -> bool:
     """Whether a CHAIN span is an agent's run as a workflow: by its class, else by what it was given."""
     if span.name in AGENT_WORKFLOW_SPANS:
         return True
-    if not span.name.endswith(_RUN):
+    if not span.name.endswith(".run"):
         return False
     given, made = span.attributes.text("input.value") or "", span.attributes.text("output.value") or ""
     return _AGENT_STEPS in given or is_printed_result(made)
@@ -411,7 +408,7 @@ def _name_in_span_name(span: Span) -> str:
     role, _, task = name.partition(".")
     if task.endswith(".execute"):
         return role
-    for suffix in _AGENT_SPAN_SUFFIXES:
+    for suffix in (".run", "._execute_core", ".kickoff", ".on_messages_stream", ".agent"):
         name = name.removesuffix(suffix)
     return name
 
@@ -457,7 +454,7 @@ def _parameters_in_schema(parameters: JsonObject) -> JsonObject:
 
 def _recorded_input(attributes: Attributes) -> DecodedValue:
     """What the run was asked, as far as its own span tells it."""
-    task = attributes.text(_TASK)
+    task = attributes.text("task_description")
     if task is not None:
         return text_value(task)
     if _INPUT not in attributes:

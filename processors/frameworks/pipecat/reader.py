@@ -12,12 +12,10 @@ from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
 _SCOPES = frozenset({"pipecat", "pipecat.turn"})
-_CONVERSATION = "conversation.type"
 _ID = "conversation.id"
 _INPUT = "input"
 _OUTPUT = "output"
 
-_RUNNING = "IN_PROGRESS"
 _EMPTY = "COMPLETED"
 _CANCELLED = "CANCELLED"
 """What stands in a history for a result that is not there yet, is empty, or never comes; results are JSON."""
@@ -26,7 +24,7 @@ _CANCELLED = "CANCELLED"
 def _role(span: Span) -> SpanRole | None:
     if span.envelope.scope_name not in _SCOPES:
         return None
-    if _CONVERSATION in span.attributes:
+    if "conversation.type" in span.attributes:
         return SpanRole.AGENT
     return SpanRole.MODEL if _INPUT in span.attributes else SpanRole.OTHER
 
@@ -44,7 +42,7 @@ def _asked(attributes: Attributes) -> list[ChatMessage]:
     for message in messages:
         if message.responses:
             message.responses = [
-                _told(response) for response in message.responses if response.content != _RUNNING
+                _told(response) for response in message.responses if response.content != "IN_PROGRESS"
             ]
     return messages
 

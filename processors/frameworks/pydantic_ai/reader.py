@@ -26,7 +26,6 @@ from processors.spans.span import Span
 
 _ALL_MESSAGES = "pydantic_ai.all_messages"
 _ALL_EVENTS = "all_messages_events"
-_NEW_MESSAGE_INDEX = "pydantic_ai.new_message_index"
 _ARGUMENTS = "tool_arguments"
 _RESULT = "tool_response"
 _TOOL_NAME = "gen_ai.tool.name"
@@ -97,7 +96,7 @@ class _PydanticAI:
         messages = read_messages(
             attributes.get(_ALL_MESSAGES if _ALL_MESSAGES in attributes else _ALL_EVENTS)
         )
-        start = attributes.get(_NEW_MESSAGE_INDEX)
+        start = attributes.get("pydantic_ai.new_message_index")
         return _split_history(messages, start if isinstance(start, int) and start >= 0 else 0)
 
 

@@ -11,8 +11,6 @@ from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
 _OUTCOME = "gen_ai.tool.call.outcome"
-_ERROR_TYPE = "gen_ai.tool.error.type"
-_RESULT = "gen_ai.tool.call.result"
 _SUCCESS = "success"
 _PROMPT = "gen_ai.prompt"
 _ANSWER = "gen_ai.completion"
@@ -37,12 +35,12 @@ def _role(span: Span) -> SpanRole | None:
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     outcome = first_text(attributes, (_OUTCOME,))
-    message = first_text(attributes, (_RESULT,))
+    message = first_text(attributes, ("gen_ai.tool.call.result",))
     if not outcome and _is_older(attributes) and message.startswith(_OLDER_FAILURE):
         return ToolReading(error=ToolError(type="", message=message))
     if outcome in ("", _SUCCESS):
         return ToolReading()
-    told = first_text(attributes, (_ERROR_TYPE,))
+    told = first_text(attributes, ("gen_ai.tool.error.type",))
     return ToolReading(error=ToolError(type=told or outcome, message=message))
 
 

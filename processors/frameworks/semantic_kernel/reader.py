@@ -15,16 +15,11 @@ from processors.model.python_literal import parse_python_literal
 from processors.model.values import ABSENT, DecodedValue, decode_result, text_value, value_of
 from processors.spans.span import Span
 
-_SCOPE = "semantic_kernel.functions.kernel_function"
 _DOTNET_SCOPE = "Microsoft.SemanticKernel"
 _DRAWN_NAME = re.compile(r"_[0-9a-f]{32}\Z")
 _NAME = "gen_ai.tool.name"
-_CALL_ID = "gen_ai.tool.call.id"
-_ARGUMENTS = "gen_ai.tool.call.arguments"
 _RESULT = "gen_ai.tool.call.result"
 _PLUGIN_SEPARATOR = "-"
-_HANDOFF_PREFIX = "Handoff-transfer_to_"
-_TASK_IS_DONE = "Handoff-complete_task"
 _AGENT_OPTION = "instructions_override"
 _AGENT_INPUT = "messages"
 _PRINTED_CONTENTS = ("[TextContent(", "[ChatMessageContent(")
@@ -34,19 +29,23 @@ _PRINTED_TEXT = re.compile(
 
 
 def _role(span: Span) -> SpanRole | None:
-    return SpanRole.TOOL if span.envelope.scope_name in (_SCOPE, _DOTNET_SCOPE) else None
+    return (
+        SpanRole.TOOL
+        if span.envelope.scope_name in ("semantic_kernel.functions.kernel_function", _DOTNET_SCOPE)
+        else None
+    )
 
 
 def _tool(span: Span) -> ToolReading:
     name = first_text(span.attributes, (_NAME,))
     category = CallCategory.FUNCTION
-    if name.startswith(_HANDOFF_PREFIX):
+    if name.startswith("Handoff-transfer_to_"):
         category = CallCategory.HANDOFF
-    elif name == _TASK_IS_DONE:
+    elif name == "Handoff-complete_task":
         category = CallCategory.FINAL_ANSWER
     return ToolReading(
         name=name,
-        arguments=_own_arguments(first_arguments(span.attributes, (_ARGUMENTS,))),
+        arguments=_own_arguments(first_arguments(span.attributes, ("gen_ai.tool.call.arguments",))),
         result=_printed_contents(span),
         category=category,
         is_synthetic=_is_prompt(span, name),
@@ -66,7 +65,7 @@ def _is_prompt(span: Span, name: str) -> bool:
         span.envelope.scope_name == _DOTNET_SCOPE
     ):  # names the function alone: prompts get a name drawn for them
         return _DRAWN_NAME.search(name) is not None
-    return _PLUGIN_SEPARATOR not in name and _CALL_ID not in span.attributes
+    return _PLUGIN_SEPARATOR not in name and "gen_ai.tool.call.id" not in span.attributes
 
 
 def _own_arguments(told: DecodedValue) -> DecodedValue:

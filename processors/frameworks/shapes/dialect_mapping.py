@@ -136,24 +136,8 @@ class DialectMapping(BaseModel):
             rank=0,
             keys=(*tool.name, *agent.name) if kind is None else (kind.attribute,),
             role=self._role_by_names if kind is None else by_kind((kind.attribute,), roles, None),
-            tool=tool_fields(
-                name=tool.name,
-                inferred_name=whole_name,
-                call_id=tool.call_id,
-                arguments=tool.arguments,
-                result=tool.result,
-                error=tool.error,
-                agent_name=agent.name,
-            ),
-            agent=agent_fields(
-                name=agent.name,
-                inferred_name=whole_name,
-                agent_id=agent.id,
-                version=agent.version,
-                session=agent.session,
-                input=agent.input,
-                output=agent.output,
-            ),
+            tool=tool_fields(**dict(tool), inferred_name=whole_name, agent_name=agent.name),
+            agent=agent_fields(**dict(agent), inferred_name=whole_name),
             conversation=model_messages(self.model.input, self.model.output),
         )
 

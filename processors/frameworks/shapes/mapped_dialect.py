@@ -137,7 +137,7 @@ def agent_fields(
     *,
     name: Keys | Callable[[Span], str] = (),
     inferred_name: Callable[[Span], str] | None = None,
-    agent_id: Keys = (),
+    id: Keys = (),
     version: Keys = (),
     session: Keys = (),
     input: Keys = (),
@@ -150,7 +150,7 @@ def agent_fields(
         return AgentReading(
             name=name(span) if callable(name) else first_text(attributes, name),
             inferred_name="" if inferred_name is None else inferred_name(span),
-            id=first_text(attributes, agent_id),
+            id=first_text(attributes, id),
             version=first_text(attributes, version),
             session=first_text(attributes, session),
             input=first_input(attributes, input),

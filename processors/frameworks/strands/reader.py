@@ -14,9 +14,6 @@ from processors.spans.span import Span
 
 _STATUS = "gen_ai.tool.status"
 _OLDER_STATUS = "tool.status"
-_DESCRIPTION = "gen_ai.tool.description"
-_STARTED = "gen_ai.event.start_time"
-_DETAILS_EVENT = "gen_ai.client.inference.operation.details"
 _OUTPUT = "gen_ai.output.messages"
 
 
@@ -34,7 +31,7 @@ def _tool(span: Span) -> ToolReading:
         error = ToolError(type="", message="")
     elif attributes.get(_OLDER_STATUS) == "error":
         error = ToolError(type="", message=_told_in_event(span))
-    description = attributes.text(_DESCRIPTION) or ""
+    description = attributes.text("gen_ai.tool.description") or ""
     gives_answer = description.startswith(FINAL_ANSWER_DESCRIPTIONS)
     return ToolReading(
         category=CallCategory.FINAL_ANSWER if gives_answer else CallCategory.FUNCTION,
@@ -70,7 +67,7 @@ def _answer(span: Span) -> str | None:
     for event in span.events:
         if event.name == "gen_ai.choice":
             answer = event.attributes.text("message") or answer
-        elif event.name == _DETAILS_EVENT and _OUTPUT in event.attributes:
+        elif event.name == "gen_ai.client.inference.operation.details" and _OUTPUT in event.attributes:
             answer = (
                 last_text(read_messages(event.attributes.get(_OUTPUT), "assistant"), "assistant") or answer
             )
@@ -80,7 +77,7 @@ def _answer(span: Span) -> str | None:
 DIALECT: Final = MappedDialect(
     name="strands",
     rank=8,
-    keys=(_STATUS, _OLDER_STATUS, _STARTED),
+    keys=(_STATUS, _OLDER_STATUS, "gen_ai.event.start_time"),
     role=_role,
     tool=_tool,
     agent=_agent,

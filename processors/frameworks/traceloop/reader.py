@@ -54,15 +54,12 @@ _GRAPH_AGENT = _PROPERTY + GRAPH_AGENT
 _GRAPH_NODE = _PROPERTY + GRAPH_NODE
 _SESSIONS = tuple(_PROPERTY + key for key in ("session_id", "thread_id", "conversation_id"))
 _STEP_TOOL = "tool.name"
-_TASK = "crewai.task.description"
 _TASK_AGENT = "crewai.task.agent"
 _LEAVES_OUT_NO_ARGUMENTS = "agno"
 _TEAM = "agno.team.name"
-_AGENT_TOOLS = "crewai.agent.tools"
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "tool.arguments", _INPUT)
 _RESULTS = ("gen_ai.tool.call.result", _OUTPUT)
 _BLOCKS = '[{"type": "'
-_COMPONENT = "runinfo.component"  # of another convention, with flattened messages on every span
 _PROMPTS = "gen_ai.prompt."
 _COMPLETIONS = "gen_ai.completion."
 _WITHOUT_GENAI = {_PROMPTS: "llm.prompts.", _COMPLETIONS: "llm.completions."}
@@ -102,7 +99,7 @@ class _Traceloop:
         attributes = span.attributes
         kind = attributes.text(_KIND)
         if kind is None:
-            return None if _COMPONENT in attributes or is_borrowed(span) else SpanRole.MODEL
+            return None if "runinfo.component" in attributes or is_borrowed(span) else SpanRole.MODEL
         if _STEP_TOOL in attributes:
             return SpanRole.TOOL
         if kind != "tool" and (_run_in_graph(attributes) is not None or _TASK_AGENT in attributes):
@@ -172,7 +169,9 @@ class _Traceloop:
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
         if attributes.text(_KIND) is not None:
-            return Conversation().offering(lambda: read_tool_definitions(attributes.get(_AGENT_TOOLS)))
+            return Conversation().offering(
+                lambda: read_tool_definitions(attributes.get("crewai.agent.tools"))
+            )
         return Conversation(
             lambda: read_messages(_messages(attributes, _PROMPTS), "user"),
             lambda: read_messages(_messages(attributes, _COMPLETIONS), "assistant"),
@@ -344,7 +343,7 @@ def _error_in_status(span: Span) -> ToolError | None:
 def _asked(attributes: Attributes) -> DecodedValue:
     """What a run was asked: the one argument of a function, or what a graph was given."""
     if _INPUT not in attributes:
-        return text_value(attributes.text(_TASK)) if _TASK_AGENT in attributes else ABSENT
+        return text_value(attributes.text("crewai.task.description")) if _TASK_AGENT in attributes else ABSENT
     decoded = decode_arguments(attributes.get(_INPUT))
     value = decoded.value
     if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):

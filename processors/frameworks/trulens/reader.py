@@ -27,11 +27,7 @@ _TYPE = "ai.observability.span_type"
 _FUNCTION = "ai.observability.call.function"
 _KEYWORDS = "ai.observability.call.kwargs."
 _RETURN = "ai.observability.call.return"
-_ERROR = ("ai.observability.call.error",)
-_APP = ("ai.observability.app_name",)
 _ROOT_INPUT = "ai.observability.record_root.input"
-_ROOT_OUTPUT = "ai.observability.record_root.output"
-_TOOL_NAME = ("gen_ai.tool.name",)
 _NODE = ".ToolNode.invoke"
 """How the function ends that executes a call in a graph; its input is a list of that one call."""
 _NODE_INPUT = _KEYWORDS + "input"
@@ -51,9 +47,9 @@ _ROLES = {
 
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
-    named = first_text(attributes, _TOOL_NAME)
+    named = first_text(attributes, ("gen_ai.tool.name",))
     function = first_text(attributes, (_FUNCTION,))
-    failure = first_text(attributes, _ERROR)
+    failure = first_text(attributes, ("ai.observability.call.error",))
     opened = _returned(attributes)
     call = _call_of_node(attributes) if function.endswith(_NODE) else None
     if call is not None:
@@ -80,9 +76,11 @@ def _agent(span: Span) -> AgentReading:
     asked = _only_argument(attributes)
     if _ROOT_INPUT in attributes:
         asked = _question(attributes.get(_ROOT_INPUT))
-    answer = next((key for key in (_ROOT_OUTPUT, _RETURN) if key in attributes), "")
+    answer = next((key for key in ("ai.observability.record_root.output", _RETURN) if key in attributes), "")
     return AgentReading(
-        name=_last_part(first_text(attributes, (_FUNCTION,))) if is_agent else first_text(attributes, _APP),
+        name=_last_part(first_text(attributes, (_FUNCTION,)))
+        if is_agent
+        else first_text(attributes, ("ai.observability.app_name",)),
         input=asked,
         output=decode_output(attributes.get(answer)) if answer else ABSENT,
     )

@@ -17,7 +17,6 @@ from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
 _OPERATION = "ai.operationId"
-_OBJECT = "ai.response.object"
 _ROLES = {
     "ai.toolCall": SpanRole.TOOL,
     "ai.generateText": SpanRole.AGENT,
@@ -25,15 +24,13 @@ _ROLES = {
     "ai.generateObject": SpanRole.AGENT,
     "ai.streamObject": SpanRole.AGENT,
 }
-_MODEL_SUFFIXES = (".doGenerate", ".doStream")
-_SESSIONS = ("ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.session_id")
 
 
 def _role(span: Span) -> SpanRole | None:
     operation = span.attributes.text(_OPERATION)
     if operation is None:
         return None
-    if operation.endswith(_MODEL_SUFFIXES):
+    if operation.endswith((".doGenerate", ".doStream")):
         return SpanRole.MODEL
     return _ROLES.get(operation, SpanRole.OTHER)
 
@@ -42,7 +39,9 @@ def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
     return AgentReading(
         name=first_text(attributes, ("ai.telemetry.functionId", "resource.name")),
-        session=first_text(attributes, _SESSIONS),
+        session=first_text(
+            attributes, ("ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.session_id")
+        ),
         input=_asked(attributes),
         output=_answer(attributes),
     )
@@ -75,7 +74,7 @@ def _answer(attributes: Attributes) -> DecodedValue:
     text = attributes.text("ai.response.text")
     if text is not None:
         return text_value(text)
-    return first_output(attributes, (_OBJECT,))
+    return first_output(attributes, ("ai.response.object",))
 
 
 def _answered(attributes: Attributes) -> list[ChatMessage]:

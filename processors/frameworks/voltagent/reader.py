@@ -25,7 +25,7 @@ _role_of_kind = by_kind(
 _fields_of_agent = agent_fields(
     # A sub-agent's spans bear the name of its caller as that of their entity.
     name=("subagent.name", "entity.name", "voltagent.agent.name"),
-    agent_id=("subagent.id", "entity.id", "voltagent.agent.id"),
+    id=("subagent.id", "entity.id", "voltagent.agent.id"),
     session=("voltagent.conversation_id", "conversation.id"),
     input=("input", "agent.messages"),
     output=("output",),
