@@ -20,8 +20,8 @@ def with_range(values: Sequence[float], form: str) -> str:
 def write_figures(page: Path, name: str, lines: Iterable[str]) -> Iterator[str]:
     """Pass `lines` on as they come, and put them between `<!-- figures: NAME -->` and `<!-- end -->`.
 
-    Lines that begin with `#`, which say how it was measured, become text before the others. The page stays as it is unless
-    everything was measured.
+    Lines that begin with `#`, which say how it was measured, become text before the others. The page stays as
+    it is unless everything was measured.
 
     Raises:
         MeasurementRefused: the page has no such marks; nothing is measured then.
