@@ -16,7 +16,7 @@ from collector.asgi_server import Connections
 MAX_IDLE_FRAMES = 10_000
 """Frames that carry no data (pings, settings, resets) between two answers of a connection."""
 
-_NO_ERROR, _CANCEL, _ENHANCE_YOUR_CALM = 0, 8, 11
+_NO_ERROR, _PROTOCOL_ERROR, _CANCEL, _ENHANCE_YOUR_CALM = 0, 1, 8, 11
 _ANY_STREAM = 2**31 - 1
 
 
@@ -69,6 +69,9 @@ class Http2Connection(ZttpH2Protocol):
         for event in super().events():
             if isinstance(event, zttp.Request):
                 self._had_request = True
+                if not (event.path.isascii() and event.method.isascii()):  # uvicorn would break over it
+                    self.conn.stream(event.stream_id).reset(_PROTOCOL_ERROR)
+                    continue
             elif not isinstance(event, zttp.Data):
                 self._idle_frames += 1
                 if self._idle_frames > MAX_IDLE_FRAMES:

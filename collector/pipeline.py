@@ -21,9 +21,9 @@ from collector.otlp.codec import split_request
 from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.receivers.consumer import ExportOutcome
 from collector.results_config import ResultsConfig
-from collector.telemetry.accounting import BEFORE_FAN_OUT
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
+from collector.telemetry.signals import BEFORE_FAN_OUT
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
@@ -122,7 +122,8 @@ class Pipeline:
             metrics.spans_refused.add(0, reason)
 
     def start(self) -> None:
-        """Begin to take finished traces out of the buffer."""
+        """Begin to take finished traces out of the buffer, and spans into it; earlier ones went elsewhere."""
+        self._buffer.note_ready()
         self._tasks.create_task(self._finish_traces(), name="finish traces")
 
     def consume_traces(self, body: bytes) -> ExportOutcome:
@@ -298,28 +299,30 @@ class EvaluationStage:
         self._log = RateLimitedLogger(_logger, clock)
 
     def grade(self, trace: FinishedTrace) -> GradedTrace:
-        """Grade one trace here and now, without workers; never raises for what a trace can hold."""
-        started = self._clock.monotonic()
-        try:
-            graded = self._graded_inline(trace, self._rebuilt(trace), self._clock.unix_nano())
-        except Exception:  # one trace must not take the others down
-            graded = self._unchanged(trace)
-        self._metrics.evaluation_seconds.observe(self._clock.monotonic() - started)
+        """Grade one trace here and now, where there are no workers; as `begin`."""
+        graded = self.begin(trace)
+        if isinstance(graded, AwaitedTrace):
+            raise ValueError("workers have to be asked for this trace")
         return graded
 
     def begin(self, trace: FinishedTrace) -> GradedTrace | AwaitedTrace:
-        """Grade one trace as `grade` does, unless worker processes have to be asked: then `complete` it."""
-        if self._workers is None:
-            return self.grade(trace)
+        """Grade one trace, unless worker processes have to be asked: then `complete` it.
+
+        Never raises for what a trace can hold.
+        """
         started = self._clock.monotonic()
         try:
             now = self._clock.unix_nano()
             runs = self._rebuilt(trace)
-            if any(need_workers(evaluations) for _, evaluations in runs):
+            if self._workers is not None and any(need_workers(evaluations) for _, evaluations in runs):
                 seconds = self._clock.monotonic() - started
                 return AwaitedTrace(trace=trace, runs=runs, unix_nano=now, seconds=seconds)
-            graded = self._graded_inline(trace, runs, now)
-        except Exception:  # as in grade
+            results = [
+                evaluate_run(run, evaluations, unix_nano=now, on_skip=self._count_skip)
+                for run, evaluations in runs
+            ]
+            graded = self._written(trace, runs, results, now)
+        except Exception:  # one trace must not take the others down
             graded = self._unchanged(trace)
         self._metrics.evaluation_seconds.observe(self._clock.monotonic() - started)
         return graded
@@ -330,18 +333,10 @@ class EvaluationStage:
         The time of waiting for workers does not count as time of evaluation.
         """
         now = awaited.unix_nano
-        graded: GradedTrace
         try:
             results = await asyncio.gather(*[self._asked(run, found, now) for run, found in awaited.runs])
-            graded = self._writer.write(
-                awaited.trace,
-                [
-                    GradedRun(run=run, results=found)
-                    for (run, _), found in zip(awaited.runs, results, strict=True)
-                ],
-                now,
-            )
-        except Exception:  # as in grade
+            graded = self._written(awaited.trace, awaited.runs, results, now)
+        except Exception:  # as in begin
             graded = self._unchanged(awaited.trace)
         self._metrics.evaluation_seconds.observe(awaited.seconds)
         return graded
@@ -377,14 +372,14 @@ class EvaluationStage:
             runs.append((run, evaluations))
         return runs
 
-    def _graded_inline(self, trace: FinishedTrace, rebuilt: _Rebuilt, unix_nano: int) -> GradedTrace:
-        runs = [
-            GradedRun(
-                run=run,
-                results=evaluate_run(run, evaluations, unix_nano=unix_nano, on_skip=self._count_skip),
-            )
-            for run, evaluations in rebuilt
-        ]
+    def _written(
+        self,
+        trace: FinishedTrace,
+        rebuilt: _Rebuilt,
+        results: Sequence[Sequence[EvaluationResult]],
+        unix_nano: int,
+    ) -> GradedTrace:
+        runs = [GradedRun(run=run, results=found) for (run, _), found in zip(rebuilt, results, strict=True)]
         return self._writer.write(trace, runs, unix_nano)
 
     def _unchanged(self, trace: FinishedTrace) -> GradedTrace:

@@ -21,7 +21,7 @@ from typing import TextIO
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
 from collector.configuration.criteria_files import CriteriaFollower, CriteriaStore
-from collector.configuration.loading import PROMETHEUS, ServiceConfig
+from collector.configuration.service_file import PROMETHEUS, ServiceConfig
 from collector.errors import BackgroundTaskDied
 from collector.exporters.assembly import build_fan_out
 from collector.exporters.exporter import ExporterContext
@@ -30,17 +30,17 @@ from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.pipeline import EvaluationStage, Pipeline
 from collector.receivers.assembly import build_receivers
 from collector.task_supervisor import TaskSupervisor
-from collector.telemetry.accounting import publish_accounting_errors
+from collector.telemetry.exposition import MetricsRegistry
 from collector.telemetry.http import TelemetryServer
-from collector.telemetry.loop_lag import measure_loop_lag
 from collector.telemetry.metrics import Metrics
-from collector.telemetry.otlp_destination import refuse_own_receivers
-from collector.telemetry.own_logs import OwnLogs
-from collector.telemetry.own_traces import OwnTraces
-from collector.telemetry.readiness import Readiness
-from collector.telemetry.registry import MetricsRegistry
+from collector.telemetry.own_telemetry import OwnLogs, OwnTraces, refuse_own_receivers
 from collector.telemetry.score_series import ScoreSeries
-from collector.telemetry.verdict_delay import observe_verdict_delays
+from collector.telemetry.signals import (
+    Readiness,
+    measure_loop_lag,
+    observe_verdict_delays,
+    publish_accounting_errors,
+)
 from collector.tools.self_check.checker import SelfCheck
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.custom_evaluators import load_custom_evaluators

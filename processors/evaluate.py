@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from processors.comparison.explanation import explanation, explanation_text
 from processors.criteria.agent_criteria import Evaluation
-from processors.criteria.trace_sampling import is_sampled
+from processors.criteria.selector import is_sampled
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import (
@@ -56,7 +56,7 @@ def evaluate_run(
     """
     facts = RunFacts()
     return [
-        finish(evaluation, score(evaluation, run, facts) if answer is None else answer, unix_nano)
+        finish(evaluation, ask(evaluation, run, facts) if answer is None else answer, unix_nano)
         for evaluation, answer in plan(run, evaluations, on_skip)
     ]
 
@@ -90,7 +90,7 @@ def plan(
     return planned
 
 
-def score(evaluation: Evaluation, run: AgentRun, facts: RunFacts) -> Answer:
+def ask(evaluation: Evaluation, run: AgentRun, facts: RunFacts) -> Answer:
     """What the evaluator of `evaluation` says of `run`, or what it raised."""
     try:
         return evaluation.evaluator.evaluate(run, facts)
@@ -105,27 +105,48 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
     evaluator that raised, or gave no score in [0, 1], ends in `error`; what it raised is named by class
     only, since messages can hold content, but for an `EvaluationError`, which explains itself.
     """
+    evaluator = evaluation.evaluator
+    score: float | None = None
+    details: Mapping[str, JsonValue] = _NO_DETAILS
+    reason: NotEvaluatedReason | None = None
+    error_type: str | None = None
     if isinstance(answer, Score):
         try:
-            value = float(answer.value)
-            if not 0.0 <= value <= 1.0:
+            score = float(answer.value)
+            if not 0.0 <= score <= 1.0:
                 raise ScoreOutOfRangeError
-            outcome = _PASS if value >= evaluation.pass_threshold else _FAIL
-            return _result(
-                evaluation, outcome, explanation(answer), unix_nano, score=value, details=answer.details
-            )
+            outcome = _PASS if score >= evaluation.pass_threshold else _FAIL
+            text, details = explanation(answer), answer.details
         except Exception as error:
-            answer = error
+            score, answer = None, error
     if isinstance(answer, NotEvaluated):
-        text = explanation_text((answer.text,))
-        return _result(evaluation, Outcome.NOT_EVALUATED, text, unix_nano, reason=answer.reason)
-    if isinstance(answer, EvaluationError):
-        error_type, text = answer.error_type, str(answer)
-    else:
-        error_type = type(answer).__name__
-        text = f"evaluator {evaluation.evaluator.id} raised {error_type}"
-    text = explanation_text((text,))
-    return _result(evaluation, Outcome.ERROR, text, unix_nano, error_type=error_type)
+        outcome, reason, text = Outcome.NOT_EVALUATED, answer.reason, explanation_text((answer.text,))
+    elif isinstance(answer, Exception):
+        if isinstance(answer, EvaluationError):
+            error_type, text = answer.error_type, str(answer)
+        else:
+            error_type = type(answer).__name__
+            text = f"evaluator {evaluator.id} raised {error_type}"
+        outcome, text = Outcome.ERROR, explanation_text((text,))
+    result = EvaluationResult(
+        name=evaluation.name,
+        evaluator=evaluator.id,
+        evaluator_version=evaluator.version,
+        outcome=outcome,
+        score=score,
+        explanation=text,
+        details=details,
+        reason=reason,
+        error_type=error_type,
+        pass_threshold=evaluation.pass_threshold,
+        severity=evaluation.severity,
+        criteria_hash=evaluation.criteria_hash,
+        stage=evaluation.stage,
+    )
+    mute = evaluation.mute
+    if mute is not None and mute.until_unix_nano > unix_nano:
+        return replace(result, muted_until_unix_nano=mute.until_unix_nano)
+    return result
 
 
 def _applied(run: AgentRun, evaluation: Evaluation) -> Evaluation | NotEvaluated | SkipReason:
@@ -161,34 +182,3 @@ def _undecided(run: AgentRun, evaluation: Evaluation) -> Answer | None:
         f"{missing}; with them the score could be from {lowest:g} to {highest:g}, and {threshold:g} is needed"
     )
     return NotEvaluated(NotEvaluatedReason(run.incomplete_reason), text)
-
-
-def _result(
-    evaluation: Evaluation,
-    outcome: Outcome,
-    text: str,
-    unix_nano: int,
-    *,
-    score: float | None = None,
-    details: Mapping[str, JsonValue] = _NO_DETAILS,
-    reason: NotEvaluatedReason | None = None,
-    error_type: str | None = None,
-) -> EvaluationResult:
-    evaluator = evaluation.evaluator
-    muted_until = 0 if evaluation.mute is None else evaluation.mute.until_unix_nano
-    return EvaluationResult(
-        name=evaluation.name,
-        evaluator=evaluator.id,
-        evaluator_version=evaluator.version,
-        outcome=outcome,
-        score=score,
-        explanation=text,
-        details=details,
-        reason=reason,
-        error_type=error_type,
-        pass_threshold=evaluation.pass_threshold,
-        severity=evaluation.severity,
-        criteria_hash=evaluation.criteria_hash,
-        stage=evaluation.stage,
-        muted_until_unix_nano=muted_until if muted_until > unix_nano else 0,
-    )

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from collector.clock import Clock, ends_within
-from collector.configuration.default_files import default_file
-from collector.configuration.file_patterns import FoundFiles, find_files
+from collector.configuration.files import FoundFiles, default_file, find_files
 from collector.telemetry.metrics import Metrics
 from collector.text_file import decoded_text
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.criteria.criteria_case import CriteriaCase
-from processors.criteria.criteria_file import CriteriaDocument, read_criteria_file
+from processors.criteria.criteria_file import CriteriaCase, CriteriaDocument, read_criteria_file
 from processors.criteria.criteria_warnings import criteria_warnings
-from processors.documents.problem import Problem, ProblemsFound, join_path
+from processors.documents.problems import Problem, ProblemsFound, path_text
 from processors.model.evaluator import Evaluator
 
 DEFAULT_CRITERIA = "criteria/default.yaml"
@@ -226,7 +224,7 @@ def _conflicts(files: Mapping[str, _CriteriaFile]) -> Iterator[tuple[Problem, tu
                 key = agent.tenant, agent.pattern, evaluation.name
                 other, other_evaluation = first.setdefault(key, (name, evaluation))
                 if other != name:
-                    path = join_path(join_path(join_path("agents", agent.pattern), "evaluations"), index)
+                    path = path_text(("agents", agent.pattern, "evaluations", index))
                     message = f'"{evaluation.name}" of this agent is also in {other_evaluation.source}'
                     line = int(evaluation.source.rpartition(":")[2])
                     yield Problem(name, line, path, message), (other, name)

@@ -13,7 +13,6 @@ from typing import Literal, TextIO
 
 from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
-from rich.text import Text
 
 from collector.clock import Clock, ends_within
 from collector.exporters.exporter import ExporterContext, ResultExporterType
@@ -95,20 +94,14 @@ class DebugExporter:
 
     def _print_pending(self, loop: asyncio.AbstractEventLoop) -> None:
         console = self._console()
-        encoding = (getattr(self._stream, "encoding", None) or "utf-8").lower()
         try:
             while (item := self._queue.get()) is not None:
                 left_out, graded = item
-                printout = RunPrintout(
-                    width=console.width if console.is_terminal else None,
-                    show_content=self._config.show_content,
-                    unicode=encoding.startswith("utf"),
-                )
+                printout = RunPrintout.for_console(console, show_content=self._config.show_content)
                 if left_out:
                     console.print(printout.left_out(left_out), soft_wrap=True)
                 if graded is not None:
-                    block = Text("\n").join(printout.lines(graded))
-                    console.print(block.append("\n"), soft_wrap=True)
+                    console.print(printout.block(graded), soft_wrap=True)
         except (OSError, ValueError) as error:  # the console went away
             _logger.warning(
                 "The console cannot be written; nothing more is printed.",

@@ -10,9 +10,9 @@ from google.rpc import error_details_pb2, status_pb2
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, model_validator
 
+from collector.config_fields import FilePath
 from collector.errors import StartupError
 from collector.exporters.exporter import ACCEPTED, ExportResponse
-from collector.file_path import FilePath
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.!#$%&'*+^`|~-]+")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")

@@ -12,7 +12,7 @@ from typing import Literal, Self, cast
 import grpc
 from pydantic import Field, model_validator
 
-from collector.duration import PositiveDuration
+from collector.config_fields import PositiveDuration
 from collector.errors import (
     ContentRefusedError,
     ExportError,

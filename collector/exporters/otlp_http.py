@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from yarl import URL
 
 from collector.clock import Clock
-from collector.duration import PositiveDuration
+from collector.config_fields import PositiveDuration
 from collector.errors import (
     ContentRefusedError,
     ExportError,

@@ -9,11 +9,11 @@ from random import Random
 from pydantic import BaseModel, ConfigDict, Field
 
 from collector.clock import Clock, ends_within
+from collector.config_fields import FilePath
 from collector.errors import StartupError
 from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.span_exporter_config import BackOff, RetryConfig
-from collector.file_path import FilePath
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
 from collector.trace import GradedTrace

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from collector.duration import Duration, PositiveDuration
+from collector.config_fields import Duration, PositiveDuration
 
 MAX_RETRY_AFTER_SECONDS = 300.0
 """A backend's own delay counts up to this: a wrong clock over there must not stop deliveries for days."""

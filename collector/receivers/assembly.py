@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 import collector.receivers
 from collector.clock import Clock
 from collector.component_discovery import find_components
+from collector.config_fields import Section
 from collector.receivers.consumer import Consumer
 from collector.receivers.receiver import Receiver, ReceiverType
 from collector.receivers.server_config import ServerConfig
@@ -38,17 +39,10 @@ else:
         __doc__="Where spans come from.",
         __config__=ConfigDict(extra="forbid", frozen=True),
         **{
-            name: (kind.config_model if kind.default else kind.config_model | None, kind.default)
+            name: (Section[kind.config_model] if kind.default else kind.config_model | None, kind.default)
             for name, kind in receiver_types().items()
         },
     )
-
-
-def receiver_sections() -> Iterator[tuple[str, ...]]:
-    """The paths below `receivers` that may be written without anything in them."""
-    for name, kind in receiver_types().items():
-        yield (name,)
-        yield from ((name, *section) for section in kind.sections)
 
 
 def build_receivers(

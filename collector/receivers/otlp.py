@@ -1,11 +1,12 @@
 """OTLP: which of its protocols are listened for, and which listener speaks each."""
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from collector.clock import Clock
+from collector.config_fields import EMPTY_IS_DEFAULTS, Section
 from collector.receivers.consumer import Consumer
 from collector.receivers.otlp_grpc import GrpcServerConfig, OtlpGrpcReceiver
 from collector.receivers.otlp_grpc_uvicorn import UvicornGrpcReceiver
@@ -19,8 +20,8 @@ class OtlpProtocols(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    grpc: GrpcServerConfig | None = None
-    http: HttpServerConfig | None = None
+    grpc: Annotated[GrpcServerConfig | None, EMPTY_IS_DEFAULTS] = None
+    http: Annotated[HttpServerConfig | None, EMPTY_IS_DEFAULTS] = None
 
     @model_validator(mode="after")
     def _check_any(self) -> Self:
@@ -34,7 +35,7 @@ class OtlpReceiverConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    protocols: OtlpProtocols = OtlpProtocols(grpc=GrpcServerConfig(), http=HttpServerConfig())
+    protocols: Section[OtlpProtocols] = OtlpProtocols(grpc=GrpcServerConfig(), http=HttpServerConfig())
 
 
 def _create(
@@ -55,5 +56,4 @@ COMPONENT = ReceiverType(
     config_model=OtlpReceiverConfig,
     create=_create,
     default=OtlpReceiverConfig(),
-    sections=(("protocols",), ("protocols", "grpc"), ("protocols", "http")),
 )

@@ -12,8 +12,13 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from pydantic import Field
 
-from collector.endpoint import Endpoint, parse_endpoint
-from collector.errors import MalformedRequest, Refusal, RequestTooLarge, StartupError
+from collector.config_fields import Endpoint, parse_endpoint
+from collector.errors import (
+    MalformedRequest,
+    Refusal,
+    RequestTooLarge,
+    StartupError,
+)
 from collector.otlp.compression import GZIP_MAGIC, gzip_decompress, zlib_decompress
 from collector.otlp.status import ErrorStatus, no_such_service
 from collector.receivers.consumer import encode_response

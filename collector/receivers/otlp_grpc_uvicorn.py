@@ -15,7 +15,7 @@ from google.rpc import code_pb2
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
 from collector.asgi_server import AsgiServer, HttpScope, Receive, Send
-from collector.endpoint import parse_endpoint
+from collector.config_fields import parse_endpoint
 from collector.errors import Draining, MalformedRequest, Refusal, UnsupportedRequest
 from collector.otlp.status import ErrorStatus
 from collector.receivers.http_body import Disconnected, HttpBody, ReceiveBudget
@@ -45,7 +45,7 @@ class UvicornGrpcReceiver(GrpcReceiver):
 
     async def _listen(self) -> str:
         """Health says `NOT_SERVING` until `set_serving`."""
-        from collector.http2_connection import Http2Connection
+        from collector.http2_connection import Http2Connection  # with it zttp is loaded, only where asked for
 
         context = ssl_context(self.config.tls) if self.config.tls else None
         if context is not None:

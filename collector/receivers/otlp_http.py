@@ -3,7 +3,7 @@
 import asyncio
 
 from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, SentMessage
-from collector.endpoint import Endpoint, parse_endpoint
+from collector.config_fields import Endpoint, parse_endpoint
 from collector.errors import UnsupportedRequest
 from collector.otlp.compression import gzip_decompress
 from collector.otlp.json_codec import json_to_request

@@ -147,15 +147,13 @@ class ReceiverType(Generic[ConfigT]):
     """A receiver, as configuration sees it.
 
     `create` makes the listeners of a configuration, by name. `default` is the configuration in force where
-    none is written; None leaves the receiver off. `sections` are paths below it that may be written without
-    anything in them, for their defaults.
+    none is written; None leaves the receiver off.
     """
 
     type_name: str
     config_model: type[ConfigT]
     create: Callable[[ConfigT, Consumer, Metrics, Clock], Mapping[str, Receiver]]
     default: ConfigT | None = None
-    sections: tuple[tuple[str, ...], ...] = ()
 
 
 _CHECK_INTERVAL_SECONDS = 1.0

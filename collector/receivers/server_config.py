@@ -6,9 +6,8 @@ from pathlib import Path
 import grpc
 from pydantic import BaseModel, ConfigDict, Field
 
-from collector.endpoint import Endpoint
+from collector.config_fields import Endpoint, FilePath
 from collector.errors import StartupError
-from collector.file_path import FilePath
 
 DEFAULT_MAX_REQUEST_BYTES = 64 * 1024 * 1024
 """The limit that OTLP recommends."""

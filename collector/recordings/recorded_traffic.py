@@ -15,7 +15,7 @@ from collector.otlp.codec import SplitRequest, split_request
 from collector.otlp.compression import gzip_decompress
 from collector.otlp.json_codec import json_to_request
 from collector.recordings.run_reader import run_from_json
-from processors.documents.problem import Problem
+from processors.documents.problems import Problem
 from processors.model.agent_run import AgentRun
 from processors.model.json_value import decode_json
 

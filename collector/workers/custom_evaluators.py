@@ -7,13 +7,13 @@ from types import MappingProxyType
 
 import orjson
 
-from collector.duration import format_duration
+from collector.config_fields import format_duration
 from collector.workers.config import CustomEvaluatorConfig, WorkersConfig
 from collector.workers.protocol import LENGTH, frame
 from collector.workers.worker_evaluator import SubmissionEvaluator, WorkerEvaluator
 from collector.workers.worker_process import COMMAND
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problem import Problem, ProblemsFound
+from processors.documents.problems import Problem, ProblemsFound
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject, encode_json
 

@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from typing import Protocol, TypeVar
 
 from collector.clock import Clock, ends_within
-from collector.duration import format_duration
+from collector.config_fields import format_duration
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
 from collector.workers.answer import WorkerFailure, read_answer

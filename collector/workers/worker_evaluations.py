@@ -11,7 +11,7 @@ from collector.workers.answer import WorkerFailure
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluator import WorkerEvaluator, run_text
 from processors.criteria.agent_criteria import Evaluation
-from processors.evaluate import Answer, finish, plan, score
+from processors.evaluate import Answer, ask, finish, plan
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult, NotEvaluated, SkipReason
 from processors.model.evaluator import RunFacts
@@ -47,7 +47,7 @@ async def evaluate_with_workers(
     return [
         finish(
             evaluation,
-            known or answers.get(evaluation.name) or score(evaluation, run, facts),
+            known or answers.get(evaluation.name) or ask(evaluation, run, facts),
             unix_nano,
         )
         for evaluation, known in planned

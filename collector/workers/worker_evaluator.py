@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from processors.annotation.run_line import run_to_json
-from processors.comparison.letta_grading import ExtractorSettings
+from processors.comparison.extractors import ExtractorSettings
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, Score

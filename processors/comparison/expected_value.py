@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeGuard
 from processors.comparison.json_paths import EVERY, JsonPath, parse_json_path
 from processors.comparison.matchers import MATCHERS, Matcher
 from processors.comparison.value_equality import equal_values
-from processors.documents.problem import did_you_mean
+from processors.documents.problems import did_you_mean
 from processors.model.json_value import JsonObject, JsonValue
 
 ONE_OF, LITERAL, INPUT = "$in", "$literal", "$input"

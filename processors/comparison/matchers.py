@@ -12,9 +12,8 @@ from fnmatch import translate
 from types import MappingProxyType
 from typing import Final
 
-from processors.comparison.json_schema_check import compile_schema
-from processors.comparison.json_schema_problems import JSON_TYPES
-from processors.documents.problem import did_you_mean
+from processors.comparison.json_schema_check import JSON_TYPES, compile_schema
+from processors.documents.problems import did_you_mean
 from processors.model.json_value import JsonValue
 from processors.texts.linear_regex import compile_linear
 

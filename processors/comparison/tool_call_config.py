@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import EVALUATED_CATEGORIES, CallCategory
 
 
@@ -25,6 +24,6 @@ class ToolSelectionConfig(EvaluatorModel):
 class ToolCallConfig(ToolSelectionConfig):
     """Settings of the evaluators that hold calls against expectations."""
 
-    strict: LenientBool = Field(
+    strict: bool = Field(
         default=False, description="All or nothing: 1 when every expectation is met, else 0."
     )

@@ -17,8 +17,7 @@ from processors.comparison.captured_value import (
 from processors.comparison.json_paths import JsonPath, parse_json_path
 from processors.comparison.tool_patterns import ToolPatterns
 from processors.comparison.value_equality import equal_values
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
@@ -51,9 +50,7 @@ class ArgumentFlow(EvaluatorModel):
         description="Path of the value in the result; left out, the whole result.",
         examples=["flights[*].id"],
     )
-    required: LenientBool = Field(
-        default=True, description="Whether a call without the argument is a violation."
-    )
+    required: bool = Field(default=True, description="Whether a call without the argument is a violation.")
 
 
 class ToolArgsFlowCriteria(EvaluatorModel):

@@ -4,10 +4,9 @@ from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
 from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
-from processors.comparison.json_schema_check import SchemaTooComplexError, schema_violations
-from processors.comparison.json_schema_problems import schema_problems
+from processors.comparison.json_schema_check import SchemaTooComplexError, schema_problems, schema_violations
 from processors.comparison.tool_call_config import ToolSelectionConfig
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts

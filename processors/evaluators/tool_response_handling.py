@@ -6,7 +6,6 @@ from pydantic import Field
 
 from processors.comparison.captured_value import comparable_arguments
 from processors.comparison.tool_call_config import ToolSelectionConfig
-from processors.documents.lenient_bool import LenientBool
 from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
@@ -40,12 +39,12 @@ class ToolResponseHandlingConfig(ToolSelectionConfig):
         min_length=1,
         description="Checks that decide the score; RH3 stands for all parts of RH3. Others are advisory.",
     )
-    advisory: LenientBool = Field(
+    advisory: bool = Field(
         default=True,
         description="Whether checks that do not decide the score are run and reported as well; false saves "
         "their work.",
     )
-    require_retry: LenientBool = Field(
+    require_retry: bool = Field(
         default=False,
         description="RH4: a retryable error needs another call of its tool, even where it was admitted.",
     )

@@ -14,8 +14,9 @@ from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonValue
 from processors.model.value_type import value_type
 
-IncompleteReason: TypeAlias = Literal["incomplete_trace", "over_limit", "content_not_captured"]
-"""Why a run is not known whole: spans may be missing, it was too large, or its telemetry tells no calls."""
+IncompleteReason: TypeAlias = Literal["incomplete_trace", "interrupted", "over_limit", "content_not_captured"]
+"""Why a run is not known whole: its trace was cut short, spans of it may have been lost on our side, it was
+too large, or its telemetry tells no calls."""
 
 
 class ValueState(StrEnum):

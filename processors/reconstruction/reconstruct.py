@@ -114,7 +114,7 @@ def reconstruct(
             messages_state=ValueState.ABSENT,
             finish_reason=reason,
             complete=is_complete,
-            incomplete_reason=_incomplete_reason(reason, tree.lacks_events, hides_calls),
+            incomplete_reason=_incomplete_reason(reason, interrupted, tree.lacks_events, hides_calls),
             start_unix_nano=run.start(),
             end_unix_nano=run.end(calls),
             tenant=tenant,
@@ -276,9 +276,13 @@ def _sessions(scopes: Sequence[RunScope], told: dict[int, _Run]) -> dict[int, st
     return sessions
 
 
-def _incomplete_reason(reason: FinishReason, lacks_events: bool, hides_calls: bool) -> IncompleteReason:
+def _incomplete_reason(
+    reason: FinishReason, interrupted: bool, lacks_events: bool, hides_calls: bool
+) -> IncompleteReason:
     if reason is FinishReason.OVER_LIMIT or lacks_events:
         return "over_limit"
+    if interrupted:
+        return "interrupted"
     return "content_not_captured" if hides_calls and reason not in CUT_SHORT else "incomplete_trace"
 
 

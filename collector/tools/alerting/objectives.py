@@ -1,4 +1,4 @@
-"""The files that rules are made from: objectives, the scores of a release, and the volume of results.
+"""What rules are made from: objectives and how fast they burn, the scores of a release, volume, criteria.
 
 `ObjectivesFile` is the shape of what `tracegrade rules --objectives` reads, and of its JSON schema.
 """
@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from collector.text_file import read_text_file
 from collector.tools.alerting.selectors import NamePattern, Pair
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.documents.located_yaml import LocatedYaml, read_yaml
-from processors.documents.model_problems import validated
-from processors.documents.problem import Problem, ProblemsFound, did_you_mean
+from processors.documents.models import validated
+from processors.documents.problems import Problem, ProblemsFound, did_you_mean
+from processors.documents.yaml import LocatedYaml, read_yaml
 from processors.model.evaluation_result import Severity, Stage
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -25,10 +25,12 @@ Volume = Mapping[Pair, float]
 """Results with a verdict in an hour, on average, by agent and evaluation."""
 
 
-class Objective(BaseModel):
-    """What is asked of an evaluation over time."""
-
+class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Objective(_Part):
+    """What is asked of an evaluation over time."""
 
     target: Share = Field(
         description="The share of runs that is to pass, of those that pass or fail.", examples=[0.95]
@@ -40,20 +42,16 @@ class Objective(BaseModel):
     )
 
 
-class AgentObjectives(BaseModel):
+class AgentObjectives(_Part):
     """The objectives of one agent or pattern."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     evaluations: dict[Text, Objective] = Field(
         description="By the evaluation's name, or a pattern with `*`, `?` and `[abc]`."
     )
 
 
-class Thresholds(BaseModel):
+class Thresholds(_Part):
     """From when on a difference matters. They hold for every agent."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     min_results: int = Field(
         default=20, ge=1, description="Fewer results in a window are not enough data for any alert on shares."
@@ -98,10 +96,10 @@ class Thresholds(BaseModel):
         return self.occupancy / 2
 
 
-class ObjectivesFile(BaseModel):
+class ObjectivesFile(_Part):
     """An objectives file: what `tracegrade rules` makes alert rules for, without any PromQL."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, title="tracegrade objectives")
+    model_config = ConfigDict(title="tracegrade objectives")
 
     agents: dict[Text, AgentObjectives] = Field(
         default_factory=dict,
@@ -148,29 +146,57 @@ class PlacedObjective:
         return agent.is_exact, agent.literal_characters, evaluation.is_exact, evaluation.literal_characters
 
 
-class PinnedScore(BaseModel):
-    """The mean score of one evaluation of one agent."""
+@dataclass(frozen=True, slots=True)
+class BurnPair:
+    """A long and a short window and by how much the budget is burnt too fast over both, for how long.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    A pair whose factor times the budget is 1 or more asks for more failures than there are results: it can
+    never fire.
+
+    A fast pair asks of people what the objective or the evaluation says, another one is always a ticket.
+    """
+
+    long: str
+    short: str
+    factor: float
+    hold: str
+    is_fast: bool
+
+    def threshold(self, target: float) -> float:
+        """The share of failures above which the budget of an objective burns too fast."""
+        return round(self.factor * (1 - target), 10)
+
+    def can_fire(self, target: float) -> bool:
+        """Whether there can be such a share of failures."""
+        return self.threshold(target) < 1
+
+
+PAIRS = (
+    BurnPair("1h", "5m", 14.4, "2m", is_fast=True),
+    BurnPair("6h", "30m", 6.0, "15m", is_fast=True),
+    BurnPair("1d", "2h", 3.0, "1h", is_fast=False),
+    BurnPair("3d", "6h", 1.0, "3h", is_fast=False),
+)
+"""The windows and factors of multi-window burn-rate alerts for a budget of 30 days."""
+
+
+class PinnedScore(_Part):
+    """The mean score of one evaluation of one agent."""
 
     mean: float = Field(ge=0, le=1)
     samples: int = Field(ge=0)
 
 
-class BaselinesFile(BaseModel):
+class BaselinesFile(_Part):
     """A baselines file: the scores of a release, by agent and evaluation, from `tracegrade baseline`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     release: Text
     created: Text
     agents: dict[Text, dict[Text, PinnedScore]]
 
 
-class VolumeFile(BaseModel):
+class VolumeFile(_Part):
     """A volume file: results in an hour, by agent and evaluation."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     agents: dict[Text, dict[Text, Annotated[float, Field(ge=0, allow_inf_nan=False)]]]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from collector.telemetry.label_values import OVERFLOW
+from collector.telemetry.agent_series import OVERFLOW
 from collector.tools.alerting.objectives import BaselinesFile, PinnedScore
 from collector.tools.baseline.prometheus_api import PrometheusApi
 from processors.model.evaluation_result import Stage

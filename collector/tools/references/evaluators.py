@@ -17,7 +17,7 @@ from processors.annotation.run_line import run_to_json
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import CriteriaDocument, read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.model.evaluator import Evaluator, EvaluatorExample
 from processors.model.graded_run import GradedRun

@@ -3,10 +3,13 @@
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.flattened_list import flattened_list
+from processors.frameworks.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    flattened_list,
+)
+from processors.frameworks.shapes.chat_envelope import decode_input, first_output
 from processors.frameworks.shapes.late_value import LateValue
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
 from processors.model.agent_run import CallCategory
@@ -35,18 +38,6 @@ class _Eino:
     name: Final = "eino"
     rank: Final = 8
     keys: Final = (_COMPONENT,)
-    frameworks: Final = (
-        Framework(
-            name="CloudWeGo Eino",
-            versions="0.7, its APMPlus callback (built from 0.7.36)",
-            reads="components `Tool` are calls and `ChatModel` model turns; the outermost graph or chain and "
-            "the chains of its ADK's agents are runs, named by `runinfo.name`, or by the service where that "
-            "is `ReActAgent`",
-            capture="nothing",
-            unknown="call ids; what a model asked for beside an answer in words; agents to which another one "
-            "transfers, whose spans are traces of their own",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -109,7 +100,7 @@ def _asked(attributes: Attributes) -> DecodedValue:
 
 def _answered(attributes: Attributes) -> DecodedValue:
     key = "gen_ai.output" if "gen_ai.output" in attributes else _OUTPUT
-    return decode_output(attributes.get(key)) if key in attributes else ABSENT
+    return first_output(attributes, (key,))
 
 
 def _flattened(attributes: Attributes, prefix: str) -> list[JsonValue]:

@@ -6,7 +6,6 @@ The messages of a tool span hold the scheduler's request and its completed call.
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.messages import read_messages
 from processors.model.agent_run import ToolError, ValueState
@@ -33,20 +32,6 @@ class _GeminiCli:
     keys: Final = (_OPERATION,)
     only_key: Final = _OPERATION
     only_values: Final = tuple(_ROLES)
-    frameworks: Final = (
-        Framework(
-            name="Gemini CLI",
-            versions="operation names of 2026 (built from 0.61)",
-            reads="operations `tool_call`, `agent_call` and `llm_call`; arguments from the request and "
-            "results from the completed call in the tool span's messages; `schedule_tool_calls` is no call",
-            capture="`telemetry.enabled` and `telemetry.traces` in its settings; `telemetry.logPrompts: "
-            "false` leaves content out",
-            unknown="the names of tools while `telemetry.traces` is off, as it is by default: calls are "
-            "then named `tool_call`; a prompt's run as a whole where it was not typed in: each turn of the "
-            "model and each batch of calls is then a trace of its own; without "
-            "content that a call failed",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         operation = span.attributes.get(_OPERATION)

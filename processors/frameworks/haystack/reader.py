@@ -4,13 +4,17 @@ import re
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+)
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.messages import CallResponse, ChatMessage, last_text, read_messages
 from processors.model.agent_run import ToolError
 from processors.model.json_value import JsonObject, JsonValue
-from processors.model.values import decode_result, text_value
+from processors.model.values import text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import STATUS_ERROR, Span
 
@@ -44,19 +48,6 @@ class _Haystack:
     name: Final = "haystack"
     rank: Final = 8
     keys: Final = (_TOOL, _MODEL_INPUT, _MODEL_OUTPUT, _STEP, _AGENT, _COMPONENT)
-    frameworks: Final = (
-        Framework(
-            name="Haystack, own tracing",
-            versions="2 and 3 (built from haystack-ai 2.31, and 3.4 with opentelemetry-haystack 2.0)",
-            reads="`haystack.agent.step.tool` spans are calls, `haystack.agent.run` spans are runs, named by "
-            "the pipeline's component; before version 3 calls and results come from what generators and "
-            "`ToolInvoker` put out",
-            capture="`HAYSTACK_CONTENT_TRACING_ENABLED=true`",
-            unknown="call ids, in version 3; the name of an agent outside a pipeline: the service's name "
-            "stands in, or that of the tool as which it runs; before version 3, without content, what was "
-            "called and which calls failed; a result of None from a text",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -131,7 +122,7 @@ def _may_hide_calls(attributes: Attributes) -> bool:
 
 
 def _listed_tools(attributes: Attributes) -> list[JsonValue]:
-    listed = decode_result(attributes.get(_TOOLS)).value if _TOOLS in attributes else None
+    listed = first_value(attributes, (_TOOLS,))
     if not isinstance(listed, list):
         return []
     return [entry.get("data") for entry in listed if isinstance(entry, dict)]
@@ -167,7 +158,7 @@ def _call_that_raised(span: Span) -> list[ChatMessage]:
 
 
 def _messages(attributes: Attributes, key: str, member: str) -> list[ChatMessage]:
-    told = decode_result(attributes.get(key)).value if key in attributes else None
+    told = first_value(attributes, (key,))
     listed = told.get(member) if isinstance(told, dict) else None
     if not isinstance(listed, list):
         return []

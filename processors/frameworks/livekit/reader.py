@@ -3,13 +3,17 @@
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+)
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.messages import ChatMessage, add_request, read_messages
-from processors.frameworks.shapes.placeholder_names import HANDOFF_TOOL_PREFIXES
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.values import ABSENT, DecodedValue, decode_result
+from processors.frameworks.shapes.placeholder_names import transfer_or_function
+from processors.model.agent_run import ToolError
+from processors.model.values import ABSENT, DecodedValue, text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
@@ -30,18 +34,6 @@ class _LiveKit:
     name: Final = "livekit"
     rank: Final = 5
     keys: Final = (_TOOL_NAME, *_AGENT_NAMES, _LABEL, _TURN, *_CHAT, *_CALLS)
-    frameworks: Final = (
-        Framework(
-            name="LiveKit Agents",
-            versions="1.2 to 1.8 (Python)",
-            reads="spans with `lk.function_tool.name` are calls; since 1.8 every turn of an agent is a run; "
-            "before that the session, or a turn where the session is not in the trace, is the run, named by "
-            "`lk.agent_name`, else by `lk.agent_label`",
-            capture="nothing; `allow_pii=False` and redaction of the project's settings leave content out",
-            unknown="before 1.8 which agent of a session asked, where agents replace each other; since then "
-            "which agent started an `AgentTask`; whether a tool returned nothing or an empty text",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -68,9 +60,7 @@ class _LiveKit:
             ),
             result=opened.result,
             error=ToolError(type="", message=opened.result.text or "") if failed else opened.error,
-            category=(
-                CallCategory.HANDOFF if name.startswith(HANDOFF_TOOL_PREFIXES) else CallCategory.FUNCTION
-            ),
+            category=transfer_or_function(name),
         )
 
     def agent(self, span: Span) -> AgentReading:
@@ -91,7 +81,7 @@ class _LiveKit:
 
 def _asked(attributes: Attributes) -> list[ChatMessage]:
     for key in _CHAT:
-        context = decode_result(attributes.get(key)).value if key in attributes else None
+        context = first_value(attributes, (key,))
         if context is not None:
             return read_messages(context.get("items") if isinstance(context, dict) else context, "user")
     return []
@@ -100,7 +90,7 @@ def _asked(attributes: Attributes) -> list[ChatMessage]:
 def _answered(attributes: Attributes) -> list[ChatMessage]:
     message = ChatMessage("assistant", first_text(attributes, _ANSWER))
     for key in _CALLS:
-        calls = decode_result(attributes.get(key)).value if key in attributes else None
+        calls = first_value(attributes, (key,))
         for call in calls if isinstance(calls, list) else ():
             if isinstance(call, dict):
                 add_request(message, call)
@@ -108,7 +98,7 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
 
 
 def _text_value(text: str) -> DecodedValue:
-    return DecodedValue(text, text, ValueState.PRESENT) if text else ABSENT
+    return text_value(text) if text else ABSENT
 
 
 DIALECT = _LiveKit()

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_result, first_text
+from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.frameworks.shapes.messages import last_text, read_messages
 from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
 from processors.frameworks.shapes.result_envelope import BLOCKS, open_result
@@ -20,52 +20,34 @@ _DETAILS_EVENT = "gen_ai.client.inference.operation.details"
 _OUTPUT = "gen_ai.output.messages"
 
 
-class _Strands:
-    name: Final = "strands"
-    rank: Final = 8
-    keys: Final = (_STATUS, _OLDER_STATUS, _STARTED)
-    frameworks: Final = (
-        Framework(
-            name="Strands Agents",
-            versions="0.2 and 1 (built from 0.2.1 and 1.62 for Python, 1.16 for TypeScript), default and "
-            "`gen_ai_latest_experimental`",
-            reads="`execute_tool` spans are calls, `invoke_agent` spans are runs; values from the events "
-            "`gen_ai.tool.message` and `gen_ai.choice`, or from attributes with the experimental conventions "
-            "or OpenInference's processor; the tool for structured output is no call unless criteria name it",
-            capture="nothing",
-            unknown="the session, unless the application passes `session.id` as a trace attribute",
-        ),
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    if _STATUS in attributes or (_OLDER_STATUS in attributes and "gen_ai.tool.name" in attributes):
+        return SpanRole.TOOL
+    return SpanRole.AGENT if attributes.get("gen_ai.operation.name") == "invoke_agent" else None
+
+
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    error = None
+    if attributes.get(_STATUS) == "error":
+        error = ToolError(type="", message="")
+    elif attributes.get(_OLDER_STATUS) == "error":
+        error = ToolError(type="", message=_told_in_event(span))
+    description = attributes.text(_DESCRIPTION) or ""
+    gives_answer = description.startswith(FINAL_ANSWER_DESCRIPTIONS)
+    return ToolReading(
+        category=CallCategory.FINAL_ANSWER if gives_answer else CallCategory.FUNCTION,
+        result=first_result(attributes, ("gen_ai.tool.call.result",), BLOCKS).result,
+        error=error,
     )
 
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        if _STATUS in attributes or (_OLDER_STATUS in attributes and "gen_ai.tool.name" in attributes):
-            return SpanRole.TOOL
-        return SpanRole.AGENT if attributes.get("gen_ai.operation.name") == "invoke_agent" else None
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        error = None
-        if attributes.get(_STATUS) == "error":
-            error = ToolError(type="", message="")
-        elif attributes.get(_OLDER_STATUS) == "error":
-            error = ToolError(type="", message=_told_in_event(span))
-        description = attributes.text(_DESCRIPTION) or ""
-        gives_answer = description.startswith(FINAL_ANSWER_DESCRIPTIONS)
-        return ToolReading(
-            category=CallCategory.FINAL_ANSWER if gives_answer else CallCategory.FUNCTION,
-            result=first_result(attributes, ("gen_ai.tool.call.result",), BLOCKS).result,
-            error=error,
-        )
-
-    def agent(self, span: Span) -> AgentReading:
-        return AgentReading(
-            session=first_text(span.attributes, ("session.id",)),
-            output=text_value(_answer(span)),
-        )
-
-    def conversation(self, span: Span) -> Conversation:
-        return Conversation()
+def _agent(span: Span) -> AgentReading:
+    return AgentReading(
+        session=first_text(span.attributes, ("session.id",)),
+        output=text_value(_answer(span)),
+    )
 
 
 def _told_in_event(span: Span) -> str:
@@ -95,4 +77,11 @@ def _answer(span: Span) -> str | None:
     return None if answer is None else answer.removesuffix("\n")
 
 
-DIALECT = _Strands()
+DIALECT: Final = MappedDialect(
+    name="strands",
+    rank=8,
+    keys=(_STATUS, _OLDER_STATUS, _STARTED),
+    role=_role,
+    tool=_tool,
+    agent=_agent,
+)

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import itertools
 import logging
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
@@ -9,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import aiohttp
 import grpc
 import pytest
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpanExporter
@@ -261,6 +263,27 @@ async def test_many_requests_at_once_are_all_answered(setup: Setup) -> None:
     assert {"OK"} == {answer.code for answer in answers}
     assert len(setup.sink.bodies) == 64
     assert sum(number % 5 + 1 for number in range(64)) == setup.sink.spans
+
+
+async def test_during_shutdown_requests_are_taken_or_can_be_sent_again(setup: Setup) -> None:
+    async def send_until_refused() -> tuple[int, str]:
+        for accepted in itertools.count():
+            try:
+                answer = await setup.sender.send(export_request())
+            except (aiohttp.ClientError, OSError):
+                return accepted, "UNAVAILABLE"
+            if answer.code != "OK":
+                return accepted, answer.code
+        raise AssertionError
+
+    sending = [asyncio.ensure_future(send_until_refused()) for _ in range(8)]
+    while len(setup.sink.bodies) < 50:
+        await asyncio.sleep(0)
+    await setup.receiver.shutdown(setup.clock.monotonic() + 30)
+    ended = await asyncio.gather(*sending)
+
+    assert {"UNAVAILABLE", "CANCELLED"} >= {code for _, code in ended}  # OTLP calls both retryable
+    assert len(setup.sink.bodies) == sum(accepted for accepted, _ in ended)
 
 
 async def test_shutdown_is_safe_before_start_and_twice(bench: Bench) -> None:

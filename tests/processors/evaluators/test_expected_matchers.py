@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.evaluators.tool_call_args import ToolCallArgs, ToolCallArgsConfig, ToolCallArgsCriteria
-from processors.evaluators.tool_call_output import (
+from processors.evaluators.tool_calls import (
+    ToolCallArgs,
+    ToolCallArgsConfig,
+    ToolCallArgsCriteria,
     ToolCallOutput,
     ToolCallOutputConfig,
     ToolCallOutputCriteria,

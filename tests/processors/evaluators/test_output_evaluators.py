@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from processors.comparison.output_path import OutputPathError
-from processors.comparison.output_value import OutputNumberError
+from processors.comparison.output import OutputNumberError, OutputPathError
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
-from processors.evaluators.multiclass_classification import UnknownClassError
+from processors.evaluators.classification import UnknownClassError
 from processors.model.agent_run import AgentRun, Message, ValueState
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score

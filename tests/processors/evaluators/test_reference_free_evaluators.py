@@ -4,8 +4,12 @@ from typing import Any
 
 import pytest
 
-from processors.evaluators.tool_error_recovery import ToolErrorRecovery, ToolErrorRecoveryConfig
-from processors.evaluators.tool_repetition import ToolRepetition, ToolRepetitionConfig
+from processors.evaluators.repeated_calls import (
+    ToolErrorRecovery,
+    ToolErrorRecoveryConfig,
+    ToolRepetition,
+    ToolRepetitionConfig,
+)
 from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import RunFacts

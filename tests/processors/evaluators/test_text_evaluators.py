@@ -8,13 +8,18 @@ import pytest
 from collector.otlp.codec import split_request
 from collector.recordings.run_reader import run_from_json
 from processors.annotation.run_line import format_run
-from processors.evaluators.ascii_printable_only import AsciiPrintableOnly, AsciiPrintableOnlyConfig
-from processors.evaluators.precision_recall_fscore import (
+from processors.evaluators.classification import (
     PrecisionRecallFscore,
     PrecisionRecallFscoreConfig,
     PrecisionRecallFscoreCriteria,
 )
-from processors.evaluators.regex_match import RegexMatch, RegexMatchConfig, RegexMatchCriteria
+from processors.evaluators.output_match import (
+    AsciiPrintableOnly,
+    AsciiPrintableOnlyConfig,
+    RegexMatch,
+    RegexMatchConfig,
+    RegexMatchCriteria,
+)
 from processors.model.agent_run import AgentRun, Message, ValueState
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score

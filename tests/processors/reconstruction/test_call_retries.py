@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
+from processors.evaluators.tool_calls import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
 from processors.model.agent_run import AgentRun, ToolCall, ToolError
 from processors.model.evaluation_result import Score
 from processors.model.evaluator import RunFacts

@@ -9,7 +9,7 @@ import pytest
 from collector.otlp.codec import split_request
 from processors.comparison.tool_call_config import ToolSelectionConfig
 from processors.evaluators.tool_args_schema import ToolArgsSchema
-from processors.evaluators.tool_known import ToolKnown, ToolKnownConfig
+from processors.evaluators.tool_policy import ToolKnown, ToolKnownConfig
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import Score
 from processors.model.evaluator import RunFacts

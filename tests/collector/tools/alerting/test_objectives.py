@@ -1,7 +1,7 @@
 import pytest
 
-from collector.tools.alerting.alerts import PAIRS, unreachable
-from collector.tools.alerting.objectives import Objective, ObjectivesFile, PlacedObjective
+from collector.tools.alerting.objectives import PAIRS, Objective, ObjectivesFile, PlacedObjective
+from collector.tools.alerting.rules import unreachable
 from collector.tools.alerting.selectors import NamePattern
 from collector.tools.alerting.windows import window_for
 

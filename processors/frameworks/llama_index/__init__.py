@@ -1,0 +1,1 @@
+"""LlamaIndex, as several conventions tell of it."""
