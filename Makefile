@@ -131,7 +131,8 @@ bench: install bench-install
 bench-report: install bench-install
 	$(BIN)/python -m benchmarks peers --into docs/performance.md
 	$(BIN)/python -m benchmarks peers --rate 5000 --into docs/performance.md
-	$(BIN)/python -m benchmarks scaling --plots docs --into docs/performance.md
+	for subject in held criteria agents; do \
+	  $(BIN)/python -m benchmarks scaling $$subject --plots docs --into docs/performance.md || exit 1; done
 	$(BIN)/python -m benchmarks micro --into docs/performance.md
 
 clean:

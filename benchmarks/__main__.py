@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     scaling = parts.add_parser(
         "scaling", help="10^2 to 10^6 held spans, 1 to 1,000 criteria, 1 to 10,000 agents"
     )
-    scaling.set_defaults(part=_scaling, figures=lambda arguments: "scaling")
+    scaling.set_defaults(part=_scaling, figures=lambda arguments: " ".join(["scaling", *arguments.subjects]))
     _add_page(scaling)
     _add_rounds(scaling, 3)
     scaling.add_argument("--largest", type=int, default=10**6, metavar="SIZE", help="leave larger ones out")

@@ -23,7 +23,7 @@ from benchmarks.sink import SinkCounts
 from benchmarks.workload import Shape
 
 CONNECTIONS = 16
-_START_SECONDS = 180.0
+_START_SECONDS = 600.0  # reading the criteria of 10,000 agents
 _WARM_UP = Order(seconds=1.0)
 _LOAD_TIMEOUT_SECONDS = 120.0
 _DRAIN_TIMEOUT_SECONDS = 180.0

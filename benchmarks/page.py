@@ -1,5 +1,6 @@
 """What every report shares: how a figure is written, and how figures get into a Markdown page."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
@@ -19,8 +20,8 @@ def with_range(values: Sequence[float], form: str) -> str:
 def write_figures(page: Path, name: str, lines: Iterable[str]) -> Iterator[str]:
     """Pass `lines` on as they come, and put them between `<!-- figures: NAME -->` and `<!-- end -->`.
 
-    Lines that begin with `#`, which say how it was measured, become text. The page stays as it is unless
-    everything was measured.
+    Lines that begin with `#`, which say how it was measured, become text before the others. The page stays as
+    it is unless everything was measured.
 
     Raises:
         MeasurementRefused: the page has no such marks; nothing is measured then.
@@ -36,5 +37,7 @@ def write_figures(page: Path, name: str, lines: Iterable[str]) -> Iterator[str]:
         return
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
-    text = "\n".join(line.removeprefix("# ") for line in measured).strip("\n")
+    told = [line.removeprefix("# ") for line in measured if line.startswith("# ")]
+    text = "\n".join([*told, "", *(line for line in measured if not line.startswith("# "))])
+    text = re.sub("\n{3,}", "\n\n", text).strip("\n")
     page.write_text(f"{before}{begin}\n{text}\n\n{end}{after}", encoding="utf-8")

@@ -88,7 +88,9 @@ def test_figures_stand_between_their_marks_unless_something_was_refused(tmp_path
     list(write_figures(page, "some", ["# how", "REFUSED: lost"]))
 
     assert (
-        "before\n<!-- figures: some -->\n\nhow\n| 1 |\n\n<!-- end -->\nafter\n" == written == page.read_text()
+        "before\n<!-- figures: some -->\n\nhow\n\n| 1 |\n\n<!-- end -->\nafter\n"
+        == written
+        == page.read_text()
     )
     with pytest.raises(MeasurementRefused, match="no mark"):
         list(write_figures(page, "other", ["| 1 |"]))
