@@ -6,13 +6,14 @@ from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, 
 from processors.frameworks.framework import Framework
 from processors.spans.span import Span
 
-_TYPE = "ag2.span.type"
+TYPE_KEY: Final = "ag2.span.type"
+"""The attribute that tells what AG2 made a span for; `rewrite.py` joins the turns among them."""
 
 
 class _AG2:
     name: Final = "ag2"
     rank: Final = 20
-    keys: Final = (_TYPE,)
+    keys: Final = (TYPE_KEY,)
     frameworks: Final = (
         Framework(
             name="AG2",
@@ -28,13 +29,13 @@ class _AG2:
     )
 
     def role(self, span: Span) -> SpanRole | None:
-        return SpanRole.OTHER if span.attributes.get(_TYPE) == "agent" else None
+        return SpanRole.OTHER if span.attributes.get(TYPE_KEY) == "agent" else None
 
     def tool(self, span: Span) -> ToolReading:
         return ToolReading()
 
     def agent(self, span: Span) -> AgentReading:
-        return AgentReading(is_turn=True)
+        return AgentReading()
 
     def conversation(self, span: Span) -> Conversation:
         return Conversation()

@@ -21,8 +21,6 @@ class _BedrockAgents:
     name: Final = "bedrock_agents"
     rank: Final = 25
     keys: Final = (_KIND,)
-    only_key: Final = _KIND
-    only_values: Final = ("TOOL", "AGENT")
     frameworks: Final = (
         Framework(
             name="Amazon Bedrock Agents, OpenInference",
@@ -38,7 +36,8 @@ class _BedrockAgents:
     def role(self, span: Span) -> SpanRole | None:
         if span.envelope.scope_name != _SCOPE:
             return None
-        return SpanRole.TOOL if span.attributes.get(_KIND) == "TOOL" else SpanRole.AGENT
+        kind = span.attributes.get(_KIND)
+        return SpanRole.TOOL if kind == "TOOL" else SpanRole.AGENT if kind == "AGENT" else None
 
     def tool(self, span: Span) -> ToolReading:
         if _PARAMETERS not in span.attributes:

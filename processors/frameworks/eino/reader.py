@@ -7,7 +7,6 @@ from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
 from processors.frameworks.shapes.flattened_list import flattened_list
-from processors.frameworks.shapes.late_value import LateValue
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
 from processors.model.agent_run import CallCategory
 from processors.model.json_value import JsonValue
@@ -73,8 +72,8 @@ class _Eino:
         return AgentReading(
             name="" if name in _GENERIC_NAMES else name,
             session=first_text(attributes, ("gen_ai.session.id",)),
-            input=LateValue(lambda: _asked(attributes)),
-            output=LateValue(lambda: _answered(attributes)),
+            input=lambda: _asked(attributes),
+            output=lambda: _answered(attributes),
         )
 
     def conversation(self, span: Span) -> Conversation:

@@ -31,8 +31,6 @@ class _GeminiCli:
     name: Final = "gemini_cli"
     rank: Final = 5
     keys: Final = (_OPERATION,)
-    only_key: Final = _OPERATION
-    only_values: Final = tuple(_ROLES)
     frameworks: Final = (
         Framework(
             name="Gemini CLI",

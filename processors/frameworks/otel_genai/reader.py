@@ -14,7 +14,6 @@ from processors.frameworks.shapes.attribute_reading import better, first_argumen
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.borrowed_span import is_borrowed
 from processors.frameworks.shapes.graph_runs import is_chain_part
-from processors.frameworks.shapes.late_value import LateValue
 from processors.frameworks.shapes.messages import last_text
 from processors.frameworks.shapes.placeholder_names import (
     AGENT_TOOL_TYPES,
@@ -220,10 +219,10 @@ class _OtelGenAI:
             id=first_text(attributes, ("gen_ai.agent.id",)),
             version=first_text(attributes, ("gen_ai.agent.version",)),
             session=first_text(attributes, ("gen_ai.conversation.id",)),
-            input=LateValue(lambda: text_value(last_text(conversation.input, "user"))),
+            input=lambda: text_value(last_text(conversation.input, "user")),
             output=_data_in_choice(span)
             if attributes.get(_OPERATION) == _STRUCTURED_OUTPUT
-            else LateValue(lambda: text_value(last_text(conversation.output, "assistant"))),
+            else (lambda: text_value(last_text(conversation.output, "assistant"))),
             hides_calls=_hides_calls(attributes) or is_borrowed(span),
         )
 

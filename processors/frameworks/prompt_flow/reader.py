@@ -24,8 +24,6 @@ class _PromptFlow:
     name: Final = "prompt_flow"
     rank: Final = 60
     keys: Final = (_FRAMEWORK,)
-    only_key: Final = _FRAMEWORK
-    only_values: Final = ("promptflow",)
     frameworks: Final = (
         Framework(
             name="Prompt flow",

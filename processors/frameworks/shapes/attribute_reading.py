@@ -1,9 +1,7 @@
 """Reading the first attribute that is there, out of several that conventions use for one thing."""
 
 from collections.abc import Sequence
-from typing import TypeVar
 
-from processors.frameworks.shapes.late_value import CapturedValue
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
 from processors.model.agent_run import ToolError, ValueState
 from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
@@ -45,10 +43,7 @@ def first_result(attributes: Attributes, keys: Sequence[str], known: int = 0) ->
     return _NO_RESULT
 
 
-ValueT = TypeVar("ValueT", bound=CapturedValue)
-
-
-def better(first: ValueT, second: ValueT) -> ValueT:
+def better(first: DecodedValue, second: DecodedValue) -> DecodedValue:
     """`first`, unless only `second` is present, or only `second` is there at all."""
     if first.state is ValueState.PRESENT or second.state is ValueState.ABSENT:
         return first
