@@ -123,6 +123,11 @@ class PlannedDialect(Protocol):
     """A dialect that reads the calls on spans of one shape by a plan that is made once."""
 
     @property
+    def answer_key(self) -> str:
+        """The attribute that, where it is there, holds all of a conversation's output."""
+        ...
+
+    @property
     def tool_keys(self) -> Sequence[str]:
         """Every attribute key that its `tool` looks at."""
         ...

@@ -35,6 +35,8 @@ class Shape:
     """The dialects that recognise the spans, in order of rank."""
     read_tool: Callable[[Span], ToolReading] | None = None
     """What reads the fields of a call where that is planned, else all `dialects` do."""
+    answer_key: str = ""
+    """The attribute in which all that was answered stands, if it is there."""
 
 
 class SpanReading:
@@ -76,6 +78,12 @@ class SpanReading:
         name = self.span.attributes.text(AGENT_NAME_OF_TURN) or ""
         return "" if is_placeholder_agent(name) else name
 
+    @property
+    def answer(self) -> bytes | None:
+        """The text in which all of the conversation's output stands, where that is known."""
+        key = self.shape.answer_key
+        return self.span.attributes.text_bytes(key) if key else None
+
     @late
     def conversation(self) -> Conversation:
         """The messages of the first dialect that has any; input and output are chosen apart."""
@@ -96,11 +104,18 @@ class Trace:
 
     def has(self, role: SpanRole) -> bool:
         """Whether some span has this role."""
-        return any(shape.role is role for shape in self.shapes)
+        for shape in self.shapes:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
+            if shape.role is role:
+                return True
+        return False
 
     def is_told_by(self, dialect: str) -> bool:
         """Whether the dialect of this name reads some span."""
-        return any(told.name == dialect for shape in self.shapes for told in shape.dialects)
+        for shape in self.shapes:
+            for told in shape.dialects:
+                if told.name == dialect:
+                    return True
+        return False
 
     def told(self, positions: Sequence[int]) -> list[SpanReading]:
         """The readings of the spans at `positions` that have one."""
@@ -259,9 +274,11 @@ def _merged_conversation(first: Conversation, second: Conversation) -> Conversat
 
 
 def _without_placeholders(reading: AgentReading) -> AgentReading:
-    name = "" if is_placeholder_agent(reading.name) else reading.name
-    inferred = "" if is_placeholder_agent(reading.inferred_name) else reading.inferred_name
-    agent_id = "" if is_placeholder_agent(reading.id) else reading.id
-    if name == reading.name and inferred == reading.inferred_name and agent_id == reading.id:
-        return reading
-    return reading._replace(name=name, inferred_name=inferred, id=agent_id)
+    name, inferred, agent_id = reading.name, reading.inferred_name, reading.id
+    if name and is_placeholder_agent(name):
+        reading = reading._replace(name="")
+    if inferred and is_placeholder_agent(inferred):
+        reading = reading._replace(inferred_name="")
+    if agent_id and is_placeholder_agent(agent_id):
+        reading = reading._replace(id="")
+    return reading

@@ -40,6 +40,11 @@ _TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState
 _UNSEEN = frozenset({ValueState.ABSENT, ValueState.REDACTED})
 """States of a result for which what the model was told is looked up."""
 _PRESENT, _FUNCTION = ValueState.PRESENT, CallCategory.FUNCTION
+_BEGINS_WITH_CALL = re.compile(
+    rb'\[\{"role": ?"assistant", ?"parts": ?\[(?:\{"type": ?"text", ?"content": ?"(?:[^"\\]++|\\.)*+"\}, ?)?'
+    rb'\{"type": ?"tool_call", ?"id": ?"[^"\\]*", ?"name": ?"[^"\\]+", ?"arguments": ?[{"]'
+)
+"""How an answer begins that tells a call, as the GenAI conventions write it."""
 _HANDOFF_MARKERS = tuple(prefix.encode() for prefix in HANDOFF_TOOL_PREFIXES)
 
 
@@ -126,7 +131,7 @@ class RunCalls:
             self._nth[call.spans[0]] = nth = counts.get(name, 0)
             counts[name] = nth + 1
         calls = [self._span_call(call) for call in merged]
-        if any(map(self._may_hold_provider_calls, self.turns)):
+        if self.turns and self._may_hold_provider_calls():
             calls.extend(self._provider_calls())
         calls.extend(self._handoffs_without_span())
         calls.extend(self._agents_without_call())
@@ -251,14 +256,22 @@ class RunCalls:
         found = requests.find(call.call_id or "", call.name, nth)
         return NOT_ASKED_FOR if found is None else found.place
 
-    def _may_hold_provider_calls(self, turn: int) -> bool:
-        reading = self._trace.readings[turn]
-        if reading is None:
-            return False
-        raw = reading.span.raw
-        for marker in PROVIDER_CALL_MARKERS:  # noqa: SIM110  # measured: a generator costs twice as much
-            if marker in raw:
-                return True
+    def _may_hold_provider_calls(self) -> bool:
+        """Whether some turn's span holds a word that calls at a provider are told with.
+
+        It is enough to look at a turn's answer, unless it may leave its calls to the next turn's history.
+        """
+        for turn, reading in enumerate(self._trace.told(self.turns), 1):
+            held = reading.answer
+            if held is None or (turn < len(self.turns) and not _BEGINS_WITH_CALL.match(held)):
+                held = (
+                    reading.span.raw
+                    if turn == len(self.turns)
+                    else b"".join(told.span.raw for told in self._trace.told(self.turns[turn - 1 : turn + 1]))
+                )
+            for marker in PROVIDER_CALL_MARKERS:
+                if held.find(marker) >= 0:  # `in` makes and drops an exception for every search in bytes
+                    return True
         return False
 
     def _provider_calls(self) -> list[ToolCall]:
@@ -273,9 +286,13 @@ class RunCalls:
 
     def _handoffs_without_span(self) -> list[ToolCall]:
         """How the last turn passed the conversation on, where the framework does that without a call."""
-        last = self.turns[-1] if self.turns else -1
-        reading = self._trace.readings[last] if last >= 0 else None
-        if reading is None or not any(marker in reading.span.raw for marker in _HANDOFF_MARKERS):
+        if not self.turns or (reading := self._trace.readings[self.turns[-1]]) is None:
+            return []
+        last, held = self.turns[-1], reading.answer or reading.span.raw
+        for marker in _HANDOFF_MARKERS:
+            if held.find(marker) >= 0:
+                break
+        else:
             return []
         if any(call.reading.category is CallCategory.HANDOFF for call in self._merged):
             return []
@@ -539,9 +556,11 @@ def _error_of(span: Span, fields: ToolReading) -> ToolError | None:
     make an error; the texts come from wherever there are any. A tool that stops to wait for an answer has
     not failed.
     """
-    attributes = span.attributes
-    error_type = (attributes.text("error.type") or "") if "error.type" in attributes else ""
-    status = span.status_code
+    attributes, status = span.attributes, span.status_code
+    has_type = "error.type" in attributes.by_key
+    if not (has_type or fields.error is not None or status == STATUS_ERROR or span.has_events):
+        return None
+    error_type = (attributes.text("error.type") or "") if has_type else ""
     has_exception = False
     exception_type = exception_message = ""
     if status != _STATUS_OK and span.has_events:

@@ -7,7 +7,7 @@ keys are there, then the values, the span's name or its scope's name, as far as 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from processors.frameworks.dialect import Dialect, PlannedDialect, ScopeDialect, SpanRole
 from processors.frameworks.rewriting import Shape, SpanReading
@@ -62,30 +62,33 @@ class SpanReader:
 
     def read(self, span: Span) -> SpanReading | None:
         """The span as its dialects read it, or None if none recognises it."""
-        attributes = span.attributes
-        present = attributes.among(self._keys)
+        encoded = span.attributes.by_key
+        present = self._keys.intersection(encoded)
         node = self._tree.get(present, _UNKNOWN)
         answer: _Answer = None
-        is_known_question = True
-        while isinstance(node, _Question):
-            about = node.about
-            if about is _NAME:
-                answer = span.name
-            elif about is _SCOPE:
+        question: _Question | None = None
+        while node.__class__ is _Question:  # cheaper than isinstance, here at every span
+            question = node
+            about = question.about
+            if about is _SCOPE:
                 answer = span.envelope.scope_name
+            elif about is _NAME:
+                answer = span.name
             elif about is _EMPTY:
-                answer = not attributes
+                answer = not encoded
             else:
-                answer = attributes.encoded(about)
-            is_known_question = len(node.answers) < _MAX_ANSWERS
-            node = node.answers.get(answer, _UNKNOWN)
+                answer = encoded.get(about)
+            node = question.answers.get(answer, _UNKNOWN)
         if node is None:
             return None
-        if node is _UNKNOWN and is_known_question and not _is_long(answer):
-            node = self._learn(span, present)
-        elif node is _UNKNOWN or node is _UNLIKE:
-            node = self._ask(span, present)
-        return None if node is None else SpanReading(span, node)
+        if node is _UNKNOWN or node is _UNLIKE:
+            if node is _UNLIKE or _is_long(answer) or (question and len(question.answers) >= _MAX_ANSWERS):
+                node = self._ask(span, present)
+            else:
+                node = self._learn(span, present)
+            if node is None:
+                return None
+        return SpanReading(span, cast(Shape, node))
 
     def _learn(self, span: Span, present: frozenset[str]) -> Shape | None:
         """Ask the dialects, and remember what they say by what they looked at."""
@@ -131,9 +134,10 @@ class SpanReader:
             return None
         role, found = max(role for role, _ in told), [dialect for _, dialect in told]
         only = found[0]
-        if role is SpanRole.TOOL and len(found) == 1 and isinstance(only, PlannedDialect):
-            return Shape(role, found, only.plan_tool(present.intersection(only.tool_keys)))
-        return Shape(role, found)
+        if len(found) > 1 or not isinstance(only, PlannedDialect):
+            return Shape(role, found)
+        read_tool = only.plan_tool(present.intersection(only.tool_keys)) if role is SpanRole.TOOL else None
+        return Shape(role, found, read_tool, only.answer_key)
 
 
 def _is_long(answer: _Answer) -> bool:

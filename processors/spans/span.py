@@ -12,7 +12,8 @@ RawSpan: TypeAlias = tuple[bytes, bytes, Envelope]
 """(span id, bytes of the Span message, envelope): what is held, forwarded and appended to."""
 
 _FIXED64 = struct.Struct("<Q")
-_NO_PARENT = bytes(8)
+NO_PARENT = bytes(8)
+"""The id that some senders give the parent where there is none."""
 
 STATUS_ERROR = 2
 
@@ -69,7 +70,7 @@ class Span:
     def parent_span_id(self) -> bytes:
         """The id of the parent, or nothing."""
         parent = self.message.parent_span_id
-        return parent if parent != _NO_PARENT else b""
+        return parent if parent != NO_PARENT else b""
 
     @property
     def name(self) -> str:
@@ -126,7 +127,9 @@ class Span:
     def status_code(self) -> int:
         """0 unset, 1 ok, 2 error."""
         code = 0
-        for status in self.message.status:  # mostly there is none
+        told = self.message.status
+        for place in range(len(told)):  # walking over it makes and drops an exception
+            status = told[place]
             if len(status) == 2 and status[0] == 0x18:
                 code = status[1]
                 continue

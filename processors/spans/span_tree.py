@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from processors.spans.span import RawSpan, Span
+from processors.spans.span import NO_PARENT, RawSpan, Span
 
 MAX_EVENTS = 100_000
 """Events of a trace that are read; reading one takes some microseconds, between two requests of one loop."""
@@ -57,7 +57,9 @@ class SpanTree:
         self.ends: list[int] = [-row[1] for row in ordered]
         self.span_ids: list[bytes] = [row[2] for row in ordered]
         self.views: list[Span] = [row[3] for row in ordered]
-        self.parent_ids: list[bytes] = [view.parent_span_id for view in self.views]
+        self.parent_ids: list[bytes] = [view.message.parent_span_id for view in self.views]
+        if NO_PARENT in self.parent_ids:
+            self.parent_ids = [view.parent_span_id for view in self.views]
         self.misses_parent: list[bool] = [False] * len(ordered)
         """True where a span names a parent that is not here, and does not say that it is remote."""
         # An event takes two bytes at least, so few spans need counting.
