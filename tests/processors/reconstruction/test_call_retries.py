@@ -7,7 +7,7 @@ import pytest
 from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
 from processors.model.agent_run import AgentRun, ToolCall, ToolError
 from processors.model.evaluation_result import Score
-from processors.reconstruction.call_retries import mark_retries
+from processors.reconstruction.calls import mark_retries
 from tests.support.agent_spans import agent, runs_of, tool
 
 _FAILURE = ToolError(type="Timeout", message="")

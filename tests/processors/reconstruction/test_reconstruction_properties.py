@@ -6,7 +6,6 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.processors.reconstruction.test_reconstruction_corpus import SCENARIOS, traces_of
 
 from processors.model.agent_run import AgentRun
 from processors.model.finish_reason import FinishReason
@@ -15,6 +14,7 @@ from processors.reconstruction.reconstruct import reconstruct
 from processors.spans.envelope import Envelope
 from processors.spans.span import RawSpan
 from processors.spans.span_tree import SpanTree
+from tests.processors.reconstruction.test_reconstruction_corpus import SCENARIOS, traces_of
 from tests.support.agent_spans import TRACE_ID, agent, envelope, model, runs_of, span, tool
 
 RECORDED = [spans for scenario in SCENARIOS for spans in traces_of(scenario).values()]
