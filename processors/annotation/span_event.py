@@ -106,6 +106,6 @@ def count_results(spans: Iterable[RawSpan]) -> int:
     """How many evaluation events the spans already carry."""
     count = 0
     for _, payload, _ in spans:
-        if _EVENT_NAME_BYTES in payload:
+        if payload.find(_EVENT_NAME_BYTES) >= 0:  # `in` makes and drops an exception for every search
             count += sum(event.name == EVENT_NAME for event in Span(payload).events)
     return count

@@ -7,12 +7,12 @@ dialects may recognise one span: their readings are merged, field by field, in o
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from processors.frameworks.shapes.late_value import CapturedValue
 from processors.frameworks.shapes.messages import ChatMessage
 from processors.model.agent_run import CallCategory, ToolError
 from processors.model.json_value import JsonValue
+from processors.model.value_type import late
 from processors.model.values import ABSENT, DecodedValue
 from processors.spans.span import Span
 
@@ -54,6 +54,10 @@ class ToolReading(NamedTuple):
     """True for a call of an agent that has no span of its own: what lies below the call is its run."""
 
 
+Captured: TypeAlias = DecodedValue | Callable[[], DecodedValue]
+"""A value, or what reads it: conversations are long, and mostly nobody asks."""
+
+
 class AgentReading(NamedTuple):
     """What a dialect reads from a span that is an agent's or a workflow's run."""
 
@@ -62,12 +66,10 @@ class AgentReading(NamedTuple):
     id: str = ""
     version: str = ""
     session: str = ""
-    input: CapturedValue = ABSENT
-    output: CapturedValue = ABSENT
+    input: Captured = ABSENT
+    output: Captured = ABSENT
     hides_calls: bool = False
     """True for instrumentations that make no span for a call: without any, what was called is unknown."""
-    is_turn: bool = False
-    """True where each turn of an agent may be an invocation of its own, its calls executed by another."""
 
 
 class Conversation:
@@ -76,8 +78,6 @@ class Conversation:
     Each side is read when it is first asked for: histories are long, and mostly nobody asks.
     """
 
-    __slots__ = ("_input", "_output", "_read_input", "_read_output", "_read_tools")
-
     def __init__(
         self,
         read_input: Callable[[], Sequence[ChatMessage]] = tuple,
@@ -85,8 +85,6 @@ class Conversation:
     ) -> None:
         self._read_input = read_input
         self._read_output = read_output
-        self._input: Sequence[ChatMessage] | None = None
-        self._output: Sequence[ChatMessage] | None = None
         self._read_tools: Callable[[], Mapping[str, JsonValue]] = dict
 
     def offering(self, read_tools: Callable[[], Mapping[str, JsonValue]]) -> "Conversation":
@@ -98,34 +96,15 @@ class Conversation:
         """The tools that could be called, with their schemas (null: none is told); read anew each time."""
         return self._read_tools()
 
-    @property
+    @late
     def input(self) -> Sequence[ChatMessage]:
         """The messages that were given."""
-        if self._input is None:
-            self._input = self._read_input()
-        return self._input
+        return self._read_input()
 
-    @property
+    @late
     def output(self) -> Sequence[ChatMessage]:
         """The messages that were made."""
-        if self._output is None:
-            self._output = self._read_output()
-        return self._output
-
-
-@runtime_checkable
-class ValueDialect(Protocol):
-    """A dialect that applies only where an attribute has one of a few values; `role` decides among those."""
-
-    @property
-    def only_key(self) -> str:
-        """The attribute."""
-        ...
-
-    @property
-    def only_values(self) -> Sequence[str]:
-        """The texts that it may be."""
-        ...
+        return self._read_output()
 
 
 @runtime_checkable
@@ -138,10 +117,30 @@ class ScopeDialect(Protocol):
         ...
 
 
+@runtime_checkable
+class PlannedDialect(Protocol):
+    """A dialect that reads the calls on spans of one shape by a plan that is made once."""
+
+    @property
+    def answer_key(self) -> str:
+        """The attribute that, where it is there, holds all of a conversation's output."""
+        ...
+
+    @property
+    def tool_keys(self) -> Sequence[str]:
+        """Every attribute key that its `tool` looks at."""
+        ...
+
+    def plan_tool(self, present: frozenset[str]) -> Callable[[Span], ToolReading] | None:
+        """What reads calls on whose spans `present` are there of `tool_keys`; None: only `tool` can."""
+        ...
+
+
 class Dialect(Protocol):
     """Reads one telemetry convention. Its methods never raise for what a span can hold.
 
-    All but `role` are called only for spans that it gave a role, whatever role they ended up with.
+    All but `role` are called only for spans that it gave a role, whatever role they ended up with. What
+    `role` says is remembered by what it looked at, so it must depend on the span alone.
     """
 
     @property

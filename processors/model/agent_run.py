@@ -6,9 +6,9 @@ calls and agent runs; how each is read from telemetry is the matter of `processo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias, TypeVar, cast, dataclass_transform
 
 from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonValue
@@ -114,13 +114,78 @@ class AgentIdentity:
     version: str | None = None
 
 
-@value_type
+class RunContent(Protocol):
+    """What spans tell of a run and few criteria ask for; each is read when it is first looked at."""
+
+    @property
+    def input(self) -> JsonValue:
+        """See the fields of `AgentRun`; so for all of these."""
+        ...
+
+    @property
+    def input_state(self) -> ValueState: ...  # noqa: D102
+
+    @property
+    def output(self) -> JsonValue: ...  # noqa: D102
+
+    @property
+    def output_state(self) -> ValueState: ...  # noqa: D102
+
+    @property
+    def messages(self) -> Sequence[Message]: ...  # noqa: D102
+
+    @property
+    def span_attributes(self) -> Mapping[str, JsonValue]: ...  # noqa: D102
+
+    @property
+    def available_tools(self) -> Mapping[str, JsonValue] | None: ...  # noqa: D102
+
+    @property
+    def requested_tools(self) -> Sequence[str]: ...  # noqa: D102
+
+
+class _OfContent:
+    """A field of a run that, where it was not given, is what `content` tells, and without any a default."""
+
+    def __init__(self, default: object) -> None:
+        self._default = default
+        self._name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, run: "AgentRun | None", owner: type) -> object:
+        if run is None:
+            return self  # what the dataclass takes for the default: nothing given
+        given: object = run.__dict__[self._name]
+        if given is not self:
+            return given
+        return self._default if run.content is None else getattr(run.content, self._name)
+
+    def __set__(self, run: "AgentRun", value: object) -> None:
+        run.__dict__[self._name] = value
+
+
+_ValueT = TypeVar("_ValueT")
+_NO_ATTRIBUTES: Mapping[str, JsonValue] = {}
+
+
+def _of_content(default: _ValueT) -> _ValueT:
+    return cast(_ValueT, _OfContent(default))
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def _run_type(cls: type[_ValueT]) -> type[_ValueT]:
+    return dataclass(kw_only=True)(cls)  # without slots, which would take the place of `_of_content`
+
+
+@_run_type
 class AgentRun:
     """One invocation of one agent, with its tool calls in the order of execution.
 
     `tool_calls` holds every category; evaluators take `evaluated_calls`. `input` and `output` are text,
     or the JSON value where the agent's own is an object; they mean something only while their state is
-    `PRESENT`.
+    `PRESENT`. Runs are equal if their fields are, whether these were given or are read from `content`.
     """
 
     trace_id: bytes
@@ -129,11 +194,11 @@ class AgentRun:
     tool_calls: Sequence[ToolCall] = ()
     parent_agent: str | None = None
     session: str | None = None
-    input: JsonValue = None
-    input_state: ValueState = ValueState.ABSENT
-    output: JsonValue = None
-    output_state: ValueState = ValueState.ABSENT
-    messages: Sequence[Message] = ()
+    input: JsonValue = _of_content(None)
+    input_state: ValueState = _of_content(ValueState.ABSENT)
+    output: JsonValue = _of_content(None)
+    output_state: ValueState = _of_content(ValueState.ABSENT)
+    messages: Sequence[Message] = _of_content(())
     messages_state: ValueState = ValueState.PRESENT
     """`PRESENT`: `messages` is the whole conversation. `ABSENT`: it is what telemetry shows of it."""
     finish_reason: FinishReason = FinishReason.ROOT
@@ -146,16 +211,19 @@ class AgentRun:
     tenant: str = ""
     resource: Mapping[str, JsonValue] = field(default_factory=dict)
     """Resource attributes of the carrier span (empty for runs not read from spans)."""
-    span_attributes: Mapping[str, JsonValue] = field(default_factory=dict)
+    span_attributes: Mapping[str, JsonValue] = _of_content(_NO_ATTRIBUTES)
     """Attributes of the carrier span (empty for runs not read from spans); decoded when asked for."""
     carrier_span_id: bytes | None = None
     """The span that results are written to: the invocation span, else the span that stands for it."""
-    available_tools: Mapping[str, JsonValue] | None = None
+    available_tools: Mapping[str, JsonValue] | None = _of_content(None)
     """The tools that the run could call, by name, with their JSON schemas (null where none is told).
     None or empty: nobody told which."""
-    requested_tools: Sequence[str] = ()
+    requested_tools: Sequence[str] = _of_content(())
     """Tools that a model asked for and that no call of the run went to, each once, in order: mostly names
     that it made up. Tools of the provider, handoffs and final answers are left out."""
+    content: RunContent | None = field(default=None, repr=False, compare=False)
+    """Tells those of `input`, `output`, their states, `messages`, `span_attributes`, `available_tools` and
+    `requested_tools` that were not given."""
 
     def answers_are_known(self) -> bool:
         """Whether `messages` shows what the agent said; if not, nothing of it was captured."""

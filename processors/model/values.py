@@ -15,7 +15,7 @@ import orjson
 from processors.model.agent_run import ValueState
 from processors.model.json_value import JsonValue
 from processors.model.python_literal import parse_python_literal
-from processors.spans.attributes import AttributeValue
+from processors.spans.attributes import AttributeValue, text_in
 
 MAX_TEXT_LENGTH = 256 * 1024
 """Longer texts are not parsed."""
@@ -37,6 +37,10 @@ _HASHED = re.compile(r'"sha256":"[0-9a-f]{64}","original_bytes":[0-9]{1,20}\}$')
 """How the objects begin and end that a policy of the sender leaves in place of a value that is too long."""
 
 _MORE_ROUNDS = 2
+_PRESENT = ValueState.PRESENT
+_MARKER_BYTES = frozenset(marker.encode() for marker in REDACTION_MARKERS)
+_SCRUBBED_BYTES = _SCRUBBED.encode()
+_KEPT_BACK_BYTES = tuple(text.encode() for text in _KEPT_BACK)
 _DIGITS_TO_ZEROS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
 _LONG_NUMBER = b"0" * 19
 _LONGEST_MARKER = max(map(len, REDACTION_MARKERS))
@@ -92,6 +96,31 @@ def decode_arguments(raw: "AttributeValue | JsonValue") -> DecodedValue:
         state = ValueState.TRUNCATED if _is_cut(text) or text.endswith(_CUT_MARKS) else ValueState.UNPARSED
         return DecodedValue(text, raw, state)
     return _arguments_of_value(value, raw)
+
+
+def plain_object(any_value: bytes | None) -> DecodedValue | None:
+    """The object that the text in an AnyValue message plainly writes, straight from its bytes.
+
+    It is what `decode_arguments` and `decode_result` give. None where they have to look closer: at what is no
+    text, no object, long, withheld, or not exact as parsed.
+    """
+    encoded = None if any_value is None else text_in(any_value)
+    if encoded is None or encoded[0] != 0x7B or encoded[-1] != 0x7D:  # { and }
+        return None
+    size = len(encoded)
+    if size <= _LONGEST_MARKER:
+        if encoded in _MARKER_BYTES:
+            return None
+    elif encoded.find(_SCRUBBED_BYTES) >= 0 or encoded.startswith(_KEPT_BACK_BYTES):
+        return None  # `in` makes and drops an exception for every search in bytes
+    scanned = encoded.translate(_DIGITS_TO_ZEROS, b"[{")
+    if scanned.find(_LONG_NUMBER) >= 0 or size - len(scanned) > MAX_DEPTH:
+        return None
+    try:
+        value = orjson.loads(encoded)
+    except ValueError:
+        return None
+    return DecodedValue(value, encoded.decode(), _PRESENT)
 
 
 def decode_result(raw: "AttributeValue | JsonValue") -> DecodedValue:
@@ -162,7 +191,7 @@ def parse_json(text: str) -> JsonValue:
     # of what a regular expression takes, and counts what opens a level beside it.
     encoded = text.encode(errors="surrogatepass")
     scanned = encoded.translate(_DIGITS_TO_ZEROS, b"[{")
-    if _LONG_NUMBER not in scanned:
+    if scanned.find(_LONG_NUMBER) < 0:  # `in` makes and drops an exception for every search in bytes
         try:
             value = orjson.loads(encoded)
         except ValueError:

@@ -1,51 +1,25 @@
 """Spans of a finished trace to the agent runs in it: what every agent did, in which order, to what effect.
 
-The result depends on the set of spans alone, not on the order they came in or how they were batched.
+Here the passes stand in order; each makes plain values out of those before it. The result depends on the set
+of spans alone, not on the order they came in or how they were batched.
 """
 
-import re
-from collections.abc import Iterator, Sequence
-from functools import cache, partial
-from typing import Literal
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal, NamedTuple
 
-from processors.frameworks.dialect import AgentReading, Dialect
+from processors.frameworks.dialect import Dialect
 from processors.frameworks.discovery import discover_dialects
-from processors.frameworks.shapes.attribute_reading import better
-from processors.frameworks.shapes.available_tools import merge_tools
-from processors.frameworks.shapes.late_mapping import LateMapping
-from processors.frameworks.shapes.late_sequence import LateSequence
-from processors.frameworks.shapes.late_value import CapturedValue
-from processors.frameworks.shapes.messages import ChatMessage, after_results, last_text
-from processors.frameworks.shapes.placeholder_names import (
-    AGENT_NAME_RESOURCE_ATTRIBUTES,
-    is_placeholder_agent,
-)
-from processors.frameworks.shapes.span_attributes import span_attributes
-from processors.frameworks.shapes.transcript import in_turns
-from processors.model.agent_run import (
-    AgentIdentity,
-    AgentRun,
-    CallCategory,
-    IncompleteReason,
-    Message,
-    ToolCall,
-    ValueState,
-)
+from processors.frameworks.rewriting import CarrierKind, RunScope, Trace
+from processors.model.agent_run import AgentRun
 from processors.model.finish_reason import CUT_SHORT, FinishReason
-from processors.model.json_value import JsonValue
-from processors.model.values import ABSENT, DecodedValue, json_value, text_value
-from processors.reconstruction.rebuilt_run import RebuiltRun
-from processors.reconstruction.run_calls import RunCalls
-from processors.reconstruction.run_scope import CarrierKind, RunScope, Scopes
-from processors.reconstruction.run_scopes import find_scopes
-from processors.reconstruction.span_reading import SpanReader, SpanReading, merged_agent
-from processors.spans.envelope import Envelope
-from processors.spans.small_bytes_cache import cached_for_small
+from processors.reconstruction.calls import RunCalls
+from processors.reconstruction.rewrites import rewrites
+from processors.reconstruction.run_scopes import descend, give_out
+from processors.reconstruction.runs import Ending, Telling, rebuilt_run, sessions
+from processors.reconstruction.span_reader import SpanReader
 from processors.spans.span import RawSpan
 from processors.spans.span_tree import SpanTree
-
-_UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
-_NOTHING_READ = AgentReading()
 
 
 def reconstruct(
@@ -71,238 +45,83 @@ def reconstruct(
         tenant: Goes into the runs.
         reader: Reads the spans; by default with the built-in dialects.
     """
-    if reader is None:
-        reader = span_reader()
-    tree = SpanTree(spans)
-    readings = [reader.read(view) for view in tree.views]
-    if not any(readings):
+    trace = read_trace(spans, span_reader() if reader is None else reader)
+    if not trace.shapes:
         return []
     may_lack_spans = interrupted or (reason in CUT_SHORT and not was_quiet)
-    scopes = find_scopes(tree, readings, lost_means_filtered=not may_lack_spans)
-    told = {id(scope): _Run(scope, scopes, tree, readings) for scope in scopes.runs}
-    sessions = _sessions(scopes.runs, told)
+    scopes = find_scopes(trace, lost_means_filtered=not may_lack_spans)
+    told = {id(run): Telling(run, trace, scopes.calls(run)) for run in scopes.runs}
+    session_of = sessions(scopes.runs, told)
+    ending = Ending(trace_id, tenant, reason, interrupted, may_lack_spans, missing_parents == "not_evaluated")
     runs: list[AgentRun] = []
-    for scope in scopes.runs:
-        run = told[id(scope)]
-        calls = run.made = run.calls.build()
-        if not calls and scope.kind in (CarrierKind.LOCAL_ROOT, CarrierKind.NOTHING):
-            continue
-        parent = scope.parent
-        hides_calls = not calls and run.reading.hides_calls
-        is_complete = (
-            scope.is_whole
-            and scope.kind is not CarrierKind.NOTHING
-            and not may_lack_spans
-            and not tree.lacks_events
-            and not (missing_parents == "not_evaluated" and scope.has_lost_parents)
-            and not (run.calls.from_messages and run.lost_attributes())
-            and not hides_calls
-        )
-        envelope = tree.views[scope.carrier].envelope
-        rebuilt = RebuiltRun(
-            trace_id=trace_id,
-            span_id=None if scope.kind is CarrierKind.NOTHING else tree.span_ids[scope.carrier],
-            agent=AgentIdentity(
-                name=run.agent_name(),
-                id=_stable_id(run.reading.id),
-                version=run.reading.version or envelope.resource_attributes.text("service.version"),
-            ),
-            tool_calls=calls,
-            parent_agent=None if parent is None else told[id(parent)].agent_name(),
-            session=sessions[id(scope)] or None,
-            messages=LateSequence(run.messages),
-            messages_state=ValueState.ABSENT,
-            finish_reason=reason,
-            complete=is_complete,
-            incomplete_reason=_incomplete_reason(reason, interrupted, tree.lacks_events, hides_calls),
-            start_unix_nano=run.start(),
-            end_unix_nano=run.end(calls),
-            tenant=tenant,
-            resource=_resource(envelope.resource),
-            span_attributes=LateMapping(partial(span_attributes, tree.views[scope.carrier].raw)),
-            carrier_span_id=tree.span_ids[scope.carrier],
-            available_tools=LateMapping(run.tools),
-            requested_tools=LateSequence(run.calls.never_made),
-        )
-        rebuilt.defer(run.input, run.output)
-        runs.append(rebuilt)
+    for run in scopes.runs:
+        telling = told[id(run)]
+        calls = telling.calls.build()
+        if calls or run.kind not in (CarrierKind.LOCAL_ROOT, CarrierKind.NOTHING):
+            runs.append(rebuilt_run(telling, calls, told, session_of[id(run)], ending))
     return runs
 
 
-class _Run:
-    """What one scope's spans say about the run as a whole."""
+def read_trace(spans: Sequence[RawSpan], reader: SpanReader) -> Trace:
+    """Parse, sort and link the spans, and read of each what it stands for."""
+    tree = SpanTree(spans)
+    readings = [reader.read(view) for view in tree.views]
+    return Trace(tree, readings, frozenset([reading.shape for reading in readings if reading is not None]))
 
-    def __init__(
-        self, scope: RunScope, scopes: Scopes, tree: SpanTree, readings: Sequence[SpanReading | None]
-    ) -> None:
-        self._scope = scope
-        self._tree = tree
-        self._readings = readings
-        self.calls = RunCalls(scope, scopes, tree, readings)
-        self.made: Sequence[ToolCall] = ()
-        reading = _NOTHING_READ
-        for layer in scope.layers:
-            told = readings[layer]
-            if told is not None:
-                reading = told.agent if reading is _NOTHING_READ else merged_agent(reading, told.agent)
-        self.reading = reading
 
-    def agent_name(self) -> str:
-        """What the spans of the invocation say, then what its calls, steps or turns say, then the resource.
+class Scopes(NamedTuple):
+    """All runs of a trace, in order of start, each known to the one that it is part of."""
 
-        An agent that runs as a tool of its own service is called as that tool is, not as the whole service.
-        """
-        name = (
-            self.reading.name or self._scope.agent_name or self._name_in_turns() or self.reading.inferred_name
-        )
-        if name:
-            return name
-        envelope = self._tree.views[self._scope.carrier].envelope
-        name = self._name_of_call(envelope.resource)
-        if name:
-            return name
-        for key in AGENT_NAME_RESOURCE_ATTRIBUTES:
-            told = envelope.resource_attributes.text(key) or ""
-            if not is_placeholder_agent(told) and not told.startswith("unknown_service"):
-                return told
-        return ""
+    trace: Trace
+    runs: list[RunScope]
+    call_above: dict[int, int]
+    """For every call under another call of the same run: the nearest one."""
+    agent_calls: frozenset[int]
+    """The calls under which an agent ran."""
+    nested: dict[int, list[RunScope]]
+    """For the identity of a run: the runs that are part of it and lie under no call of it."""
 
-    def _name_in_turns(self) -> str:
-        """The one name that model turns tell of their agent."""
-        turns = (self._readings[position] for position in self._scope.models)
-        names = {name for turn in turns if turn is not None and (name := turn.agent_of_turn)}
-        return names.pop() if len(names) == 1 else ""
-
-    def _name_of_call(self, resource: bytes) -> str:
-        asked_by = self._scope.asked_by
-        reading = self._readings[asked_by] if asked_by >= 0 else None
-        if reading is None or self._tree.views[asked_by].envelope.resource != resource:
-            return ""
-        return reading.tool.name or reading.tool.inferred_name
-
-    def input(self) -> CapturedValue:
-        """The run's own input, else the first model turn's last user message."""
-        told = self.reading.input
-        if told.state is not ValueState.ABSENT:
-            return _value_only(told)
-        for position in sorted(self._scope.models):
-            reading = self._readings[position]
-            if reading is not None and reading.conversation.input:
-                return better(told, text_value(last_text(reading.conversation.input, "user")))
-        return told
-
-    def output(self) -> CapturedValue:
-        """The run's own output, else a last turn's text if it asks for no call, else the answer as data."""
-        if self._scope.followed_by >= 0:
-            return ABSENT  # handed over; the answer is that of the last agent
-        told = self.reading.output
-        if told.state is not ValueState.ABSENT:
-            return _value_only(told)
-        for position in self.calls.turns[-1:]:
-            reading = self._readings[position]
-            if reading is not None:
-                answered = after_results(reading.conversation.output)
-                if not any(message.requests for message in answered):
-                    told = text_value(last_text(answered, "assistant"))
-        return _given_to_answer_tool(self.made) if told.state is ValueState.ABSENT else told
-
-    def messages(self) -> Sequence[Message]:
-        """The conversation, in turns."""
-        return in_turns(self._chat())
-
-    def _chat(self) -> Sequence[ChatMessage]:
-        """The conversation: the invocation's own, else that of the last model turn with its history."""
-        if self._scope.layers and self._scope.layers[0] in self._scope.models:
-            return [*self._told_in_turns()]
-        for layer in self._scope.layers:
-            reading = self._readings[layer]
-            if reading is not None and reading.conversation.input and reading.conversation.output:
-                return [*reading.conversation.input, *reading.conversation.output]
-        for position in reversed(self.calls.turns):
-            reading = self._readings[position]
-            if reading is not None and (reading.conversation.input or reading.conversation.output):
-                return [*reading.conversation.input, *reading.conversation.output]
-        return ()
-
-    def _told_in_turns(self) -> Iterator[ChatMessage]:
-        """What each turn adds, where every turn is an invocation that brings only what is new."""
-        for position in self.calls.turns:
-            reading = self._readings[position]
-            if reading is not None:
-                yield from reading.conversation.input
-                yield from reading.conversation.output
-
-    def tools(self) -> dict[str, JsonValue]:
-        """The tools that the invocation or any model turn of it was offered."""
-        found: dict[str, JsonValue] = {}
-        for position in (*self._scope.layers, *self.calls.turns):
-            reading = self._readings[position]
-            if reading is not None:
-                merge_tools(found, reading.conversation.tools())
-        return found
-
-    def lost_attributes(self) -> bool:
-        """Whether the sender dropped attributes of a model turn, and with them perhaps calls."""
-        return any(
-            reading.span.dropped_attributes_count
-            for position in self._scope.models
-            if (reading := self._readings[position]) is not None
+    def calls(self, run: RunScope) -> RunCalls:
+        """What builds the calls of a run."""
+        return RunCalls(
+            run,
+            self.trace,
+            call_above=self.call_above,
+            agent_calls=self.agent_calls,
+            nested=self.nested.get(id(run), ()),
         )
 
-    def start(self) -> int:
-        return self._tree.starts[self._scope.carrier]
 
-    def end(self, calls: Sequence[ToolCall]) -> int:
-        if self._scope.kind is CarrierKind.NOTHING:
-            return max((call.end_unix_nano for call in calls), default=0)
-        if self._scope.followed_by >= 0:
-            return self._tree.starts[self._scope.followed_by]
-        return self._tree.ends[self._scope.layers[0]]
+def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
+    """Find the runs of a trace.
 
+    Runs without any call are listed for agents and workflows; a local root or nothing at all stands for
+    a run only where there are calls or model turns.
 
-def _sessions(scopes: Sequence[RunScope], told: dict[int, _Run]) -> dict[int, str]:
-    """The session of every run: that of the outermost run around it that tells one."""
-    sessions: dict[int, str] = {}
-    for scope in scopes:
-        chain: list[RunScope] = []
-        above: RunScope | None = scope
-        while above is not None and id(above) not in sessions:
-            chain.append(above)
-            above = above.parent
-        session = "" if above is None else sessions[id(above)]
-        for inner in reversed(chain):
-            session = session or told[id(inner)].reading.session
-            sessions[id(inner)] = session
-    return sessions
-
-
-def _incomplete_reason(
-    reason: FinishReason, interrupted: bool, lacks_events: bool, hides_calls: bool
-) -> IncompleteReason:
-    if reason is FinishReason.OVER_LIMIT or lacks_events:
-        return "over_limit"
-    if interrupted:
-        return "interrupted"
-    return "content_not_captured" if hides_calls and reason not in CUT_SHORT else "incomplete_trace"
-
-
-def _given_to_answer_tool(made: Sequence[ToolCall]) -> CapturedValue:
-    """What a model gave to the tool through which it answers, if it asked for nothing after that."""
-    for call in reversed(made):
-        if call.category is CallCategory.FINAL_ANSWER and call.error is None and call.arguments != {}:
-            return _value_only(DecodedValue(call.arguments, call.arguments_text, call.arguments_state))
-        if call.parallel_group is None or call.parallel_group != made[-1].parallel_group:
-            break
-    return ABSENT
-
-
-def _value_only(told: CapturedValue) -> CapturedValue:
-    return told if told.state is ValueState.PRESENT else DecodedValue(None, told.text, told.state)
-
-
-def _stable_id(agent_id: str) -> str | None:
-    """The agent's id, unless it is one that every run gets anew."""
-    return None if not agent_id or _UUID.search(agent_id) else agent_id
+    Args:
+        trace: The spans.
+        lost_means_filtered: Whether a parent that is not here was left out on its way, so that its child
+            belongs to the run around it in time. Otherwise the parent may be a run of its own that has
+            yet to come, and nothing is said of whose the child is.
+    """
+    descent = descend(trace)
+    found = descent.found()
+    for rule in rewrites("agents"):
+        if rule.applies(trace, found):
+            found = rule.rewrite(trace, found)
+    found = found._replace(runs=give_out(trace, descent, found, lost_means_filtered=lost_means_filtered))
+    for rule in rewrites("runs"):
+        if rule.applies(trace, found):
+            found = rule.rewrite(trace, found)
+    runs = found.runs
+    if len(runs) > 1:
+        runs = sorted(runs, key=lambda run: (run.carrier, run.kind is not CarrierKind.AGENT, run.agent_name))
+    nested: dict[int, list[RunScope]] = {}
+    for run in runs:
+        if run.parent is not None and run.asked_by < 0:
+            nested.setdefault(id(run.parent), []).append(run)
+    agent_calls = frozenset([run.asked_by for run in runs if run.asked_by >= 0])
+    return Scopes(trace, runs, found.call_above, agent_calls, nested)
 
 
 def span_reader(own: Sequence[Dialect] = ()) -> SpanReader:
@@ -313,9 +132,3 @@ def span_reader(own: Sequence[Dialect] = ()) -> SpanReader:
 @cache
 def _built_in_reader() -> SpanReader:
     return SpanReader(discover_dialects())
-
-
-@cached_for_small(256)
-def _resource(resource: bytes) -> dict[str, JsonValue]:
-    attributes = Envelope(resource, b"").resource_attributes
-    return {key: json_value(attributes.get(key)) for key in attributes}

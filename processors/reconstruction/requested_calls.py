@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from processors.frameworks.dialect import Conversation
-from processors.frameworks.shapes.messages import CallRequest, CallResponse, ChatMessage
-from processors.frameworks.shapes.placeholder_names import BOGUS_CALL_IDS, SYNTHETIC_TOOL_NAMES
+from processors.frameworks.shapes.messages import CallRequest, CallResponse, ChatMessage, is_call_id
+from processors.frameworks.shapes.placeholder_names import SYNTHETIC_TOOL_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +219,3 @@ class OfferedCalls:
         same_name = self._by_name.get(name, [])
         place = 0 if self._count == 1 else nth
         return same_name[place] if place < len(same_name) else None
-
-
-def is_call_id(call_id: str | None) -> bool:
-    """Whether `call_id` can identify a call."""
-    return call_id is not None and call_id not in BOGUS_CALL_IDS

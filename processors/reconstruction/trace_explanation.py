@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from processors.frameworks.dialect import SpanRole
-from processors.reconstruction.call_merging import merge_calls
-from processors.reconstruction.run_scope import CarrierKind, RunScope, Scopes
-from processors.reconstruction.run_scopes import find_scopes
-from processors.reconstruction.span_reading import SpanReader, SpanReading
+from processors.frameworks.rewriting import CarrierKind, RunScope, SpanReading, Trace
+from processors.reconstruction.calls import merge_calls
+from processors.reconstruction.reconstruct import Scopes, find_scopes, read_trace
+from processors.reconstruction.span_reader import SpanReader
 from processors.spans.span import KIND_SERVER, RawSpan
 from processors.spans.span_tree import SpanTree
 
@@ -39,10 +39,9 @@ def explain_trace(
         reader: What they are read with.
         lost_means_filtered: Whether spans whose parent never came belong to the run around them in time.
     """
-    tree = SpanTree(spans)
-    readings = [reader.read(view) for view in tree.views]
-    scopes = find_scopes(tree, readings, lost_means_filtered=lost_means_filtered)
-    meanings = _meanings(tree, readings, scopes)
+    trace = read_trace(spans, reader)
+    tree, readings = trace.tree, trace.readings
+    meanings = _meanings(trace, find_scopes(trace, lost_means_filtered=lost_means_filtered))
     told: list[SpanExplanation] = []
     for position, depth in _depth_first(tree):
         reading = readings[position]
@@ -52,7 +51,7 @@ def explain_trace(
                 span_id=tree.span_ids[position],
                 name=tree.views[position].name,
                 depth=depth,
-                dialects=() if reading is None else [dialect.name for dialect in reading.dialects],
+                dialects=() if reading is None else [dialect.name for dialect in reading.shape.dialects],
                 role=None if reading is None else reading.role,
                 meaning=meaning or _why_left_out(position, tree, reading),
                 is_left_out=meaning is None,
@@ -61,14 +60,15 @@ def explain_trace(
     return told
 
 
-def _meanings(tree: SpanTree, readings: Sequence[SpanReading | None], scopes: Scopes) -> dict[int, str]:
+def _meanings(trace: Trace, scopes: Scopes) -> dict[int, str]:
     """What became of the spans that something became of."""
+    tree = trace.tree
     meanings: dict[int, str] = {}
     for scope in scopes.runs:
-        if scope.kind in (CarrierKind.LOCAL_ROOT, CarrierKind.NOTHING) and not _has_calls(scope, readings):
+        if scope.kind in (CarrierKind.LOCAL_ROOT, CarrierKind.NOTHING) and not _has_calls(scope, trace):
             continue
         service = tree.views[scope.carrier].envelope.service_name
-        name = _name_of(scope, readings) or service or "an agent without a name"
+        name = _name_of(scope, trace) or service or "an agent without a name"
         if scope.kind is CarrierKind.AGENT:
             is_stay = scope.carrier not in scope.layers
             for layer in scope.layers:
@@ -80,7 +80,7 @@ def _meanings(tree: SpanTree, readings: Sequence[SpanReading | None], scopes: Sc
             meanings[scope.carrier] = f"local root that stands for the run of {name}"
         for position in scope.models:
             meanings[position] = f"model turn of {name}"
-        for call in merge_calls(scope.tools, scopes.tool_above, tree, readings):
+        for call in merge_calls(scope.tools, scopes.call_above, trace):
             first = call.spans[0]
             carrier = f", and {meanings[first]}" if first == scope.carrier and first in meanings else ""
             meanings[first] = f"call of {call.name} by {name}{carrier}"
@@ -91,20 +91,17 @@ def _meanings(tree: SpanTree, readings: Sequence[SpanReading | None], scopes: Sc
     return meanings
 
 
-def _name_of(scope: RunScope, readings: Sequence[SpanReading | None]) -> str:
-    for layer in scope.layers:
-        reading = readings[layer]
-        if reading is not None and (reading.agent.name or scope.agent_name or reading.agent.inferred_name):
-            return reading.agent.name or scope.agent_name or reading.agent.inferred_name
+def _name_of(scope: RunScope, trace: Trace) -> str:
+    for reading in trace.told(scope.layers):
+        name = reading.agent.name or scope.agent_name or reading.agent.inferred_name
+        if name:
+            return name
     return scope.agent_name
 
 
-def _has_calls(scope: RunScope, readings: Sequence[SpanReading | None]) -> bool:
+def _has_calls(scope: RunScope, trace: Trace) -> bool:
     return bool(scope.tools) or any(
-        message.requests
-        for position in scope.models
-        if (reading := readings[position]) is not None
-        for message in reading.conversation.output
+        message.requests for reading in trace.told(scope.models) for message in reading.conversation.output
     )
 
 

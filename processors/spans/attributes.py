@@ -23,24 +23,25 @@ class Attributes(Mapping[str, AttributeValue]):
     """The attributes of a span, event, resource or scope, over the bytes they came in.
 
     Looking up a key decodes its value; nothing else is decoded. Of two attributes with one key the
-    last counts. Iteration is in order of the keys.
+    last counts. Iteration is in order of the keys. `by_key` has the AnyValue messages, for loops over many
+    spans.
     """
 
-    __slots__ = ("_encoded",)
+    __slots__ = ("by_key",)
 
     def __init__(self, encoded: Mapping[str, bytes]) -> None:
         """`encoded` holds the bytes of an AnyValue message for every key."""
-        self._encoded = encoded
+        self.by_key = encoded
 
     def __getitem__(self, key: str) -> AttributeValue:
-        encoded = self._encoded.get(key)
+        encoded = self.by_key.get(key)
         if encoded is None:
             raise KeyError(key)
         return _decode(encoded)
 
     def get(self, key: str, default: AttributeValue = None) -> AttributeValue:  # type: ignore[override]
         """The value of `key`, or `default`."""
-        encoded = self._encoded.get(key)
+        encoded = self.by_key.get(key)
         if encoded is None:
             return default
         # Most values that are asked for are short texts.
@@ -55,17 +56,22 @@ class Attributes(Mapping[str, AttributeValue]):
 
     def encoded(self, key: str) -> bytes | None:
         """The bytes of the AnyValue message of `key`, or None."""
-        return self._encoded.get(key)
+        return self.by_key.get(key)
+
+    def text_bytes(self, key: str) -> bytes | None:
+        """The UTF-8 text of `key`, if it is one as senders write them; see `text_in`."""
+        encoded = self.by_key.get(key)
+        return None if encoded is None else text_in(encoded)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._encoded
+        return key in self.by_key
 
     def __iter__(self) -> Iterator[str]:
         # What the protobuf runtime hands out is in no order that would stay the same.
-        return iter(sorted(self._encoded))
+        return iter(sorted(self.by_key))
 
     def __len__(self) -> int:
-        return len(self._encoded)
+        return len(self.by_key)
 
     def text(self, key: str) -> str | None:
         """The value of `key` if it is a string that is not empty, else None."""
@@ -74,7 +80,26 @@ class Attributes(Mapping[str, AttributeValue]):
 
     def among(self, keys: frozenset[str]) -> frozenset[str]:
         """Those of `keys` that are there; cheaper than asking for three of them."""
-        return keys.intersection(self._encoded)
+        return keys.intersection(self.by_key)
+
+
+def text_in(encoded: bytes) -> bytes | None:
+    """The UTF-8 text in an AnyValue message that is nothing but a text of less than 16 KiB; else None."""
+    if len(encoded) < 3 or encoded[0] != _STRING:
+        return None
+    length = encoded[1]
+    if length < 0x80:
+        return encoded[2:] if length + 2 == len(encoded) else None
+    if encoded[2] >= 0x80 or (length & 0x7F | encoded[2] << 7) + 3 != len(encoded):
+        return None
+    return encoded[3:]
+
+
+def short_text(encoded: bytes | None) -> str:
+    """The text in an AnyValue message of less than 128 bytes of text; empty where there is no such text."""
+    if encoded is None or len(encoded) < 3 or encoded[0] != _STRING or encoded[1] + 2 != len(encoded):
+        return ""
+    return encoded[2:].decode()
 
 
 def encoded_text(text: str) -> bytes:

@@ -12,7 +12,8 @@ RawSpan: TypeAlias = tuple[bytes, bytes, Envelope]
 """(span id, bytes of the Span message, envelope): what is held, forwarded and appended to."""
 
 _FIXED64 = struct.Struct("<Q")
-_NO_PARENT = bytes(8)
+NO_PARENT = bytes(8)
+"""The id that some senders give the parent where there is none."""
 
 STATUS_ERROR = 2
 
@@ -38,9 +39,10 @@ class Span:
 
     Attribute values and events are decoded when they are read. `parent_span_id` is empty for a span
     without a parent, an id of zeros included. Missing texts are empty, missing numbers 0, as in protobuf.
+    `message` is what the protobuf runtime read, for loops over many spans.
     """
 
-    __slots__ = ("_events", "_message", "attributes", "envelope", "raw")
+    __slots__ = ("_events", "attributes", "envelope", "message", "raw")
 
     def __init__(self, raw: bytes, envelope: Envelope = NO_ENVELOPE) -> None:
         """Read the serialised Span message `raw`.
@@ -50,65 +52,65 @@ class Span:
         """
         self.raw = raw
         self.envelope = envelope
-        self._message = message = parse_span(raw)
+        self.message = message = parse_span(raw)
         self.attributes = Attributes(message.attributes)
         self._events: list[SpanEvent] | None = None
 
     @property
     def trace_id(self) -> bytes:
         """The id of the trace."""
-        return self._message.trace_id
+        return self.message.trace_id
 
     @property
     def span_id(self) -> bytes:
         """The id of the span."""
-        return self._message.span_id
+        return self.message.span_id
 
     @property
     def parent_span_id(self) -> bytes:
         """The id of the parent, or nothing."""
-        parent = self._message.parent_span_id
-        return parent if parent != _NO_PARENT else b""
+        parent = self.message.parent_span_id
+        return parent if parent != NO_PARENT else b""
 
     @property
     def name(self) -> str:
         """The name of the operation."""
-        return self._message.name
+        return self.message.name
 
     @property
     def kind(self) -> int:
         """One of the `KIND_` numbers, 1 for an internal span, 0 where it is not told."""
-        return self._message.kind
+        return self.message.kind
 
     @property
     def start_unix_nano(self) -> int:
         """When the span began."""
-        return self._message.start_time_unix_nano
+        return self.message.start_time_unix_nano
 
     @property
     def end_unix_nano(self) -> int:
         """When the span ended."""
-        return self._message.end_time_unix_nano
+        return self.message.end_time_unix_nano
 
     @property
     def dropped_attributes_count(self) -> int:
         """How many attributes the sender left out."""
-        return self._message.dropped_attributes_count
+        return self.message.dropped_attributes_count
 
     @property
     def flags(self) -> int:
         """Flags of the trace context, and of how the parent was reached."""
-        return self._message.flags
+        return self.message.flags
 
     @property
     def has_events(self) -> bool:
         """True if the span carries any event."""
-        return bool(self._message.events if self._events is None else self._events)
+        return bool(self.message.events if self._events is None else self._events)
 
     @property
     def event_count(self) -> int:
         """How many events the span carries, left out ones included."""
-        return len(self._message.events)
+        return len(self.message.events)
 
     def leave_out_events(self) -> None:
         """Be as a span without events from now on, whatever it carries."""
@@ -118,14 +120,16 @@ class Span:
     def events(self) -> list[SpanEvent]:
         """The events in the order they were recorded."""
         if self._events is None:
-            self._events = [_event(encoded) for encoded in self._message.events]
+            self._events = [_event(encoded) for encoded in self.message.events]
         return self._events
 
     @property
     def status_code(self) -> int:
         """0 unset, 1 ok, 2 error."""
         code = 0
-        for status in self._message.status:
+        told = self.message.status
+        for place in range(len(told)):  # walking over it makes and drops an exception
+            status = told[place]
             if len(status) == 2 and status[0] == 0x18:
                 code = status[1]
                 continue
@@ -138,7 +142,7 @@ class Span:
     def status_message(self) -> str:
         """The description of the status, or the empty text."""
         message = ""
-        for status in self._message.status:
+        for status in self.message.status:
             for tag, _, start, stop in fields(status, 0, len(status)):
                 if tag == 0x12:
                     message = status[start:stop].decode()
@@ -150,7 +154,7 @@ class Span:
 
         False also when the sender did not say (`flags` without bit 8): older SDKs leave it open.
         """
-        flags = self._message.flags
+        flags = self.message.flags
         return bool(flags & _HAS_IS_REMOTE and flags & _IS_REMOTE)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from processors.spans.span import RawSpan, Span
+from processors.spans.span import NO_PARENT, RawSpan, Span
 
 MAX_EVENTS = 100_000
 """Events of a trace that are read; reading one takes some microseconds, between two requests of one loop."""
@@ -43,41 +43,41 @@ class SpanTree:
             google.protobuf.message.DecodeError: A span holds no Span message.
         """
         rows: dict[bytes, _Row] = {}
+        size = 0
         for span_id, raw, envelope in spans:
             view = Span(raw, envelope)
-            row = (view.start_unix_nano, -view.end_unix_nano, span_id, view)
+            message = view.message
+            row = message.start_time_unix_nano, -message.end_time_unix_nano, span_id, view
+            size += len(raw)
             known = rows.setdefault(span_id, row)
             if known is not row and (-known[1], known[3].raw) < (-row[1], raw):
                 rows[span_id] = row
-        self.span_ids: list[bytes] = []
-        self.parent_ids: list[bytes] = []
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-        self.views: list[Span] = []
-        self.parents: list[int] = []
-        self.misses_parent: list[bool] = []
-        """True where a span names a parent that is not here, and does not say that it is remote."""
-        events = 0
-        position_of: dict[bytes, int] = {}
         ordered = sorted(rows.values())  # span ids differ, so nothing behind them is compared
-        for position, (start, negative_end, span_id, view) in enumerate(ordered):
-            position_of[span_id] = position
-            self.span_ids.append(span_id)
-            self.parent_ids.append(view.parent_span_id)
-            self.starts.append(start)
-            self.ends.append(-negative_end)
-            self.views.append(view)
-            events += view.event_count
-        self.lacks_events = events > MAX_EVENTS
+        self.starts: list[int] = [row[0] for row in ordered]
+        self.ends: list[int] = [-row[1] for row in ordered]
+        self.span_ids: list[bytes] = [row[2] for row in ordered]
+        self.views: list[Span] = [row[3] for row in ordered]
+        self.parent_ids: list[bytes] = [view.message.parent_span_id for view in self.views]
+        if NO_PARENT in self.parent_ids:
+            self.parent_ids = [view.parent_span_id for view in self.views]
+        self.misses_parent: list[bool] = [False] * len(ordered)
+        """True where a span names a parent that is not here, and does not say that it is remote."""
+        # An event takes two bytes at least, so few spans need counting.
+        self.lacks_events = (
+            size > 2 * MAX_EVENTS and sum(view.event_count for view in self.views) > MAX_EVENTS
+        )
         if self.lacks_events:
             for view in self.views:
                 view.leave_out_events()
-        for position, parent in enumerate(self.parent_ids):
-            found = position_of.get(parent, -1) if parent else -1
-            self.parents.append(-1 if found == position else found)
-            self.misses_parent.append(
-                found < 0 and bool(parent) and not self.views[position].parent_is_remote
-            )
+        position_of = {span_id: position for position, span_id in enumerate(self.span_ids)}
+        self.parents: list[int] = [
+            position_of.get(parent, -1) if parent else -1 for parent in self.parent_ids
+        ]
+        for position, found in enumerate(self.parents):
+            if found == position:
+                self.parents[position] = -1
+            elif found < 0 and self.parent_ids[position]:
+                self.misses_parent[position] = not self.views[position].parent_is_remote
         self.top_down = self._order()
 
     def __len__(self) -> int:

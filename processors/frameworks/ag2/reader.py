@@ -2,13 +2,15 @@
 
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, SpanRole
+from processors.frameworks.dialect import SpanRole
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, Sign, by_signs
+
+TYPE_KEY: Final = "ag2.span.type"
+"""The attribute that tells what AG2 made a span for; `rewrite.py` joins the turns among them."""
 
 DIALECT: Final = MappedDialect(
     name="ag2",
     rank=20,
-    keys=("ag2.span.type",),
-    role=by_signs(Sign(SpanRole.OTHER, values=(("ag2.span.type", "agent"),))),
-    agent=lambda _: AgentReading(is_turn=True),
+    keys=(TYPE_KEY,),
+    role=by_signs(Sign(SpanRole.OTHER, values=((TYPE_KEY, "agent"),))),
 )

@@ -18,7 +18,8 @@ _NO_TEXTS = frozenset({"array", "boolean", "integer", "number", "object"})
 def _role(span: Span) -> SpanRole | None:
     if span.envelope.scope_name != "openinference.instrumentation.bedrock":
         return None
-    return SpanRole.TOOL if span.attributes.get(_KIND) == "TOOL" else SpanRole.AGENT
+    kind = span.attributes.get(_KIND)
+    return SpanRole.TOOL if kind == "TOOL" else SpanRole.AGENT if kind == "AGENT" else None
 
 
 def _tool(span: Span) -> ToolReading:
@@ -54,8 +55,6 @@ DIALECT: Final = MappedDialect(
     name="bedrock_agents",
     rank=25,
     keys=(_KIND,),
-    only_key=_KIND,
-    only_values=("TOOL", "AGENT"),
     role=_role,
     tool=_tool,
     agent=_agent,

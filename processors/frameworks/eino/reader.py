@@ -10,7 +10,6 @@ from processors.frameworks.shapes.attribute_reading import (
     flattened_list,
 )
 from processors.frameworks.shapes.chat_envelope import decode_input, first_output
-from processors.frameworks.shapes.late_value import LateValue
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
 from processors.model.agent_run import CallCategory
 from processors.model.json_value import JsonValue
@@ -62,8 +61,8 @@ class _Eino:
         return AgentReading(
             name="" if name in _GENERIC_NAMES else name,
             session=first_text(attributes, ("gen_ai.session.id",)),
-            input=LateValue(lambda: _asked(attributes)),
-            output=LateValue(lambda: _answered(attributes)),
+            input=lambda: _asked(attributes),
+            output=lambda: _answered(attributes),
         )
 
     def conversation(self, span: Span) -> Conversation:

@@ -29,8 +29,6 @@ class _GeminiCli:
     name: Final = "gemini_cli"
     rank: Final = 5
     keys: Final = (_OPERATION,)
-    only_key: Final = _OPERATION
-    only_values: Final = tuple(_ROLES)
 
     def role(self, span: Span) -> SpanRole | None:
         operation = span.attributes.get(_OPERATION)

@@ -5,7 +5,7 @@ Messages travel as attributes (1.37 and newer), as one event per message (before
 family, and so are the names that emitters used before a standard place existed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
@@ -18,7 +18,6 @@ from processors.frameworks.langgraph.graphs import (
 from processors.frameworks.litellm.borrowed_spans import is_borrowed
 from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_result, first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.late_value import LateValue
 from processors.frameworks.shapes.messages import last_text
 from processors.frameworks.shapes.placeholder_names import (
     AGENT_TOOL_TYPES,
@@ -28,7 +27,7 @@ from processors.frameworks.shapes.placeholder_names import (
     RETRIEVAL_TOOL_TYPES,
     SYNTHETIC_TOOL_NAMES,
 )
-from processors.frameworks.shapes.result_envelope import OUTPUT
+from processors.frameworks.shapes.result_envelope import OUTPUT, open_result
 from processors.frameworks.shapes.span_event_messages import (
     call_in_events,
     messages_in_attributes,
@@ -36,8 +35,15 @@ from processors.frameworks.shapes.span_event_messages import (
 )
 from processors.model.agent_run import CallCategory, ToolError, ValueState
 from processors.model.json_value import JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, text_value
-from processors.spans.attributes import Attributes
+from processors.model.values import (
+    ABSENT,
+    DecodedValue,
+    decode_arguments,
+    decode_result,
+    plain_object,
+    text_value,
+)
+from processors.spans.attributes import Attributes, encoded_text, short_text
 from processors.spans.span import Span
 
 _OPERATION = "gen_ai.operation.name"
@@ -100,6 +106,12 @@ _TOOL_KEYS = frozenset(
         "mcp.method.name",
     }
 )
+_KEYS_OF_OTHER_CALLS = _TOOL_KEYS.difference(
+    _ARGUMENTS, _RESULTS, {"gen_ai.tool.name", "gen_ai.tool.call.id", "gen_ai.tool.type", "gen_ai.agent.name"}
+)
+"""Keys that bring in what only `tool` can read."""
+_EXECUTE_TOOL = encoded_text("execute_tool")
+_PRESENT = ValueState.PRESENT
 _TOOL_SPAN_PREFIXES = (
     "execute_tool ",
     "MCP send tools/call ",
@@ -138,6 +150,8 @@ class _OtelGenAI:
     name: Final = "otel_genai"
     rank: Final = 10
     keys: Final = (_OPERATION, "gen_ai.tool.name", "mcp.method.name", "gen_ai.request.model")
+    tool_keys: Final = (_OPERATION, *_TOOL_KEYS)
+    answer_key: Final = "gen_ai.output.messages"
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -157,6 +171,51 @@ class _OtelGenAI:
         if operation is not None:
             return _role_of_borrowed(span) if is_borrowed(span) else SpanRole.OTHER
         return SpanRole.TOOL if "gen_ai.tool.name" in attributes else SpanRole.MODEL
+
+    def plan_tool(self, present: frozenset[str]) -> Callable[[Span], ToolReading] | None:
+        """For calls of a function that tell their name, and each value under one key."""
+        plan = _plan(present)
+        if (
+            not present.isdisjoint(_KEYS_OF_OTHER_CALLS)
+            or not present >= {_OPERATION, "gen_ai.tool.name"}
+            or len(plan.arguments) > 1
+            or len(plan.results) > 1
+        ):
+            return None
+        (arguments_key,), (result_key,) = plan.arguments or ("",), plan.results or ("",)
+        tells_id, tells_type = "gen_ai.tool.call.id" in present, "gen_ai.tool.type" in present
+        tells_agent = "gen_ai.agent.name" in present
+
+        def read(span: Span) -> ToolReading:
+            encoded = span.attributes.by_key.get
+            name = short_text(encoded("gen_ai.tool.name"))
+            call_id = short_text(encoded("gen_ai.tool.call.id")) if tells_id else ""
+            arguments = plain_object(encoded(arguments_key))
+            if arguments is None:
+                arguments = first_arguments(span.attributes, plan.arguments)
+            result = plain_object(encoded(result_key))
+            opened = first_result(span.attributes, plan.results) if result is None else open_result(result)
+            result = opened.result
+            is_told = call_id and arguments.state is _PRESENT and result.state is _PRESENT
+            if not name or (tells_id and not call_id) or encoded(_OPERATION) != _EXECUTE_TOOL:
+                return self.tool(span)
+            if not is_told and span.has_events:
+                return self.tool(span)
+            return ToolReading(  # by position, which costs half of what names cost here
+                name,
+                "",
+                call_id or opened.call_id,
+                arguments,
+                False,
+                result,
+                opened.error,
+                _category_of_function(name, short_text(encoded("gen_ai.tool.type")) if tells_type else ""),
+                first_text(span.attributes, _AGENT_NAME) if tells_agent else "",
+                False,
+                name in SYNTHETIC_TOOL_NAMES,
+            )
+
+        return read
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
@@ -213,17 +272,16 @@ class _OtelGenAI:
         inferred = "" if name else _name_of(span, _AGENT_SPAN_PREFIXES)
         if inferred and inferred == attributes.get("gen_ai.request.model"):
             inferred = ""
-        conversation = self.conversation(span)
         return AgentReading(
             name=name or first_text(attributes, ("gen_ai.workflow.name",)),
             inferred_name=inferred,
             id=first_text(attributes, ("gen_ai.agent.id",)),
             version=first_text(attributes, ("gen_ai.agent.version",)),
             session=first_text(attributes, ("gen_ai.conversation.id",)),
-            input=LateValue(lambda: text_value(last_text(conversation.input, "user"))),
+            input=lambda: text_value(last_text(self.conversation(span).input, "user")),
             output=_data_in_choice(span)
             if attributes.get(_OPERATION) == _STRUCTURED_OUTPUT
-            else LateValue(lambda: text_value(last_text(conversation.output, "assistant"))),
+            else (lambda: text_value(last_text(self.conversation(span).output, "assistant"))),
             hides_calls=_hides_calls(attributes) or is_borrowed(span),
         )
 
@@ -319,16 +377,19 @@ def _category(
         or name.startswith(HANDOFF_TOOL_PREFIXES)
     ):
         return CallCategory.HANDOFF
+    if "mcp.method.name" in present or "mcp.tool.name" in present:
+        return CallCategory.FINAL_ANSWER if name in FINAL_ANSWER_TOOL_NAMES else CallCategory.MCP
+    return _category_of_function(
+        name, (attributes.text("gen_ai.tool.type") or "") if "gen_ai.tool.type" in present else ""
+    )
+
+
+def _category_of_function(name: str, tool_type: str) -> CallCategory:
+    if name.startswith(HANDOFF_TOOL_PREFIXES):
+        return CallCategory.HANDOFF
     if name in FINAL_ANSWER_TOOL_NAMES:
         return CallCategory.FINAL_ANSWER
-    if "mcp.method.name" in present or "mcp.tool.name" in present:
-        return CallCategory.MCP
-    if name in DELEGATION_TOOL_NAMES:
-        return CallCategory.AGENT
-    if "gen_ai.tool.type" not in present:
-        return CallCategory.FUNCTION
-    tool_type = attributes.text("gen_ai.tool.type")
-    if tool_type in AGENT_TOOL_TYPES:
+    if name in DELEGATION_TOOL_NAMES or tool_type in AGENT_TOOL_TYPES:
         return CallCategory.AGENT
     return CallCategory.RETRIEVAL if tool_type in RETRIEVAL_TOOL_TYPES else CallCategory.FUNCTION
 

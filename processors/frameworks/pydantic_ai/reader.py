@@ -16,7 +16,6 @@ from processors.frameworks.shapes.attribute_reading import (
     first_value,
 )
 from processors.frameworks.shapes.chat_envelope import decode_output
-from processors.frameworks.shapes.late_value import CapturedValue
 from processors.frameworks.shapes.messages import ChatMessage, last_text, read_messages
 from processors.frameworks.shapes.span_event_messages import read_recorded_events
 from processors.model.agent_run import CallCategory, ToolError, ValueState
@@ -100,7 +99,7 @@ class _PydanticAI:
         return _split_history(messages, start if isinstance(start, int) and start >= 0 else 0)
 
 
-def _answer(attributes: Attributes, conversation: Conversation) -> CapturedValue:
+def _answer(attributes: Attributes, conversation: Conversation) -> DecodedValue:
     """The run's result as it is told, else what the model said last, if that asks for no more calls."""
     told = attributes.get(_ANSWER)
     last = conversation.output[-1] if conversation.output else None

@@ -4,9 +4,7 @@ Also lists and objects that telemetry spells out in flattened attributes, such a
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
 
-from processors.frameworks.shapes.late_value import CapturedValue
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
 from processors.model.agent_run import ToolError, ValueState
 from processors.model.json_value import JsonObject, JsonValue
@@ -67,10 +65,7 @@ def first_object(attributes: Attributes, keys: Sequence[str]) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-ValueT = TypeVar("ValueT", bound=CapturedValue)
-
-
-def better(first: ValueT, second: ValueT) -> ValueT:
+def better(first: DecodedValue, second: DecodedValue) -> DecodedValue:
     """`first`, unless only `second` is present, or only `second` is there at all."""
     if first.state is ValueState.PRESENT or second.state is ValueState.ABSENT:
         return first

@@ -31,8 +31,6 @@ class MappedDialect:
     rank: int
     keys: Keys = ()
     scopes: Sequence[str] = ()
-    only_key: str = ""
-    only_values: Sequence[str] = ()
     role: RoleReader
     tool: Callable[[Span], ToolReading] = lambda _: ToolReading()
     agent: Callable[[Span], AgentReading] = lambda _: AgentReading()

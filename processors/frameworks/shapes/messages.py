@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from processors.frameworks.shapes.placeholder_names import BOGUS_CALL_IDS
 from processors.model.json_value import JsonValue
 from processors.model.values import REDACTION_MARKERS, json_text, json_value, parse_json
 from processors.spans.attributes import AttributeValue
@@ -220,6 +221,11 @@ def after_results(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
         if messages[place - 1].responses:
             return messages[place:]
     return messages
+
+
+def is_call_id(call_id: str | None) -> bool:
+    """Whether `call_id` can identify a call."""
+    return call_id is not None and call_id not in BOGUS_CALL_IDS
 
 
 def add_request(message: ChatMessage, call: dict[str, JsonValue]) -> None:

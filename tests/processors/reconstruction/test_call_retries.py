@@ -8,7 +8,7 @@ from processors.evaluators.tool_calls import ToolCallCount, ToolCallCountConfig,
 from processors.model.agent_run import AgentRun, ToolCall, ToolError
 from processors.model.evaluation_result import Score
 from processors.model.evaluator import RunFacts
-from processors.reconstruction.call_retries import mark_retries
+from processors.reconstruction.calls import mark_retries
 from tests.support.agent_spans import agent, runs_of, tool
 
 _FAILURE = ToolError(type="Timeout", message="")

@@ -1,4 +1,4 @@
-"""Which agent worked when, in a workflow whose agents share one run and whose steps tell their names.
+"""LlamaIndex: the agents of one workflow share its run, and the workflow's steps tell their names.
 
 Such agents take turns: a step that names an agent begins after all that the agent before it did, and before
 anything that this one does. So the times of the steps divide the run exactly.
@@ -6,61 +6,48 @@ anything that this one does. So the times of the steps divide the run exactly.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from typing import Final
 
-from processors.reconstruction.run_scope import CarrierKind, RunScope
-from processors.reconstruction.span_reading import SpanReading
-from processors.spans.span_tree import SpanTree
+from processors.frameworks.dialect import SpanRole
+from processors.frameworks.rewriting import CarrierKind, Found, Rewrite, RunScope, Trace
 
 
-def divide_by_agent(
-    runs: list[RunScope], tree: SpanTree, readings: Sequence[SpanReading | None]
-) -> list[RunScope]:
+def _has_steps(trace: Trace, found: Found) -> bool:
+    return trace.has(SpanRole.STEP)
+
+
+def _divide_by_agent(trace: Trace, found: Found) -> Found:
     """The runs, where those that no span of their own names bear the name that their steps tell.
 
     Where steps tell several names, every stay of an agent becomes a run; the stay's first step stands for it.
     A run stays whole and nameless where a step tells no name, where steps belong to different workflows, or
     where two agents' steps began at once.
-
-    Args:
-        runs: The runs of a trace, with their calls and model turns.
-        tree: The spans.
-        readings: What dialects read in each.
     """
     stays_of: dict[int, _Stays] = {}
-    for scope in runs:
-        if not scope.steps or scope.agent_name or _names_itself(scope, readings):
+    for scope in found.runs:
+        if not scope.steps or scope.agent_name or any(map(trace.agent_name, scope.layers)):
             continue
-        turns = _takeovers(scope, readings)
+        turns = _takeovers(scope, trace)
         if len(turns) == 1:
             scope.agent_name = turns[0][1]
-        elif turns and _can_be_divided(scope, [at for at, _ in turns], tree):
-            stays_of[id(scope)] = _Stays(scope, turns, tree)
-    if not stays_of:
-        return runs
+        elif turns and _can_be_divided(scope, [at for at, _ in turns], trace):
+            stays_of[id(scope)] = _Stays(scope, turns, trace)
     divided: list[RunScope] = []
-    for scope in runs:
+    for scope in found.runs:
         own = stays_of.get(id(scope))
         divided += [scope] if own is None else own.runs
     for run in divided:
         around = stays_of.get(id(run.parent))
         if around is not None:
             run.parent = around.of_call(run.asked_by if run.asked_by >= 0 else run.carrier)
-    return divided
+    return found._replace(runs=divided)
 
 
-def _names_itself(scope: RunScope, readings: Sequence[SpanReading | None]) -> bool:
-    return any(
-        reading.agent.name or reading.agent.inferred_name
-        for layer in scope.layers
-        if (reading := readings[layer]) is not None
-    )
-
-
-def _takeovers(scope: RunScope, readings: Sequence[SpanReading | None]) -> list[tuple[int, str]]:
+def _takeovers(scope: RunScope, trace: Trace) -> list[tuple[int, str]]:
     """The first step of every stay with the agent's name, in order; nothing where a step tells none."""
     found: list[tuple[int, str]] = []
     for at in sorted(scope.steps):
-        reading = readings[at]
+        reading = trace.readings[at]
         name = "" if reading is None else reading.agent.name
         if not name:
             return []
@@ -69,20 +56,22 @@ def _takeovers(scope: RunScope, readings: Sequence[SpanReading | None]) -> list[
     return found
 
 
-def _can_be_divided(scope: RunScope, takeovers: Sequence[int], tree: SpanTree) -> bool:
+def _can_be_divided(scope: RunScope, takeovers: Sequence[int], trace: Trace) -> bool:
     """Whether the steps are those of the run's one workflow, and no two of the agents began at once."""
     if scope.kind is not CarrierKind.AGENT or len(scope.layers) > 1:
         return False
-    starts = {tree.starts[at] for at in takeovers}
-    return len(starts) == len(takeovers) and all(tree.parents[at] == scope.carrier for at in scope.steps)
+    starts = {trace.tree.starts[at] for at in takeovers}
+    return len(starts) == len(takeovers) and all(
+        trace.tree.parents[at] == scope.carrier for at in scope.steps
+    )
 
 
 class _Stays:
     """The runs that one run is divided into, in order."""
 
-    def __init__(self, scope: RunScope, takeovers: Sequence[tuple[int, str]], tree: SpanTree) -> None:
-        self._tree = tree
-        self._starts = [tree.starts[at] for at, _ in takeovers]
+    def __init__(self, scope: RunScope, takeovers: Sequence[tuple[int, str]], trace: Trace) -> None:
+        self._trace = trace
+        self._starts = [trace.tree.starts[at] for at, _ in takeovers]
         self.runs: list[RunScope] = []
         for at, name in takeovers:
             stay = RunScope(CarrierKind.AGENT, at, scope.layers, scope.parent, scope.asked_by, name)
@@ -101,7 +90,16 @@ class _Stays:
         An agent's model answers before its first call, so a call that began together with a stay belongs to
         the stay before: clocks of senders are coarse.
         """
-        return self.runs[max(bisect_left(self._starts, self._tree.starts[position]) - 1, 0)]
+        return self.runs[max(bisect_left(self._starts, self._trace.tree.starts[position]) - 1, 0)]
 
     def _of_turn(self, position: int) -> RunScope:
-        return self.runs[max(bisect_right(self._starts, self._tree.starts[position]) - 1, 0)]
+        return self.runs[max(bisect_right(self._starts, self._trace.tree.starts[position]) - 1, 0)]
+
+
+REWRITE: Final = Rewrite(
+    framework="LlamaIndex",
+    what="divides the run of a workflow among the agents whose names its steps tell",
+    stage="runs",
+    applies=_has_steps,
+    rewrite=_divide_by_agent,
+)

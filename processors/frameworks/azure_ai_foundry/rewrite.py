@@ -1,48 +1,45 @@
-"""Runs of an agent that is hosted elsewhere: the caller executes its tools and brings it the results.
+"""Azure AI Foundry: an agent is hosted elsewhere; the caller executes its tools and brings it the results.
 
 Each time it is called it has an invocation span of its own, beside the one before: a turn of the same run.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
-from processors.frameworks.shapes.messages import ChatMessage
-from processors.reconstruction.requested_calls import is_call_id
-from processors.reconstruction.run_scope import RunScope
-from processors.reconstruction.span_reading import SpanReading
-from processors.spans.span_tree import SpanTree
+from processors.frameworks.rewriting import Found, Rewrite, RunScope, Trace
+from processors.frameworks.shapes.messages import ChatMessage, is_call_id
 
 
-def join_resumed(
-    agents: list[RunScope], tree: SpanTree, readings: Sequence[SpanReading | None]
-) -> list[RunScope]:
+def _may_be_resumed(trace: Trace, found: Found) -> bool:
+    return len(found.runs) > 1
+
+
+def _join_resumed(trace: Trace, found: Found) -> Found:
     """The runs, with each invocation that only brings results of calls joined to the run that asked for them.
 
     Both are spans of the same agent under the same parent with nothing below them. The joined run has every
     invocation as a turn, and its layers with the last one first, since that one has the answer.
     """
-    if len(agents) < 2:
-        return agents
     beside: dict[tuple[bytes, str], list[RunScope]] = {}
-    with_children = set(tree.parents)
-    for scope in sorted(agents, key=lambda scope: scope.carrier):
-        parent, reading = tree.parent_ids[scope.carrier], readings[scope.carrier]
-        name = "" if reading is None else reading.agent.name or reading.agent.inferred_name
+    with_children = set(trace.tree.parents)
+    for scope in sorted(found.runs, key=lambda scope: scope.carrier):
+        parent, name = trace.tree.parent_ids[scope.carrier], trace.agent_name(scope.carrier)
         if parent and name and scope.carrier not in with_children and len(scope.layers) == 1:
             beside.setdefault((parent, name), []).append(scope)
     resumed: set[int] = set()
     for runs in beside.values():
         if len(runs) > 1:
-            resumed.update(_join(runs, readings))
-    return [scope for scope in agents if id(scope) not in resumed]
+            resumed.update(_join(runs, trace))
+    return found._replace(runs=[scope for scope in found.runs if id(scope) not in resumed])
 
 
-def _join(runs: Sequence[RunScope], readings: Sequence[SpanReading | None]) -> set[int]:
+def _join(runs: Sequence[RunScope], trace: Trace) -> set[int]:
     """Join the `runs` of one agent, which are in order of start; the identities of those that were joined."""
     waiting: dict[str, RunScope] = {}
     hidden: RunScope | None = None
     joined: set[int] = set()
     for scope in runs:
-        reading = readings[scope.carrier]
+        reading = trace.readings[scope.carrier]
         if reading is None:
             continue
         told = reading.conversation
@@ -83,3 +80,12 @@ def _asked_by(
                 return None
             asked = run
     return asked
+
+
+REWRITE: Final = Rewrite(
+    framework="Azure AI Foundry",
+    what="joins the requests to a hosted agent that bring results to the run that asked for them",
+    stage="agents",
+    applies=_may_be_resumed,
+    rewrite=_join_resumed,
+)

@@ -1,72 +1,67 @@
-"""Runs of agents of which every turn is an invocation of its own, while another agent executes what they ask.
+"""AG2: every turn of an agent is an invocation of its own, while another agent executes what it asks.
 
 In a conversation of agents one answers with calls, the next one executes them and answers with the results,
 and then it is the first one's turn again.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
-from processors.reconstruction.requested_calls import is_call_id
-from processors.reconstruction.run_scope import CarrierKind, RunScope
-from processors.reconstruction.span_reading import SpanReading
-from processors.spans.span_tree import SpanTree
+from processors.frameworks.ag2.reader import TYPE_KEY
+from processors.frameworks.rewriting import CarrierKind, Found, Rewrite, RunScope, Trace
+from processors.frameworks.shapes.messages import is_call_id
 
 
-def join_turns(
-    runs: list[RunScope], tree: SpanTree, readings: Sequence[SpanReading | None]
-) -> list[RunScope]:
+def _has_turns(trace: Trace, found: Found) -> bool:
+    return len(found.runs) > 1 and trace.is_told_by("ag2")
+
+
+def _join_turns(trace: Trace, found: Found) -> Found:
     """The runs, with the turns of one agent between which only its calls were executed joined to one run.
 
     The calls belong to the run that asked for them; a turn that did nothing but execute calls is no run.
-    Only invocations that are turns (`AgentReading.is_turn`) under the same parent are looked at. The layers
-    of a joined run begin with the last turn, since that one has the answer.
-
-    Args:
-        runs: The runs of a trace, with their calls and model turns.
-        tree: The spans.
-        readings: What dialects read in each.
+    Only invocations under the same parent are looked at. The layers of a joined run begin with the last
+    turn, since that one has the answer.
     """
-    if len(runs) < 2:
-        return runs
     beside: dict[bytes, list[RunScope]] = {}
-    for scope in sorted(runs, key=lambda scope: scope.carrier):
-        reading, parent = readings[scope.carrier], tree.parent_ids[scope.carrier]
-        if scope.kind is CarrierKind.AGENT and parent and reading is not None and reading.agent.is_turn:
+    for scope in sorted(found.runs, key=lambda scope: scope.carrier):
+        parent = trace.tree.parent_ids[scope.carrier]
+        if scope.kind is CarrierKind.AGENT and parent and _is_turn(scope, trace):
             beside.setdefault(parent, []).append(scope)
     joined: dict[int, RunScope] = {}
     for turns in beside.values():
-        _join(turns, readings, joined)
-    if not joined:
-        return runs
-    kept = [scope for scope in runs if id(scope) not in joined]
+        _join(turns, trace, joined)
+    kept = [scope for scope in found.runs if id(scope) not in joined]
     for scope in kept:
         scope.parent = joined.get(id(scope.parent), scope.parent)
-    return kept
+    return found._replace(runs=kept)
 
 
-def _join(
-    turns: Sequence[RunScope], readings: Sequence[SpanReading | None], joined: dict[int, RunScope]
-) -> None:
+def _is_turn(scope: RunScope, trace: Trace) -> bool:
+    return trace.tree.views[scope.carrier].attributes.get(TYPE_KEY) == "agent"
+
+
+def _join(turns: Sequence[RunScope], trace: Trace, joined: dict[int, RunScope]) -> None:
     """Note in `joined` to which run each of the `turns`, in order of start, is joined."""
     asked: dict[str, RunScope] = {}
     last: RunScope | None = None
     is_executed = False
     later: dict[int, list[int]] = {}
     for turn in turns:
-        reading = readings[turn.carrier]
+        reading = trace.readings[turn.carrier]
         if reading is None:
             continue
         requests = [
             request.call_id for message in reading.conversation.output for request in message.requests
         ]
-        asked_by = _asked_by(turn, readings, asked)
+        asked_by = _asked_by(turn, trace, asked)
         if asked_by is not None and not requests and not turn.models:
             asked_by.tools += turn.tools
             joined[id(turn)] = asked_by
             is_executed = asked_by is last
             continue
         run = turn
-        if is_executed and last is not None and _name(last, readings) == reading.agent.name != "":
+        if is_executed and last is not None and _name(last, trace) == reading.agent.name != "":
             last.tools += turn.tools
             last.models += turn.models
             later.setdefault(id(last), []).append(turn.carrier)
@@ -78,17 +73,24 @@ def _join(
             turn.layers[:0] = reversed(later[id(turn)])
 
 
-def _asked_by(
-    turn: RunScope, readings: Sequence[SpanReading | None], asked: dict[str, RunScope]
-) -> RunScope | None:
+def _asked_by(turn: RunScope, trace: Trace, asked: dict[str, RunScope]) -> RunScope | None:
     """The run that asked for all the calls of `turn`, if there is one."""
     runs = [
-        None if (reading := readings[position]) is None else asked.get(reading.tool.call_id)
+        None if (reading := trace.readings[position]) is None else asked.get(reading.tool.call_id)
         for position in turn.tools
     ]
     return runs[0] if runs and all(run is runs[0] for run in runs) else None
 
 
-def _name(run: RunScope, readings: Sequence[SpanReading | None]) -> str:
-    reading = readings[run.carrier]
+def _name(run: RunScope, trace: Trace) -> str:
+    reading = trace.readings[run.carrier]
     return "" if reading is None else reading.agent.name
+
+
+REWRITE: Final = Rewrite(
+    framework="AG2",
+    what="joins the turns of an agent between which another executed its calls",
+    stage="runs",
+    applies=_has_turns,
+    rewrite=_join_turns,
+)

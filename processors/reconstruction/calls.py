@@ -1,28 +1,38 @@
-"""The tool calls of one run, from its spans and, where those leave something out, its messages."""
+"""The tool calls of one run, from its spans and, where those leave something out, its messages.
 
+One call is one, however many spans report it: an agent framework, a protocol client and a server may each
+make a span for one execution of a tool, and two instrumentations may watch one process. The outermost span
+is the call; the others fill in what it leaves out, and an error that any of them tells is the call's.
+"""
+
+import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from processors.frameworks.dialect import Conversation, SpanRole
-from processors.frameworks.shapes.attribute_reading import better
-from processors.frameworks.shapes.messages import PROVIDER_CALL_MARKERS, CallRequest, CallResponse
+from processors.frameworks.dialect import Conversation, SpanRole, ToolReading
+from processors.frameworks.rewriting import RunScope, Trace, decoded, merged_tool
+from processors.frameworks.shapes.attribute_reading import better, merged_error
+from processors.frameworks.shapes.messages import (
+    PROVIDER_CALL_MARKERS,
+    CallRequest,
+    CallResponse,
+    is_call_id,
+)
 from processors.frameworks.shapes.placeholder_names import (
     FINAL_ANSWER_TOOL_NAMES,
     FINAL_ANSWER_TOOL_PREFIX,
     HANDOFF_TOOL_PREFIXES,
+    INTERRUPTION_ERRORS,
+    MCP_NAME_SEPARATORS,
 )
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
 from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
 from processors.model.tool_name import canonical_tool_name
 from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
-from processors.reconstruction.call_merging import MergedCall, merge_calls, names_behind_servers
 from processors.reconstruction.call_order import NOT_ASKED_FOR, order_calls
-from processors.reconstruction.call_retries import mark_retries
-from processors.reconstruction.handoff_targets import name_targets
-from processors.reconstruction.requested_calls import OfferedCalls, RequestedCall, RequestedCalls, is_call_id
-from processors.reconstruction.run_scope import RunScope, Scopes
-from processors.reconstruction.span_reading import SpanReading
+from processors.reconstruction.requested_calls import OfferedCalls, RequestedCall, RequestedCalls
+from processors.spans.span import KIND_SERVER, STATUS_ERROR, Span
 from processors.spans.span_tree import SpanTree
 
 _TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState.UNPARSED})
@@ -30,32 +40,56 @@ _TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState
 _UNSEEN = frozenset({ValueState.ABSENT, ValueState.REDACTED})
 """States of a result for which what the model was told is looked up."""
 _PRESENT, _FUNCTION = ValueState.PRESENT, CallCategory.FUNCTION
+_BEGINS_WITH_CALL = re.compile(
+    rb'\[\{"role": ?"assistant", ?"parts": ?\[(?:\{"type": ?"text", ?"content": ?"(?:[^"\\]++|\\.)*+"\}, ?)?'
+    rb'\{"type": ?"tool_call", ?"id": ?"[^"\\]*", ?"name": ?"[^"\\]+", ?"arguments": ?[{"]'
+)
+"""How an answer begins that tells a call, as the GenAI conventions write it."""
 _HANDOFF_MARKERS = tuple(prefix.encode() for prefix in HANDOFF_TOOL_PREFIXES)
+
+
+_STATUS_OK = 1
+_BEHIND_SEPARATOR = re.compile("|".join(f"(?<={re.escape(separator)})" for separator in MCP_NAME_SEPARATORS))
+_MAX_SEPARATORS = 16
+_SAME_TIME = 0.9
+"""Share of the longer span that two reports of one call overlap by."""
 
 
 class RunCalls:
     """Builds the calls of one run. `from_messages` is true where no span told of any of them."""
 
     def __init__(
-        self, scope: RunScope, scopes: Scopes, tree: SpanTree, readings: Sequence[SpanReading | None]
+        self,
+        run: RunScope,
+        trace: Trace,
+        *,
+        call_above: Mapping[int, int],
+        agent_calls: frozenset[int],
+        nested: Sequence[RunScope],
     ) -> None:
-        self._scope = scope
-        self._tree = tree
-        self._readings = readings
+        """What the pass over calls reads.
+
+        Args:
+            run: Its tools, model turns and layers.
+            trace: The spans.
+            call_above: For every call under another one of the same run: the nearest one.
+            agent_calls: The calls under which an agent ran.
+            nested: The runs that are part of this one and lie under no call of it.
+        """
+        self._run = run
+        self._trace = trace
+        self._agent_calls = agent_calls
+        self._nested = nested
         self._requests: RequestedCalls | None = None
         self._offered: dict[int, OfferedCalls] = {}
-        self._agent_calls = scopes.agent_calls
-        ends = tree.ends
-        self._turns = sorted(scope.models, key=lambda position: (ends[position], position))
         self._nth: dict[int, int] = {}
-        self._merged = merge_calls(scope.tools, scopes.tool_above, tree, readings) if scope.tools else []
-        name_targets(self._merged, scope.carrier, tree, readings)
-        self.from_messages = not self._merged
-
-    @property
-    def turns(self) -> list[int]:
+        ends = trace.tree.ends
+        self.turns = sorted(run.models, key=lambda position: (ends[position], position))
         """The run's own model spans in order of their end."""
-        return self._turns
+        self._merged = merge_calls(run.tools, call_above, trace) if run.tools else []
+        for call in self._merged if run.renamed else ():
+            call.name = run.renamed.get(call.spans[0], call.name)
+        self.from_messages = not self._merged
 
     def build(self) -> list[ToolCall]:
         """The calls in order of execution."""
@@ -97,23 +131,23 @@ class RunCalls:
             self._nth[call.spans[0]] = nth = counts.get(name, 0)
             counts[name] = nth + 1
         calls = [self._span_call(call) for call in merged]
-        if any(map(self._may_hold_provider_calls, self._turns)):
+        if self.turns and self._may_hold_provider_calls():
             calls.extend(self._provider_calls())
         calls.extend(self._handoffs_without_span())
         calls.extend(self._agents_without_call())
         if len(calls) == 1:
             return calls
-        starts, ends = self._tree.starts, self._tree.ends
+        starts, ends = self._trace.tree.starts, self._trace.tree.ends
         order, groups = order_calls(
             [
                 (call.start_unix_nano, -call.end_unix_nano, call.span_id or (call.call_id or "").encode())
                 for call in calls
             ],
-            [(starts[position], ends[position]) for position in self._turns],
+            [(starts[position], ends[position]) for position in self.turns],
             lambda position: self._place(calls[position], position),
             self._turns_around(),
         )
-        if not self._turns:
+        if not self.turns:
             self._group_by_history(calls, groups)
         if not groups:
             return [calls[position] for position in order]
@@ -126,8 +160,8 @@ class RunCalls:
 
     def _turns_around(self) -> dict[int, int]:
         """The number of the turn for each call whose span stands right under that turn's."""
-        turns = {position: number for number, position in enumerate(self._turns)}
-        parents = self._tree.parents
+        turns = {position: number for number, position in enumerate(self.turns)}
+        parents = self._trace.tree.parents
         return {
             position: turns[parent]
             for position, merged in enumerate(self._merged)
@@ -139,7 +173,7 @@ class RunCalls:
         by_id = {call.call_id: position for position, call in enumerate(calls) if call.call_id}
         if len(by_id) < 2:
             return
-        for _, told in self._conversations(self._scope.layers):
+        for _, told in self._conversations(self._run.layers):
             for message in (*told.input, *told.output):
                 members = {by_id[request.call_id] for request in message.requests if request.call_id in by_id}
                 if len(members) > 1 and groups.keys().isdisjoint(members):
@@ -147,20 +181,20 @@ class RunCalls:
 
     def _all_requests(self) -> RequestedCalls:
         if self._requests is None:
-            conversations = list(self._conversations(self._turns))
-            if not self._scope.tools and not any(told.output for _, told in conversations):
+            conversations = list(self._conversations(self.turns))
+            if not self._run.tools and not any(told.output for _, told in conversations):
                 # A run's own messages repeat what its turns say; they count only where no turn says it.
-                conversations = list(self._conversations(self._scope.layers[:1]))
+                conversations = list(self._conversations(self._run.layers[:1]))
             self._requests = RequestedCalls(conversations)
         return self._requests
 
     def _conversations(self, positions: Iterable[int]) -> Iterable[tuple[int, Conversation]]:
         for position in positions:
-            reading = self._readings[position]
+            reading = self._trace.readings[position]
             if reading is not None:
                 yield position, reading.conversation
 
-    def _span_call(self, merged: MergedCall) -> ToolCall:
+    def _span_call(self, merged: "MergedCall") -> ToolCall:
         fields = merged.reading
         first = merged.spans[0]
         call_id = fields.call_id if fields.lenient_values or is_call_id(fields.call_id) else ""
@@ -182,7 +216,7 @@ class RunCalls:
         return ToolCall(
             name=merged.name,
             call_id=call_id or None,
-            span_id=self._tree.span_ids[first],
+            span_id=self._trace.tree.span_ids[first],
             category=category,
             arguments=arguments.value if lenient or arguments.state is _PRESENT else None,
             arguments_text=arguments.text,
@@ -192,14 +226,14 @@ class RunCalls:
             result_state=result.state,
             error=error,
             lenient_values=lenient,
-            start_unix_nano=self._tree.starts[first],
-            end_unix_nano=self._tree.ends[first],
+            start_unix_nano=self._trace.tree.starts[first],
+            end_unix_nano=self._trace.tree.ends[first],
         )
 
-    def _asked(self, merged: MergedCall, call_id: str) -> tuple[DecodedValue, str]:
+    def _asked(self, merged: "MergedCall", call_id: str) -> tuple[DecodedValue, str]:
         """The arguments that the node above the call was given, else those a model asked for; and the id."""
-        parent = self._tree.parents[merged.spans[0]]
-        node = self._readings[parent] if parent >= 0 else None
+        parent = self._trace.tree.parents[merged.spans[0]]
+        node = self._trace.readings[parent] if parent >= 0 else None
         nth = self._nth[merged.spans[0]]
         if node is not None and node.role is SpanRole.OTHER:
             offered = self._offered.get(parent)
@@ -222,14 +256,22 @@ class RunCalls:
         found = requests.find(call.call_id or "", call.name, nth)
         return NOT_ASKED_FOR if found is None else found.place
 
-    def _may_hold_provider_calls(self, turn: int) -> bool:
-        reading = self._readings[turn]
-        if reading is None:
-            return False
-        raw = reading.span.raw
-        for marker in PROVIDER_CALL_MARKERS:  # noqa: SIM110  # measured: a generator costs twice as much
-            if marker in raw:
-                return True
+    def _may_hold_provider_calls(self) -> bool:
+        """Whether some turn's span holds a word that calls at a provider are told with.
+
+        It is enough to look at a turn's answer, unless it may leave its calls to the next turn's history.
+        """
+        for turn, reading in enumerate(self._trace.told(self.turns), 1):
+            held = reading.answer
+            if held is None or (turn < len(self.turns) and not _BEGINS_WITH_CALL.match(held)):
+                held = (
+                    reading.span.raw
+                    if turn == len(self.turns)
+                    else b"".join(told.span.raw for told in self._trace.told(self.turns[turn - 1 : turn + 1]))
+                )
+            for marker in PROVIDER_CALL_MARKERS:
+                if held.find(marker) >= 0:  # `in` makes and drops an exception for every search in bytes
+                    return True
         return False
 
     def _provider_calls(self) -> list[ToolCall]:
@@ -244,9 +286,13 @@ class RunCalls:
 
     def _handoffs_without_span(self) -> list[ToolCall]:
         """How the last turn passed the conversation on, where the framework does that without a call."""
-        last = self._turns[-1] if self._turns else -1
-        reading = self._readings[last] if last >= 0 else None
-        if reading is None or not any(marker in reading.span.raw for marker in _HANDOFF_MARKERS):
+        if not self.turns or (reading := self._trace.readings[self.turns[-1]]) is None:
+            return []
+        last, held = self.turns[-1], reading.answer or reading.span.raw
+        for marker in _HANDOFF_MARKERS:
+            if held.find(marker) >= 0:
+                break
+        else:
             return []
         if any(call.reading.category is CallCategory.HANDOFF for call in self._merged):
             return []
@@ -265,7 +311,7 @@ class RunCalls:
         A model asked for each of them by the agent's name.
         """
         nested = self._nested_agents()
-        if not nested or not self._turns:
+        if not nested or not self.turns:
             return []
         told: dict[str, int] = {}
         for merged in self._merged:
@@ -287,9 +333,8 @@ class RunCalls:
     def _nested_agents(self) -> list[tuple[str, int]]:
         """The names and spans of the agents that ran within this run and under no call, in order of start."""
         found: list[tuple[str, int]] = []
-        for run in self._scope.nested:
-            reading = self._readings[run.carrier]
-            name = "" if reading is None else reading.agent.name or reading.agent.inferred_name
+        for run in self._nested:
+            name = self._trace.agent_name(run.carrier)
             if name:
                 found.append((name, run.carrier))
         return found
@@ -297,9 +342,9 @@ class RunCalls:
     def _call_of_agent(self, requested: RequestedCall, carrier: int) -> ToolCall:
         """The call that started the agent whose span is at `carrier`: what it answered is the result."""
         call = self._message_call(requested, None, is_last_turn=False)
-        reading = self._readings[carrier]
+        reading = self._trace.readings[carrier]
         if call.result_state is ValueState.ABSENT and reading is not None:
-            answer = reading.agent.output
+            answer = decoded(reading.agent.output)
             present = answer.state is ValueState.PRESENT
             call = replace(
                 call,
@@ -310,9 +355,9 @@ class RunCalls:
         return replace(
             call,
             category=CallCategory.AGENT,
-            span_id=self._tree.span_ids[carrier],
-            start_unix_nano=self._tree.starts[carrier],
-            end_unix_nano=self._tree.ends[carrier],
+            span_id=self._trace.tree.span_ids[carrier],
+            start_unix_nano=self._trace.tree.starts[carrier],
+            end_unix_nano=self._trace.tree.ends[carrier],
         )
 
     def _message_calls(self, requested: Sequence[RequestedCall]) -> list[ToolCall]:
@@ -321,7 +366,7 @@ class RunCalls:
             turn = call.model, call.after
             per_turn[turn] = per_turn.get(turn, 0) + 1
         groups = {turn: number for number, turn in enumerate(per_turn) if per_turn[turn] > 1}
-        last = self._turns[-1] if self._turns else -1
+        last = self.turns[-1] if self.turns else -1
         return [
             self._message_call(call, groups.get((call.model, call.after)), call.model == last)
             for call in requested
@@ -344,7 +389,7 @@ class RunCalls:
             result_state=result.state,
             error=error,
             parallel_group=group,
-            start_unix_nano=self._tree.ends[requested.model],
+            start_unix_nano=self._trace.tree.ends[requested.model],
             executed=response is not None or request.runs_at_provider or not is_last_turn,
         )
 
@@ -359,7 +404,7 @@ def _opened(response: CallResponse | None) -> OpenedResult:
     return opened
 
 
-def _first_span(call: MergedCall) -> int:
+def _first_span(call: "MergedCall") -> int:
     return call.spans[0]
 
 
@@ -371,3 +416,184 @@ def _category_of(request: CallRequest) -> CallCategory:
         return CallCategory.HANDOFF
     is_answer = name in FINAL_ANSWER_TOOL_NAMES or name.startswith(FINAL_ANSWER_TOOL_PREFIX)
     return CallCategory.FINAL_ANSWER if is_answer or request.gives_answer else CallCategory.FUNCTION
+
+
+class MergedCall:
+    """One execution of a tool: the positions of the spans that report it, outermost first."""
+
+    __slots__ = ("error", "name", "reading", "spans")
+
+    def __init__(self, position: int, name: str, reading: ToolReading, error: ToolError | None) -> None:
+        self.spans = [position]
+        self.name = name
+        self.reading = reading
+        self.error = error
+
+    def absorb(self, other: "MergedCall") -> None:
+        """Take in another report of the same call."""
+        self.spans.extend(other.spans)
+        self.reading = merged_tool(self.reading, other.reading)
+        self.error = merged_error(self.error, other.error)
+
+
+def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trace) -> list[MergedCall]:
+    """The calls of one run out of its tool spans, parents before children in `tools`."""
+    calls: list[MergedCall] = []
+    call_of: dict[int, MergedCall] = {}
+    for position in tools:
+        reading = trace.readings[position]
+        if reading is None:
+            continue
+        fields = reading.tool
+        name = fields.name or fields.inferred_name
+        call = MergedCall(position, name, fields, _error_of(reading.span, fields))
+        outer = call_of.get(call_above.get(position, -1))
+        if outer is not None and (fields.is_part or _is_one_call(outer, call)):
+            outer.absorb(call)
+            call_of[position] = outer
+            continue
+        if fields.is_part:
+            continue
+        call_of[position] = call
+        calls.append(call)
+    return _merge_instrumentations(calls, trace) if len(calls) > 1 else calls
+
+
+def _is_one_call(outer: MergedCall, inner: MergedCall) -> bool:
+    """Whether a span within a call reports that same call."""
+    first, second = outer.reading.call_id, inner.reading.call_id
+    if first != second and is_call_id(first) and is_call_id(second):
+        return False
+    return (
+        outer.name == inner.name or is_prefixed(outer.name, inner.name) or is_prefixed(inner.name, outer.name)
+    )
+
+
+def is_prefixed(longer: str, shorter: str) -> bool:
+    """Whether `longer` is `shorter` behind the name of a tool server."""
+    return bool(shorter) and any(longer.endswith(separator + shorter) for separator in MCP_NAME_SEPARATORS)
+
+
+def names_behind_servers(name: str) -> list[str]:
+    """What `name` is where its beginning is the name of a tool server: all that it `is_prefixed` of.
+
+    Where many separators stand in it, the last ones count.
+    """
+    ends = [match.end() for match in _BEHIND_SEPARATOR.finditer(name)]
+    return [name[end:] for end in ends[-_MAX_SEPARATORS:] if end < len(name)]
+
+
+def service_of_caller(position: int, call_above: Mapping[int, int], tree: SpanTree) -> str:
+    """The service that made the call at `position`, not the tool server whose view of a call that is."""
+    views = tree.views
+    above = call_above.get(position, -1)
+    while above >= 0 and KIND_SERVER in (views[position].kind, views[above].kind):
+        position, above = above, call_above.get(above, -1)
+    return views[position].envelope.service_name
+
+
+def _merge_instrumentations(calls: list[MergedCall], trace: Trace) -> list[MergedCall]:
+    """Unite what two instrumentations of one process report side by side.
+
+    Spans of one scope never report one call. Two scopes do where they give the same id, or the same
+    arguments at the same time.
+    """
+    by_name: dict[str, list[MergedCall]] = {}
+    for call in calls:
+        by_name.setdefault(call.name, []).append(call)
+    if len(by_name) == len(calls):
+        return calls
+    gone: set[int] = set()
+    for same_name in by_name.values():
+        if len(same_name) < 2:
+            continue
+        scopes = {_scope_of(call, trace) for call in same_name}
+        if len(scopes) < 2:
+            continue
+        same_name.sort(key=lambda call: call.spans[0])
+        previous: MergedCall | None = None
+        by_id: dict[str, MergedCall] = {}
+        for call in same_name:
+            call_id = call.reading.call_id
+            twin = by_id.get(call_id) if is_call_id(call_id) else None
+            if twin is None and previous is not None and _is_side_by_side(previous, call, trace.tree):
+                twin = previous
+            if twin is not None and _scope_of(twin, trace) != _scope_of(call, trace):
+                twin.absorb(call)
+                gone.add(call.spans[0])
+                continue
+            if is_call_id(call_id):
+                by_id[call_id] = call
+            previous = call
+    return [call for call in calls if call.spans[0] not in gone] if gone else calls
+
+
+def _scope_of(call: MergedCall, trace: Trace) -> str:
+    reading = trace.readings[call.spans[0]]
+    return "" if reading is None else reading.span.envelope.scope_name
+
+
+def _is_side_by_side(first: MergedCall, second: MergedCall, tree: SpanTree) -> bool:
+    ids = first.reading.call_id, second.reading.call_id
+    if all(map(is_call_id, ids)) and ids[0] != ids[1]:
+        return False
+    if not _are_equal(first.reading.arguments, second.reading.arguments):
+        return False
+    one, other = first.spans[0], second.spans[0]
+    start, end = max(tree.starts[one], tree.starts[other]), min(tree.ends[one], tree.ends[other])
+    longer = max(tree.ends[one] - tree.starts[one], tree.ends[other] - tree.starts[other])
+    return end - start >= _SAME_TIME * longer
+
+
+def _are_equal(first: DecodedValue, second: DecodedValue) -> bool:
+    return first.state is second.state and first.value == second.value
+
+
+def _error_of(span: Span, fields: ToolReading) -> ToolError | None:
+    """Why the call failed, as this span tells it.
+
+    An error type, the status, what the dialect read, or an exception event beside a status that is not OK
+    make an error; the texts come from wherever there are any. A tool that stops to wait for an answer has
+    not failed.
+    """
+    attributes, status = span.attributes, span.status_code
+    has_type = "error.type" in attributes.by_key
+    if not (has_type or fields.error is not None or status == STATUS_ERROR or span.has_events):
+        return None
+    error_type = (attributes.text("error.type") or "") if has_type else ""
+    has_exception = False
+    exception_type = exception_message = ""
+    if status != _STATUS_OK and span.has_events:
+        for event in span.events:
+            if event.name == "exception":
+                has_exception = True
+                exception_type = event.attributes.text("exception.type") or ""
+                exception_message = event.attributes.text("exception.message") or ""
+                break
+    told = fields.error
+    if not (error_type or status == STATUS_ERROR or told is not None or has_exception):
+        return None
+    message = exception_message or (told.message if told is not None else "") or span.status_message
+    kind = error_type or exception_type or (told.type if told is not None else "")
+    if kind.endswith(INTERRUPTION_ERRORS) or message.startswith(INTERRUPTION_ERRORS):
+        return None
+    return ToolError(type=kind, message=message)
+
+
+def mark_retries(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """The calls, in order of execution, with `attempt` and `retry_of` set.
+
+    A chain of attempts ends with the first that does not fail.
+    """
+    marked: list[ToolCall] = []
+    last_of: dict[str, int] = {}
+    for position, call in enumerate(calls):
+        before = last_of.get(call.name)
+        if before is not None:
+            failed = marked[before]
+            is_beside = call.parallel_group is not None and call.parallel_group == failed.parallel_group
+            if failed.error is not None and not is_beside:
+                call = replace(call, attempt=failed.attempt + 1, retry_of=before)
+        last_of[call.name] = position
+        marked.append(call)
+    return marked

@@ -1,0 +1,301 @@
+"""The rules that apply to some traces only: those for single frameworks, and those that any may need.
+
+Each asks one question of a trace before it does any work. Rules for single frameworks stand in the folders of
+their families; the order of all of them is that of `rewrites`.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence, Set
+from functools import cache
+from typing import Final, Literal, NamedTuple
+
+from processors.frameworks.dialect import SpanRole
+from processors.frameworks.discovery import discover_rewrites
+from processors.frameworks.rewriting import Found, Rewrite, RunScope, SpanReading, Trace
+from processors.frameworks.shapes.messages import after_results, last_text
+from processors.reconstruction.calls import names_behind_servers
+from processors.spans.minimum_tree import MinimumTree
+from processors.spans.span import KIND_SERVER
+from processors.spans.span_tree import SpanTree
+
+_LOOK_BACK = 64
+"""Spans around one in time that are tried for it: keeps hostile traces linear."""
+
+
+@cache
+def rewrites(stage: Literal["agents", "runs"]) -> Sequence[Rewrite]:
+    """The rules of a stage, in order: those that any framework may need, then those of the families."""
+    ordered = (_WRAPPERS, _ECHOES, _SERVERS_VIEWS, _TURNS_TOLD_ONCE, *discover_rewrites())
+    return tuple(rule for rule in ordered if rule.stage == stage)
+
+
+# Wrappers: agents that only wrap others.
+
+
+def _is_nested(trace: Trace, found: Found) -> bool:
+    return any(run.parent is not None for run in found.runs)
+
+
+def _without_wrappers(trace: Trace, found: Found) -> Found:
+    """The agents without those that only wrap others: no name of its own, runs below, no calls."""
+    named = {id(run) for run in found.runs if any(reading.agent.name for reading in trace.told(run.layers))}
+    around_named = {id(run.parent) for run in found.runs if run.parent is not None and id(run) in named}
+    kept: list[RunScope] = []
+    for run in found.runs:
+        parent = run.parent
+        if parent is not None and parent.is_wrapper:
+            run.parent = parent.parent
+            if run.asked_by < 0:
+                run.asked_by = parent.asked_by
+        if id(run) in around_named and not run.has_calls and id(run) not in named:
+            run.is_wrapper = True
+        else:
+            kept.append(run)
+    return found._replace(runs=kept)
+
+
+_WRAPPERS: Final = Rewrite(
+    framework="any",
+    what="leaves out agents that only wrap others, and say no name of their own",
+    stage="agents",
+    applies=_is_nested,
+    rewrite=_without_wrappers,
+)
+
+
+# Echoes: spans that only repeat the run beside them.
+
+
+def _may_echo(trace: Trace, found: Found) -> bool:
+    if len(found.runs) < 2:
+        return False
+    with_children = set(trace.tree.parents)
+    return any(run.carrier not in with_children for run in found.runs)
+
+
+def _without_echoes(trace: Trace, found: Found) -> Found:
+    """The agents without spans that only repeat the run beside them.
+
+    Such a span has nothing below it, and within its time lies a run of the same agent under the same
+    parent: its fields count for that run.
+    """
+    tree = trace.tree
+    with_children = set(tree.parents)
+    beside: dict[tuple[int, str], _SideBySide] = {}
+    run_at = {run.carrier: run for run in found.runs}
+    for run in found.runs:
+        parent = tree.parents[run.carrier]
+        if run.carrier in with_children and parent >= 0:
+            told = trace.told(run.layers)
+            for name in {name for layer in told for name in (layer.agent.name, layer.agent.inferred_name)}:
+                beside.setdefault((parent, name), _SideBySide(tree)).add(run.carrier)
+    kept: list[RunScope] = []
+    for run in found.runs:
+        repeated = None
+        if run.carrier not in with_children:
+            name = trace.agent_name(run.carrier)
+            runs = beside.get((tree.parents[run.carrier], name)) if name else None
+            repeated = None if runs is None else run_at.get(runs.first_within(run.carrier))
+        if repeated is None:
+            kept.append(run)
+        else:
+            repeated.layers.append(run.carrier)
+    return found._replace(runs=kept)
+
+
+class _SideBySide:
+    """Spans below one parent in order of start, searched in the time of the logarithm of their number."""
+
+    def __init__(self, tree: SpanTree) -> None:
+        self._tree = tree
+        self._positions: list[int] = []
+        self._starts: list[int] = []
+        self._ends: MinimumTree | None = None
+
+    def add(self, position: int) -> None:
+        """Take in a span, which must not begin before those that are there; before the first search only."""
+        self._positions.append(position)
+        self._starts.append(self._tree.starts[position])
+
+    def first_within(self, position: int) -> int:
+        """The first span that began and ended within the time of the one at `position`, or -1."""
+        ends = self._tree.ends
+        if self._ends is None:
+            self._ends = MinimumTree([ends[held] for held in self._positions])
+        place = self._ends.first(bisect_left(self._starts, self._tree.starts[position]), ends[position])
+        return -1 if place < 0 else self._positions[place]
+
+
+_ECHOES: Final = Rewrite(
+    framework="any",
+    what="counts an agent's empty span around a run of the same agent as a report of that run",
+    stage="agents",
+    applies=_may_echo,
+    rewrite=_without_echoes,
+)
+
+
+# Servers' views: calls as a tool server saw them, where a caller in the same trace tells of them already.
+
+
+def _has_servers(trace: Trace, found: Found) -> bool:
+    views = trace.tree.views
+    for position in found.calls:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
+        if views[position].message.kind == KIND_SERVER:
+            return True
+    return False
+
+
+def _without_servers_views(trace: Trace, found: Found) -> Found:
+    """The calls without those as a server saw them that a caller's span around them in time tells already.
+
+    A server in the agent's process knows the trace, but not the call it serves. One span, one view.
+    """
+    tree = trace.tree
+    views = [
+        position
+        for position in found.calls
+        if tree.views[position].kind == KIND_SERVER and position not in found.call_above
+    ]
+    waiting: dict[str, list[int]] = {}
+    for position in sorted(set(found.calls).difference(views), reverse=True) if views else ():
+        reading = trace.readings[position]
+        if reading is not None and not reading.tool.is_part:
+            name = reading.tool.name or reading.tool.inferred_name
+            for called in {name, *names_behind_servers(name)}:
+                waiting.setdefault(called, []).append(position)
+    told: set[int] = set()
+    used: set[int] = set()
+    for view in sorted(views):
+        reading = trace.readings[view]
+        name = "" if reading is None else reading.tool.name or reading.tool.inferred_name
+        callers = waiting.get(name, [])
+        for place in range(len(callers) - 1, max(len(callers) - 1 - _LOOK_BACK, -1), -1):
+            caller = callers[place]
+            is_around = tree.starts[caller] <= tree.starts[view] and tree.ends[view] <= tree.ends[caller]
+            if caller not in used and is_around:
+                used.add(caller)
+                told.add(view)
+                del callers[place]
+                break
+    return found._replace(calls=[position for position in found.calls if position not in told])
+
+
+_SERVERS_VIEWS: Final = Rewrite(
+    framework="MCP servers",
+    what="leaves out a server's view of a call of which the caller's span tells",
+    stage="agents",
+    applies=_has_servers,
+    rewrite=_without_servers_views,
+)
+
+
+# Turns told once: where a framework's instrumentation does not make its spans current, the span of the
+# model's client does not lie below the framework's own span of that model call, but beside it or further up.
+
+
+def _has_two_scopes(trace: Trace, found: Found) -> bool:
+    views = trace.tree.views
+    return len({id(views[position].envelope) for position in found.turns}) > 1 or bool(found.wrappers)
+
+
+def _turns_told_once(trace: Trace, found: Found) -> Found:
+    """The turns that are no wrappers of others and that no model call around them tells already.
+
+    A span tells of the same call as another if it comes from another instrumentation scope, lies within the
+    other's time, hangs at the same span or further up, and does not say that something else was answered.
+    Where its parent is not known, it must say that the same was answered.
+    """
+    own = [position for position in found.turns if position not in found.wrappers]
+    if len({trace.tree.views[position].envelope.scope_name for position in own}) > 1:
+        models = [
+            position
+            for position, reading in enumerate(trace.readings)
+            if reading is not None and reading.role is SpanRole.MODEL
+        ]
+        told_twice = _told_twice(models, trace)
+        own = [position for position in own if position not in told_twice]
+    return found._replace(turns=own)
+
+
+def _told_twice(models: Iterable[int], trace: Trace) -> set[int]:
+    tree = trace.tree
+    parents, starts, ends, views = tree.parents, tree.starts, tree.ends, tree.views
+    first, last = _numbered(tree)
+    answers: dict[int, _Answer] = {}
+    found: set[int] = set()
+    under_way: list[int] = []
+    for position in models:  # in order of start
+        while under_way and ends[under_way[-1]] < starts[position]:
+            under_way.pop()
+        parent = parents[position]
+        scope = views[position].envelope.scope_name
+        for around in reversed(under_way[-_LOOK_BACK:]):
+            if ends[around] < ends[position] or views[around].envelope.scope_name == scope:
+                continue
+            if parent >= 0 and not first[parent] < first[around] <= last[parent]:
+                continue
+            for told in (around, position):
+                if told not in answers:
+                    answers[told] = _answer(trace.readings[told])
+            agree = _agree(answers[around], answers[position])
+            is_beside = parent >= 0 or tree.parent_ids[position] == tree.parent_ids[around]
+            if agree or (agree is None and is_beside):
+                found.add(position)
+                break
+        under_way.append(position)
+    return found
+
+
+def _numbered(tree: SpanTree) -> tuple[list[int], list[int]]:
+    """Numbers for all spans, such that those below a span have its own plus one up to its last one."""
+    count = len(tree)
+    size = [1] * count
+    for position in reversed(tree.top_down):
+        parent = tree.parents[position]
+        if parent >= 0:
+            size[parent] += size[position]
+    first = [0] * count
+    free = [0] * count
+    next_root = 0
+    for position in tree.top_down:
+        parent = tree.parents[position]
+        if parent >= 0:
+            first[position] = free[parent]
+            free[parent] += size[position]
+        else:
+            first[position] = next_root
+            next_root += size[position]
+        free[position] = first[position] + 1
+    return first, [begin + below - 1 for begin, below in zip(first, size, strict=True)]
+
+
+class _Answer(NamedTuple):
+    """What a model answered: the ids of the calls that it asked for, and its text."""
+
+    asked: Set[str]
+    text: str
+
+
+def _answer(reading: SpanReading | None) -> _Answer:
+    messages = [] if reading is None else after_results(reading.conversation.output)
+    asked = {request.call_id for message in messages for request in message.requests if request.call_id}
+    return _Answer(asked, (last_text(messages, "assistant") or "").strip())
+
+
+def _agree(one: _Answer, other: _Answer) -> bool | None:
+    """Whether both tell the same answer of the model; None where not both tell one."""
+    if one.asked and other.asked:
+        return not one.asked.isdisjoint(other.asked)
+    if one.asked or other.asked or not one.text or not other.text:
+        return None
+    return one.text in other.text or other.text in one.text
+
+
+_TURNS_TOLD_ONCE: Final = Rewrite(
+    framework="any, beside an instrumentation of the model's client",
+    what="leaves out the second report of a model call",
+    stage="agents",
+    applies=_has_two_scopes,
+    rewrite=_turns_told_once,
+)

@@ -1,0 +1,285 @@
+"""From what was found of one run to the `AgentRun` that evaluators see."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from processors.frameworks.dialect import AgentReading
+from processors.frameworks.rewriting import CarrierKind, RunScope, Trace, decoded, merged_agents
+from processors.frameworks.shapes.attribute_reading import better
+from processors.frameworks.shapes.available_tools import merge_tools
+from processors.frameworks.shapes.messages import ChatMessage, after_results, last_text
+from processors.frameworks.shapes.placeholder_names import (
+    AGENT_NAME_RESOURCE_ATTRIBUTES,
+    is_placeholder_agent,
+)
+from processors.frameworks.shapes.span_attributes import span_attributes
+from processors.frameworks.shapes.transcript import in_turns
+from processors.model.agent_run import (
+    AgentIdentity,
+    AgentRun,
+    CallCategory,
+    IncompleteReason,
+    Message,
+    ToolCall,
+    ValueState,
+)
+from processors.model.finish_reason import CUT_SHORT, FinishReason
+from processors.model.json_value import JsonValue
+from processors.model.value_type import late
+from processors.model.values import ABSENT, DecodedValue, json_value, text_value
+from processors.reconstruction.calls import RunCalls
+from processors.spans.envelope import Envelope
+from processors.spans.small_bytes_cache import cached_for_small
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
+_NOTHING_READ = AgentReading()
+
+
+class Ending(NamedTuple):
+    """What is the same for all runs of a trace: whose it is, and how it ended."""
+
+    trace_id: bytes
+    tenant: str
+    reason: FinishReason
+    is_interrupted: bool
+    """Whether spans may have been lost on our side."""
+    may_lack_spans: bool
+    refuses_lost_parents: bool
+    """Whether runs with spans whose parent never came count as not complete."""
+
+
+class Telling:
+    """What one run's spans say about it as a whole."""
+
+    def __init__(self, run: RunScope, trace: Trace, calls: RunCalls) -> None:
+        self.run = run
+        self.trace = trace
+        self.calls = calls
+        told = [reading.agent for reading in trace.told(run.layers)]
+        self.reading = merged_agents(told) if told else _NOTHING_READ
+
+    @late
+    def agent_name(self) -> str:
+        """What the spans of the invocation say, then what its calls, steps or turns say, then the resource.
+
+        An agent that runs as a tool of its own service is called as that tool is, not as the whole service.
+        """
+        run, reading = self.run, self.reading
+        name = reading.name or run.agent_name or self._name_in_turns() or reading.inferred_name
+        if name:
+            return name
+        envelope = self.trace.tree.views[run.carrier].envelope
+        name = self._name_of_call(envelope.resource)
+        if name:
+            return name
+        for key in AGENT_NAME_RESOURCE_ATTRIBUTES:
+            told = envelope.resource_attributes.text(key) or ""
+            if not is_placeholder_agent(told) and not told.startswith("unknown_service"):
+                return told
+        return ""
+
+    def _name_in_turns(self) -> str:
+        """The one name that model turns tell of their agent."""
+        names = {name for turn in self.trace.told(self.run.models) if (name := turn.agent_of_turn)}
+        return names.pop() if len(names) == 1 else ""
+
+    def _name_of_call(self, resource: bytes) -> str:
+        asked_by = self.run.asked_by
+        reading = self.trace.readings[asked_by] if asked_by >= 0 else None
+        if reading is None or self.trace.tree.views[asked_by].envelope.resource != resource:
+            return ""
+        return reading.tool.name or reading.tool.inferred_name
+
+    def lost_attributes(self) -> bool:
+        """Whether the sender dropped attributes of a model turn, and with them perhaps calls."""
+        return any(turn.span.dropped_attributes_count for turn in self.trace.told(self.run.models))
+
+
+class _Content:
+    """What evaluators seldom ask for; see `RunContent`."""
+
+    def __init__(self, telling: Telling, calls: Sequence[ToolCall]) -> None:
+        self._telling = telling
+        self._run = telling.run
+        self._trace = telling.trace
+        self._turns = telling.calls.turns
+        self._made = calls
+
+    @property
+    def input(self) -> JsonValue:
+        return self._asked.value
+
+    @property
+    def input_state(self) -> ValueState:
+        return self._asked.state
+
+    @property
+    def output(self) -> JsonValue:
+        return self._answered.value
+
+    @property
+    def output_state(self) -> ValueState:
+        return self._answered.state
+
+    @late
+    def messages(self) -> Sequence[Message]:
+        """The conversation, in turns."""
+        return in_turns(self._chat())
+
+    @late
+    def span_attributes(self) -> Mapping[str, JsonValue]:
+        """The attributes of the span that stands for the run."""
+        return span_attributes(self._trace.tree.views[self._run.carrier].raw)
+
+    @late
+    def available_tools(self) -> Mapping[str, JsonValue]:
+        """The tools that the invocation or any model turn of it was offered."""
+        found: dict[str, JsonValue] = {}
+        for reading in self._trace.told((*self._run.layers, *self._turns)):
+            merge_tools(found, reading.conversation.tools())
+        return found
+
+    @late
+    def requested_tools(self) -> Sequence[str]:
+        """The tools that models asked for and that no call went to."""
+        return self._telling.calls.never_made()
+
+    @late
+    def _asked(self) -> DecodedValue:
+        """The run's own input, else the first model turn's last user message."""
+        told = decoded(self._telling.reading.input)
+        if told.state is not ValueState.ABSENT:
+            return _value_only(told)
+        for reading in self._trace.told(sorted(self._run.models)):
+            if reading.conversation.input:
+                return better(told, text_value(last_text(reading.conversation.input, "user")))
+        return told
+
+    @late
+    def _answered(self) -> DecodedValue:
+        """The run's own output, else a last turn's text if it asks for no call, else the answer as data."""
+        if self._run.followed_by >= 0:
+            return ABSENT  # handed over; the answer is that of the last agent
+        told = decoded(self._telling.reading.output)
+        if told.state is not ValueState.ABSENT:
+            return _value_only(told)
+        for reading in self._trace.told(self._turns[-1:]):
+            answered = after_results(reading.conversation.output)
+            if not any(message.requests for message in answered):
+                told = text_value(last_text(answered, "assistant"))
+        return _given_to_answer_tool(self._made) if told.state is ValueState.ABSENT else told
+
+    def _chat(self) -> Sequence[ChatMessage]:
+        """The conversation: the invocation's own, else that of the last model turn with its history."""
+        trace, layers = self._trace, self._run.layers
+        if layers and layers[0] in self._run.models:
+            return [*self._told_in_turns()]
+        for reading in trace.told(layers):
+            if reading.conversation.input and reading.conversation.output:
+                return [*reading.conversation.input, *reading.conversation.output]
+        for reading in reversed(trace.told(self._turns)):
+            if reading.conversation.input or reading.conversation.output:
+                return [*reading.conversation.input, *reading.conversation.output]
+        return ()
+
+    def _told_in_turns(self) -> Iterator[ChatMessage]:
+        """What each turn adds, where every turn is an invocation that brings only what is new."""
+        for reading in self._trace.told(self._turns):
+            yield from reading.conversation.input
+            yield from reading.conversation.output
+
+
+def rebuilt_run(
+    telling: Telling, calls: Sequence[ToolCall], told: Mapping[int, Telling], session: str, ending: Ending
+) -> AgentRun:
+    """The run, with its calls in order of execution; `told` has all runs by identity."""
+    run, tree, reading = telling.run, telling.trace.tree, telling.reading
+    is_nothing = run.kind is CarrierKind.NOTHING
+    hides_calls = not calls and reading.hides_calls
+    is_complete = (
+        run.is_whole
+        and not is_nothing
+        and not ending.may_lack_spans
+        and not tree.lacks_events
+        and not (ending.refuses_lost_parents and run.has_lost_parents)
+        and not (telling.calls.from_messages and telling.lost_attributes())
+        and not hides_calls
+    )
+    carrier_id = tree.span_ids[run.carrier]
+    envelope = tree.views[run.carrier].envelope
+    if is_nothing:
+        end = max((call.end_unix_nano for call in calls), default=0)
+    else:
+        end = tree.starts[run.followed_by] if run.followed_by >= 0 else tree.ends[run.layers[0]]
+    return AgentRun(
+        trace_id=ending.trace_id,
+        span_id=None if is_nothing else carrier_id,
+        agent=AgentIdentity(
+            name=telling.agent_name,
+            id=_stable_id(reading.id),
+            version=reading.version or envelope.resource_attributes.text("service.version"),
+        ),
+        tool_calls=calls,
+        parent_agent=None if run.parent is None else told[id(run.parent)].agent_name,
+        session=session or None,
+        messages_state=ValueState.ABSENT,
+        finish_reason=ending.reason,
+        complete=is_complete,
+        incomplete_reason=_incomplete_reason(ending, tree.lacks_events, hides_calls),
+        start_unix_nano=tree.starts[run.carrier],
+        end_unix_nano=end,
+        tenant=ending.tenant,
+        resource=_resource(envelope.resource),
+        carrier_span_id=carrier_id,
+        content=_Content(telling, calls),
+    )
+
+
+def sessions(runs: Sequence[RunScope], told: Mapping[int, Telling]) -> dict[int, str]:
+    """The session of every run, by identity: that of the outermost run around it that tells one."""
+    found: dict[int, str] = {}
+    for run in runs:
+        chain: list[RunScope] = []
+        above: RunScope | None = run
+        while above is not None and id(above) not in found:
+            chain.append(above)
+            above = above.parent
+        session = "" if above is None else found[id(above)]
+        for inner in reversed(chain):
+            session = session or told[id(inner)].reading.session
+            found[id(inner)] = session
+    return found
+
+
+def _incomplete_reason(ending: Ending, lacks_events: bool, hides_calls: bool) -> IncompleteReason:
+    if ending.reason is FinishReason.OVER_LIMIT or lacks_events:
+        return "over_limit"
+    if ending.is_interrupted:
+        return "interrupted"
+    return "content_not_captured" if hides_calls and ending.reason not in CUT_SHORT else "incomplete_trace"
+
+
+def _given_to_answer_tool(made: Sequence[ToolCall]) -> DecodedValue:
+    """What a model gave to the tool through which it answers, if it asked for nothing after that."""
+    for call in reversed(made):
+        if call.category is CallCategory.FINAL_ANSWER and call.error is None and call.arguments != {}:
+            return _value_only(DecodedValue(call.arguments, call.arguments_text, call.arguments_state))
+        if call.parallel_group is None or call.parallel_group != made[-1].parallel_group:
+            break
+    return ABSENT
+
+
+def _value_only(told: DecodedValue) -> DecodedValue:
+    return told if told.state is ValueState.PRESENT else DecodedValue(None, told.text, told.state)
+
+
+def _stable_id(agent_id: str) -> str | None:
+    """The agent's id, unless it is one that every run gets anew."""
+    return None if not agent_id or _UUID.search(agent_id) else agent_id
+
+
+@cached_for_small(256)
+def _resource(resource: bytes) -> dict[str, JsonValue]:
+    attributes = Envelope(resource, b"").resource_attributes
+    return {key: json_value(attributes.get(key)) for key in attributes}

@@ -1,0 +1,244 @@
+"""Which dialects read a span, and what it stands for: asked once for spans that look alike.
+
+What every dialect's `role` looks at in the first span of a kind is noted; spans that give the same answers
+are of the same shape. So the questions form a tree, which builds itself: first which of the known attribute
+keys are there, then the values, the span's name or its scope's name, as far as anybody looked at them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, cast
+
+from processors.frameworks.dialect import Dialect, PlannedDialect, ScopeDialect, SpanRole
+from processors.frameworks.rewriting import Shape, SpanReading
+from processors.spans.attributes import Attributes
+from processors.spans.envelope import Envelope
+from processors.spans.span import Span
+
+_MAX_NODES = 4096
+"""Nodes of the tree; a tree that is full is begun anew."""
+_MAX_ANSWERS, _MAX_ANSWER = 128, 64
+"""Answers to one question, and bytes or characters of one, that are remembered; else dialects are asked."""
+
+_NAME: Final = "the span's name"
+_SCOPE: Final = "the scope's name"
+_EMPTY: Final = "no attributes"
+
+
+@dataclass(slots=True, eq=False)
+class _Question:
+    """What decides between spans that are alike so far: an attribute's value, or one of the three above."""
+
+    about: str
+    answers: "dict[_Answer, _Node]" = field(default_factory=dict)
+
+
+_Answer: TypeAlias = bytes | str | bool | None
+_Node: TypeAlias = "_Question | Shape | None"
+"""A further question, or the shape; None: no dialect recognises such spans."""
+_UNKNOWN, _UNLIKE = Shape(SpanRole.OTHER, ()), Shape(SpanRole.OTHER, ())
+"""In place of the shape: nothing is remembered; what decides is something else than is remembered."""
+
+
+class SpanReader:
+    """Reads spans with a set of dialects."""
+
+    def __init__(self, dialects: Sequence[Dialect]) -> None:
+        """`dialects` in order of rank."""
+        self._dialects = dialects
+        self._dialect_keys = frozenset(key for dialect in dialects for key in dialect.keys)
+        planned = [dialect for dialect in dialects if isinstance(dialect, PlannedDialect)]
+        self._keys = self._dialect_keys.union(*[dialect.tool_keys for dialect in planned])
+        """The keys that tell spans apart: those that roles turn out to look at join them."""
+        self._tree: dict[frozenset[str], _Node] = {}
+        self._candidates: dict[frozenset[str], Sequence[Dialect]] = {}
+        self._nodes = 0
+        self._of_scope = {
+            scope: dialect
+            for dialect in reversed(dialects)
+            if isinstance(dialect, ScopeDialect)
+            for scope in dialect.scopes
+        }
+
+    def read(self, span: Span) -> SpanReading | None:
+        """The span as its dialects read it, or None if none recognises it."""
+        encoded = span.attributes.by_key
+        present = self._keys.intersection(encoded)
+        node = self._tree.get(present, _UNKNOWN)
+        answer: _Answer = None
+        question: _Question | None = None
+        while node.__class__ is _Question:  # cheaper than isinstance, here at every span
+            question = node
+            about = question.about
+            if about is _SCOPE:
+                answer = span.envelope.scope_name
+            elif about is _NAME:
+                answer = span.name
+            elif about is _EMPTY:
+                answer = not encoded
+            else:
+                answer = encoded.get(about)
+            node = question.answers.get(answer, _UNKNOWN)
+        if node is None:
+            return None
+        if node is _UNKNOWN or node is _UNLIKE:
+            if node is _UNLIKE or _is_long(answer) or (question and len(question.answers) >= _MAX_ANSWERS):
+                node = self._ask(span, present)
+            else:
+                node = self._learn(span, present)
+            if node is None:
+                return None
+        return SpanReading(span, cast(Shape, node))
+
+    def _learn(self, span: Span, present: frozenset[str]) -> Shape | None:
+        """Ask the dialects, and remember what they say by what they looked at."""
+        noted = _Noted(self._keys, present)
+        shape = self._ask(_WatchedSpan(span, noted), present)
+        if noted.new_keys or self._nodes >= _MAX_NODES:
+            self._keys |= noted.new_keys  # by these, too, spans are told apart from now on
+            self._tree.clear()
+            self._candidates.clear()
+            self._nodes = 0
+        else:
+            self._remember(present, noted, shape)
+        return shape
+
+    def _remember(self, present: frozenset[str], noted: "_Noted", shape: Shape | None) -> None:
+        leaf = _UNLIKE if noted.looked_elsewhere else shape
+        self._nodes += 1 + len(noted.answers)
+        if not noted.answers:
+            self._tree[present] = leaf
+            return
+        (about, answer), *further = noted.answers.items()
+        question = self._tree.setdefault(present, _Question(about))
+        for next_about, next_answer in further:
+            if not isinstance(question, _Question) or _is_long(answer):
+                return
+            question = question.answers.setdefault(answer, _Question(next_about))
+            answer = next_answer
+        if isinstance(question, _Question) and not _is_long(answer):
+            question.answers[answer] = leaf
+
+    def _ask(self, span: Span, present: frozenset[str]) -> Shape | None:
+        if present.isdisjoint(self._dialect_keys):  # what made the span may tell all the same
+            of_scope = self._of_scope.get(span.envelope.scope_name)
+            candidates: Sequence[Dialect] = () if of_scope is None else (of_scope,)
+        else:
+            candidates = self._candidates.get(present, ())
+            if not candidates:
+                candidates = [dialect for dialect in self._dialects if not present.isdisjoint(dialect.keys)]
+                if len(self._candidates) < _MAX_NODES:
+                    self._candidates[present] = candidates
+        told = [(role, dialect) for dialect in candidates if (role := dialect.role(span)) is not None]
+        if not told:
+            return None
+        role, found = max(role for role, _ in told), [dialect for _, dialect in told]
+        only = found[0]
+        if len(found) > 1 or not isinstance(only, PlannedDialect):
+            return Shape(role, found)
+        read_tool = only.plan_tool(present.intersection(only.tool_keys)) if role is SpanRole.TOOL else None
+        return Shape(role, found, read_tool, only.answer_key)
+
+
+def _is_long(answer: _Answer) -> bool:
+    return isinstance(answer, (bytes, str)) and len(answer) > _MAX_ANSWER
+
+
+class _Noted:
+    """What was looked at in a span, in order, and what was seen."""
+
+    def __init__(self, known: frozenset[str], present: frozenset[str]) -> None:
+        """`known` are the keys that spans are told apart by, `present` those of them that are there."""
+        self._known = known
+        self._present = present
+        self.answers: dict[str, _Answer] = {}
+        self.new_keys: frozenset[str] = frozenset()
+        self.looked_elsewhere = False
+        """Whether what was seen may be different in the next span that gives the same answers."""
+
+    def key(self, key: str) -> None:
+        """Note that it was asked whether an attribute is there."""
+        if key not in self._known:
+            self.new_keys |= {key}
+
+    def value(self, key: str, encoded: bytes | None) -> None:
+        """Note that the value of an attribute was asked for."""
+        self.key(key)
+        if key in self._present:
+            self.answers[key] = encoded
+
+
+class _WatchedSpan(Span):
+    """A span that notes what is looked at in it."""
+
+    __slots__ = ("_noted", "_span")
+
+    def __init__(self, span: Span, noted: _Noted) -> None:
+        super().__init__(span.raw, _WatchedEnvelope(span.envelope, noted))
+        self.attributes = Attributes(_WatchedValues(span.message.attributes, noted))
+        self._span = span
+        self._noted = noted
+
+    def __getattribute__(self, name: str) -> object:
+        """Note what is none of the three things that spans are told apart by."""
+        if name == "name":
+            span: Span = super().__getattribute__("_span")
+            super().__getattribute__("_noted").answers[_NAME] = span.name
+        elif name not in ("attributes", "envelope", "message", "__class__"):
+            super().__getattribute__("_noted").looked_elsewhere = True
+        return super().__getattribute__(name)
+
+
+class _WatchedEnvelope(Envelope):
+    """An envelope that notes what is looked at in it."""
+
+    __slots__ = ("_noted",)
+
+    def __init__(self, envelope: Envelope, noted: _Noted) -> None:
+        super().__init__(envelope.resource, envelope.scope)
+        self._noted = noted
+
+    @property
+    def scope_name(self) -> str:
+        """See `Envelope`."""
+        name = super().scope_name
+        self._noted.answers[_SCOPE] = name
+        return name
+
+    @property
+    def resource_attributes(self) -> Attributes:
+        """See `Envelope`."""
+        self._noted.looked_elsewhere = True
+        return super().resource_attributes
+
+
+class _WatchedValues(Mapping[str, bytes]):
+    """Encoded attributes that note what is looked at."""
+
+    def __init__(self, encoded: Mapping[str, bytes], noted: _Noted) -> None:
+        self._encoded = encoded
+        self._noted = noted
+
+    def __getitem__(self, key: str) -> bytes:
+        found = self.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def get(self, key: str, default: bytes | None = None) -> bytes | None:  # type: ignore[override]
+        """The value of `key`, or `default`."""
+        found = self._encoded.get(key)
+        self._noted.value(key, found)
+        return default if found is None else found
+
+    def __contains__(self, key: object) -> bool:
+        self._noted.key(str(key))
+        return key in self._encoded
+
+    def __iter__(self) -> Iterator[str]:
+        self._noted.looked_elsewhere = True
+        return iter(self._encoded)
+
+    def __len__(self) -> int:
+        self._noted.answers[_EMPTY] = not self._encoded
+        return len(self._encoded)
