@@ -187,7 +187,7 @@ class _OtelGenAI:
         tells_agent = "gen_ai.agent.name" in present
 
         def read(span: Span) -> ToolReading:
-            encoded = span.attributes.by_key.get
+            encoded = span.by_key.get
             name = short_text(encoded("gen_ai.tool.name"))
             call_id = short_text(encoded("gen_ai.tool.call.id")) if tells_id else ""
             arguments = plain_object(encoded(arguments_key))

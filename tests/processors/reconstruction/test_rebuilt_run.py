@@ -74,8 +74,10 @@ def test_a_rebuilt_run_equals_one_made_by_hand_of_the_same_fields() -> None:
     said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}])
     (run,) = runs_of(
         [
-            agent(1, None, "helper", (0, 100), **{"gen_ai.input.messages": told, "gen_ai.output.messages": said}),
-            tool(2, 1, "search"),
+            agent(
+                1, None, "helper", (0, 9), **{"gen_ai.input.messages": told, "gen_ai.output.messages": said}
+            ),
+            tool(2, 1, "search", (2, 3)),
         ]
     )
     given = {field.name: getattr(run, field.name) for field in fields(run) if field.init}
