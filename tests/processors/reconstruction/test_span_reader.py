@@ -1,5 +1,6 @@
 """Spans that look alike are of one shape; what was not looked at makes no difference, what was does."""
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -11,7 +12,7 @@ from processors.reconstruction import span_reader
 from processors.reconstruction.span_reader import SpanReader
 from processors.spans.span import Span
 from tests.processors.reconstruction.test_reconstruction_corpus import SCENARIOS, traces_of
-from tests.support.agent_spans import envelope, span
+from tests.support.agent_spans import agent, envelope, model, runs_of, span, tool
 
 CALL: dict[str, JsonValue] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get"}
 
@@ -66,3 +67,58 @@ def test_answers_without_end_are_understood_and_not_remembered() -> None:
         (role, tuple(names)) for role, names in filter(None, all_told(reader, [*spans, *few]))
     }
     assert (SpanRole.TOOL, ["otel_genai"]) == told(reader, view("a", CALL))
+
+
+def test_a_plan_reads_of_every_recorded_call_what_the_dialect_reads() -> None:
+    reader = SpanReader(discover_dialects())
+    planned = 0
+    for scenario in SCENARIOS:
+        for recorded in traces_of(scenario).values():
+            for reading in filter(None, (reader.read(Span(raw, of)) for _, raw, of in recorded)):
+                if reading.shape.read_tool is not None:
+                    (dialect,) = reading.shape.dialects
+                    assert dialect.tool(reading.span) == reading.shape.read_tool(reading.span)
+                    planned += 1
+
+    assert planned > 100
+
+
+PROVIDERS = [{"type": "server_tool_call", "id": "s1", "name": "code", "server_tool_call": {"type": "code"}}]
+ASKS = [{"type": "tool_call", "id": "c1", "name": "get", "arguments": {}}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "history", "names"),
+    [
+        ([{"type": "text", "content": "server_tool"}, *ASKS], [], ["get"]),
+        ([{"type": "text", "content": "mcp_call"}], [], ["get"]),
+        ([*ASKS, *PROVIDERS], [], ["get", "code"]),
+        ([{"type": "text", "content": "Let me see."}, *ASKS, *PROVIDERS], [], ["get", "code"]),
+        ([{"type": "text", "content": ""}], [*ASKS, *PROVIDERS], ["get", "code"]),
+    ],
+    ids=["a text is the word", "nothing but the word", "asked", "said and asked", "told by the next turn"],
+)
+def test_calls_at_the_provider_are_found_wherever_they_are_told(
+    answer: JsonValue, history: JsonValue, names: list[str]
+) -> None:
+    def messages(parts: JsonValue) -> str:
+        return json.dumps([{"role": "assistant", "parts": parts}] if parts else [])
+
+    spans = [
+        agent(1, None, "helper", (0, 100)),
+        model(2, 1, (1, 10), **{"gen_ai.output.messages": messages(answer)}),
+        tool(3, 1, "get", (11, 12), "c1"),
+        model(
+            4,
+            1,
+            (20, 30),
+            **{
+                "gen_ai.input.messages": messages(history),
+                "gen_ai.output.messages": messages([{"type": "text", "content": "Done."}]),
+            },
+        ),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert sorted(names) == sorted(call.name for call in run.tool_calls)
