@@ -16,6 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.errors import MalformedRequest
 from collector.otlp.envelope_registry import EnvelopeRegistry
 from processors.spans.envelope import Envelope
+from processors.spans.partial_messages import parse_span
 from processors.spans.protobuf_wire import (
     END_GROUP,
     LENGTH_DELIMITED,
@@ -25,7 +26,6 @@ from processors.spans.protobuf_wire import (
     skip_field,
 )
 from processors.spans.span import RawSpan
-from processors.spans.span_message import parse_span
 
 _NO_TRACE_ID = bytes(16)
 _NO_SPAN_ID = bytes(8)

@@ -5,10 +5,9 @@ event `gen_ai.evaluation.result`; everything of our own stands under `tracegrade
 """
 
 import struct
-from functools import lru_cache
 
 from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Stage
 from processors.model.finish_reason import FinishReason
 from processors.spans.protobuf_wire import encode_field
 
@@ -27,19 +26,26 @@ def makes_event(result: EvaluationResult) -> bool:
 
 def encode_result_attributes(result: EvaluationResult, run: AgentRun, instance: str, tag: int) -> bytes:
     """The attributes of `result`, each as a field with `tag`; `instance` names who graded."""
-    encoded = _constant_attributes(
+    # Members of an enum are known by their identity here: hashing one is a call into Python.
+    key = (
         result.name,
         result.evaluator,
         result.evaluator_version,
-        result.outcome,
+        id(result.outcome),
         result.pass_threshold,
         result.criteria_hash,
-        result.severity,
-        result.stage,
-        run.finish_reason,
+        id(result.severity),
+        id(result.stage),
+        id(run.finish_reason),
         instance,
         tag,
     )
+    constant = _CONSTANT.get(key)
+    if constant is None:
+        if len(_CONSTANT) >= _MAX_CONSTANT:
+            _CONSTANT.clear()
+        constant = _CONSTANT[key] = _constant_attributes(result, run.finish_reason, instance, tag)
+    encoded = constant
     if result.score is not None:
         encoded += _SCORE_VALUE[tag] + _DOUBLE.pack(result.score)
     if result.explanation:
@@ -58,6 +64,9 @@ def encode_result_attributes(result: EvaluationResult, run: AgentRun, instance: 
 def encode_text_attribute(tag: int, key: bytes, value: str) -> bytes:
     """An attribute with a text; `key` comes from `encode_key`."""
     text = value.encode("utf-8", "replace")
+    size = len(text)
+    if size + len(key) < 124:  # all lengths are of one byte
+        return bytes((tag, len(key) + size + 4)) + key + bytes((0x12, size + 2, 0x0A, size)) + text
     return encode_field(tag, key + encode_field(0x12, encode_field(0x0A, text)))
 
 
@@ -71,35 +80,28 @@ def encode_key(key: str) -> bytes:
     return encode_field(0x0A, key.encode("utf-8", "replace"))
 
 
-@lru_cache(maxsize=4096)
+_MAX_CONSTANT = 4096
+_CONSTANT: dict[tuple[str, str, str, int, float, str, int, int, int, str, int], bytes] = {}
+"""What is the same for all results of one evaluation that end alike."""
+
+
 def _constant_attributes(
-    name: str,
-    evaluator: str,
-    version: str,
-    outcome: Outcome,
-    pass_threshold: float,
-    criteria_hash: str,
-    severity: Severity,
-    stage: Stage,
-    finish_reason: FinishReason,
-    instance: str,
-    tag: int,
+    result: EvaluationResult, finish_reason: FinishReason, instance: str, tag: int
 ) -> bytes:
-    """Those attributes that are the same for many results."""
     texts = {
-        "gen_ai.evaluation.name": name,
-        "gen_ai.evaluation.score.label": outcome.value,
-        "tracegrade.evaluator.id": evaluator,
-        "tracegrade.evaluator.version": version,
-        "tracegrade.criteria.hash": criteria_hash,
-        "tracegrade.severity": severity.value,
+        "gen_ai.evaluation.name": result.name,
+        "gen_ai.evaluation.score.label": result.outcome.value,
+        "tracegrade.evaluator.id": result.evaluator,
+        "tracegrade.evaluator.version": result.evaluator_version,
+        "tracegrade.criteria.hash": result.criteria_hash,
+        "tracegrade.severity": result.severity.value,
         "tracegrade.finish_reason": finish_reason.value,
         "tracegrade.instance": instance,
     }
-    if stage is not Stage.LIVE:
-        texts["tracegrade.stage"] = stage.value
+    if result.stage is not Stage.LIVE:
+        texts["tracegrade.stage"] = result.stage.value
     attributes = [encode_text_attribute(tag, encode_key(key), value) for key, value in texts.items()]
-    threshold = encode_double_attribute(tag, encode_key("tracegrade.pass_threshold"), pass_threshold)
+    threshold = encode_double_attribute(tag, encode_key("tracegrade.pass_threshold"), result.pass_threshold)
     return b"".join(attributes) + threshold
 
 

@@ -22,6 +22,7 @@ from processors.frameworks.shapes.placeholder_names import AGENT_NAME_OF_TURN, i
 from processors.model.agent_run import CallCategory, ValueState
 from processors.model.value_type import late
 from processors.model.values import ABSENT, DecodedValue
+from processors.spans.attributes import text_in
 from processors.spans.span import Span
 from processors.spans.span_tree import SpanTree
 
@@ -82,7 +83,8 @@ class SpanReading:
     def answer(self) -> bytes | None:
         """The text in which all of the conversation's output stands, where that is known."""
         key = self.shape.answer_key
-        return self.span.attributes.text_bytes(key) if key else None
+        encoded = self.span.by_key.get(key) if key else None
+        return None if encoded is None else text_in(encoded)
 
     @late
     def conversation(self) -> Conversation:

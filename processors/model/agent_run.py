@@ -1,7 +1,7 @@
 """What an agent did in one invocation: the input of every evaluator.
 
 Evaluators see these values only, never spans. Field by field they follow the canonical model of tool
-calls and agent runs; how each is read from telemetry is the matter of `processors.dialects` and
+calls and agent runs; how each is read from telemetry is the matter of `processors.frameworks` and
 `processors.reconstruction.reconstruct`.
 """
 

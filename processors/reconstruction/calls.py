@@ -556,11 +556,10 @@ def _error_of(span: Span, fields: ToolReading) -> ToolError | None:
     make an error; the texts come from wherever there are any. A tool that stops to wait for an answer has
     not failed.
     """
-    attributes, status = span.attributes, span.status_code
-    has_type = "error.type" in attributes.by_key
+    status, has_type = span.status_code, "error.type" in span.by_key
     if not (has_type or fields.error is not None or status == STATUS_ERROR or span.has_events):
         return None
-    error_type = (attributes.text("error.type") or "") if has_type else ""
+    error_type = (span.attributes.text("error.type") or "") if has_type else ""
     has_exception = False
     exception_type = exception_message = ""
     if status != _STATUS_OK and span.has_events:

@@ -62,7 +62,7 @@ class SpanReader:
 
     def read(self, span: Span) -> SpanReading | None:
         """The span as its dialects read it, or None if none recognises it."""
-        encoded = span.attributes.by_key
+        encoded = span.by_key
         present = self._keys.intersection(encoded)
         node = self._tree.get(present, _UNKNOWN)
         answer: _Answer = None
@@ -175,7 +175,7 @@ class _WatchedSpan(Span):
 
     def __init__(self, span: Span, noted: _Noted) -> None:
         super().__init__(span.raw, _WatchedEnvelope(span.envelope, noted))
-        self.attributes = Attributes(_WatchedValues(span.message.attributes, noted))
+        self.by_key = _WatchedValues(span.by_key, noted)
         self._span = span
         self._noted = noted
 
@@ -184,7 +184,7 @@ class _WatchedSpan(Span):
         if name == "name":
             span: Span = super().__getattribute__("_span")
             super().__getattribute__("_noted").answers[_NAME] = span.name
-        elif name not in ("attributes", "envelope", "message", "__class__"):
+        elif name not in ("attributes", "_attributes", "by_key", "envelope", "message", "__class__"):
             super().__getattribute__("_noted").looked_elsewhere = True
         return super().__getattribute__(name)
 

@@ -23,25 +23,24 @@ class Attributes(Mapping[str, AttributeValue]):
     """The attributes of a span, event, resource or scope, over the bytes they came in.
 
     Looking up a key decodes its value; nothing else is decoded. Of two attributes with one key the
-    last counts. Iteration is in order of the keys. `by_key` has the AnyValue messages, for loops over many
-    spans.
+    last counts. Iteration is in order of the keys.
     """
 
-    __slots__ = ("by_key",)
+    __slots__ = ("_encoded",)
 
     def __init__(self, encoded: Mapping[str, bytes]) -> None:
         """`encoded` holds the bytes of an AnyValue message for every key."""
-        self.by_key = encoded
+        self._encoded = encoded
 
     def __getitem__(self, key: str) -> AttributeValue:
-        encoded = self.by_key.get(key)
+        encoded = self._encoded.get(key)
         if encoded is None:
             raise KeyError(key)
         return _decode(encoded)
 
     def get(self, key: str, default: AttributeValue = None) -> AttributeValue:  # type: ignore[override]
         """The value of `key`, or `default`."""
-        encoded = self.by_key.get(key)
+        encoded = self._encoded.get(key)
         if encoded is None:
             return default
         # Most values that are asked for are short texts.
@@ -56,22 +55,17 @@ class Attributes(Mapping[str, AttributeValue]):
 
     def encoded(self, key: str) -> bytes | None:
         """The bytes of the AnyValue message of `key`, or None."""
-        return self.by_key.get(key)
-
-    def text_bytes(self, key: str) -> bytes | None:
-        """The UTF-8 text of `key`, if it is one as senders write them; see `text_in`."""
-        encoded = self.by_key.get(key)
-        return None if encoded is None else text_in(encoded)
+        return self._encoded.get(key)
 
     def __contains__(self, key: object) -> bool:
-        return key in self.by_key
+        return key in self._encoded
 
     def __iter__(self) -> Iterator[str]:
         # What the protobuf runtime hands out is in no order that would stay the same.
-        return iter(sorted(self.by_key))
+        return iter(sorted(self._encoded))
 
     def __len__(self) -> int:
-        return len(self.by_key)
+        return len(self._encoded)
 
     def text(self, key: str) -> str | None:
         """The value of `key` if it is a string that is not empty, else None."""
@@ -80,7 +74,7 @@ class Attributes(Mapping[str, AttributeValue]):
 
     def among(self, keys: frozenset[str]) -> frozenset[str]:
         """Those of `keys` that are there; cheaper than asking for three of them."""
-        return keys.intersection(self.by_key)
+        return keys.intersection(self._encoded)
 
 
 def text_in(encoded: bytes) -> bytes | None:

@@ -1,7 +1,7 @@
 """The resource and the instrumentation scope that a span came in."""
 
 from processors.spans.attributes import NO_ATTRIBUTES, Attributes
-from processors.spans.envelope_message import parse_resource, parse_scope
+from processors.spans.partial_messages import parse_resource, parse_scope
 
 
 class Envelope:

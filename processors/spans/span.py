@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 from processors.spans.attributes import Attributes, decode_key_values
 from processors.spans.envelope import NO_ENVELOPE, Envelope
+from processors.spans.partial_messages import parse_span
 from processors.spans.protobuf_wire import fields, read_varint
-from processors.spans.span_message import parse_span
 
 RawSpan: TypeAlias = tuple[bytes, bytes, Envelope]
 """(span id, bytes of the Span message, envelope): what is held, forwarded and appended to."""
@@ -39,10 +39,11 @@ class Span:
 
     Attribute values and events are decoded when they are read. `parent_span_id` is empty for a span
     without a parent, an id of zeros included. Missing texts are empty, missing numbers 0, as in protobuf.
-    `message` is what the protobuf runtime read, for loops over many spans.
+    `message` is what the protobuf runtime read and `by_key` the AnyValue messages of its attributes, for
+    loops over many spans.
     """
 
-    __slots__ = ("_events", "attributes", "envelope", "message", "raw")
+    __slots__ = ("_attributes", "_events", "by_key", "envelope", "message", "raw")
 
     def __init__(self, raw: bytes, envelope: Envelope = NO_ENVELOPE) -> None:
         """Read the serialised Span message `raw`.
@@ -53,8 +54,16 @@ class Span:
         self.raw = raw
         self.envelope = envelope
         self.message = message = parse_span(raw)
-        self.attributes = Attributes(message.attributes)
+        self.by_key = message.attributes
+        self._attributes: Attributes | None = None
         self._events: list[SpanEvent] | None = None
+
+    @property
+    def attributes(self) -> Attributes:
+        """The attributes."""
+        if self._attributes is None:  # of most spans nobody asks
+            self._attributes = Attributes(self.by_key)
+        return self._attributes
 
     @property
     def trace_id(self) -> bytes:

@@ -7,7 +7,7 @@ taken apart at fixed offsets; any other is left to the protobuf runtime.
 import struct
 from typing import TypeAlias
 
-from processors.spans.span_message import parse_span
+from processors.spans.partial_messages import parse_span
 
 SpanHead: TypeAlias = tuple[bytes, int, int, int]
 """(parent span id, kind, start, end): no parent is empty, times are Unix nanoseconds."""

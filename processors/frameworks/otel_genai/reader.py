@@ -27,7 +27,7 @@ from processors.frameworks.shapes.placeholder_names import (
     RETRIEVAL_TOOL_TYPES,
     SYNTHETIC_TOOL_NAMES,
 )
-from processors.frameworks.shapes.result_envelope import OUTPUT, open_result
+from processors.frameworks.shapes.result_envelope import OUTPUT, is_bare, open_result
 from processors.frameworks.shapes.span_event_messages import (
     call_in_events,
     messages_in_attributes,
@@ -187,15 +187,20 @@ class _OtelGenAI:
         tells_agent = "gen_ai.agent.name" in present
 
         def read(span: Span) -> ToolReading:
-            encoded = span.attributes.by_key.get
+            encoded = span.by_key.get
             name = short_text(encoded("gen_ai.tool.name"))
             call_id = short_text(encoded("gen_ai.tool.call.id")) if tells_id else ""
             arguments = plain_object(encoded(arguments_key))
             if arguments is None:
                 arguments = first_arguments(span.attributes, plan.arguments)
             result = plain_object(encoded(result_key))
-            opened = first_result(span.attributes, plan.results) if result is None else open_result(result)
-            result = opened.result
+            if result is None or not isinstance(result.value, dict) or not is_bare(result.value):
+                opened = (
+                    first_result(span.attributes, plan.results) if result is None else open_result(result)
+                )
+                result, told_id, error = opened
+            else:
+                told_id, error = "", None
             is_told = call_id and arguments.state is _PRESENT and result.state is _PRESENT
             if not name or (tells_id and not call_id) or encoded(_OPERATION) != _EXECUTE_TOOL:
                 return self.tool(span)
@@ -204,11 +209,11 @@ class _OtelGenAI:
             return ToolReading(  # by position, which costs half of what names cost here
                 name,
                 "",
-                call_id or opened.call_id,
+                call_id or told_id,
                 arguments,
                 False,
                 result,
-                opened.error,
+                error,
                 _category_of_function(name, short_text(encoded("gen_ai.tool.type")) if tells_type else ""),
                 first_text(span.attributes, _AGENT_NAME) if tells_agent else "",
                 False,
@@ -343,7 +348,7 @@ def _hides_calls(attributes: Attributes) -> bool:
     if attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER:
         return True
     answered = attributes.encoded("gen_ai.output.messages") or b""
-    return b'"tool_call"' in answered and b'"name"' not in answered
+    return answered.find(b'"tool_call"') >= 0 and answered.find(b'"name"') < 0
 
 
 def _agent_that_is_called(attributes: Attributes) -> str:

@@ -47,6 +47,11 @@ _PRINTED_FAILURE = " isError=True"
 """How a printed result of a protocol's tool ends where the tool failed."""
 
 
+def is_bare(value: JsonObject) -> bool:
+    """Whether an object surely is in no envelope."""
+    return _ENVELOPE_KEYS.isdisjoint(value)
+
+
 def open_result(decoded: DecodedValue, known: int = 0) -> OpenedResult:
     """Take the envelopes off a decoded result. What is in no envelope comes back as it is.
 
@@ -58,7 +63,7 @@ def open_result(decoded: DecodedValue, known: int = 0) -> OpenedResult:
         return OpenedResult(decoded)
     value = decoded.value
     if isinstance(value, dict):
-        if _ENVELOPE_KEYS.isdisjoint(value):
+        if is_bare(value):
             return OpenedResult(decoded)
         return _open_object(decoded, value, known)
     if isinstance(value, list) and value:

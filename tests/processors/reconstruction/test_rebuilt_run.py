@@ -75,11 +75,9 @@ def test_a_rebuilt_run_equals_one_made_by_hand_of_the_same_fields() -> None:
     (run,) = runs_of(
         [
             agent(
-                1, None, "helper", (0, 100), **{"gen_ai.input.messages": told, "gen_ai.output.messages": said}
+                1, None, "helper", (0, 9), **{"gen_ai.input.messages": told, "gen_ai.output.messages": said}
             ),
-                1, None, "helper", (0, 100), **{"gen_ai.input.messages": told, "gen_ai.output.messages": said}
-            ),
-            tool(2, 1, "search"),
+            tool(2, 1, "search", (2, 3)),
         ]
     )
     given = {field.name: getattr(run, field.name) for field in fields(run) if field.init}

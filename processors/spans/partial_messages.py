@@ -1,0 +1,141 @@
+"""Message classes for parts of OTLP: attributes as a map of encoded values, the rest left as bytes or out.
+
+A map field and a list of key-value messages are the same bytes, and an AnyValue left as bytes is decoded by
+nobody who does not ask for it. So the runtime finds the keys in one call, in compiled code. The descriptors
+are made here, not checked in as generated code, which parses as fast and binds to one major of protobuf.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, cast
+
+from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+
+
+class SpanMessage(Protocol):
+    """The fields of a Span (opentelemetry/proto/trace/v1/trace.proto); events and status stay encoded."""
+
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes
+    name: str
+    kind: int
+    start_time_unix_nano: int
+    end_time_unix_nano: int
+    attributes: Mapping[str, bytes]
+    dropped_attributes_count: int
+    events: Sequence[bytes]
+    status: Sequence[bytes]
+    """One, or several where a status stands there in parts."""
+    flags: int
+
+
+class ResourceMessage(Protocol):
+    """The fields of a Resource (opentelemetry/proto/resource/v1/resource.proto)."""
+
+    attributes: Mapping[str, bytes]
+
+
+class ScopeMessage(Protocol):
+    """The fields of an InstrumentationScope (opentelemetry/proto/common/v1/common.proto)."""
+
+    name: str
+    version: str
+
+
+class _ResourceSpans(Protocol):
+    resource: ResourceMessage
+
+
+class _ScopeSpans(Protocol):
+    scope: ScopeMessage
+
+
+_PACKAGE = "tracegrade"
+_ATTRIBUTES = "attributes"
+_FIELDS: Mapping[str, Sequence[tuple[str, int, str]]] = {
+    "Span": (
+        ("trace_id", 1, "BYTES"),
+        ("span_id", 2, "BYTES"),
+        ("parent_span_id", 4, "BYTES"),
+        ("name", 5, "STRING"),
+        ("kind", 6, "INT32"),
+        ("start_time_unix_nano", 7, "FIXED64"),
+        ("end_time_unix_nano", 8, "FIXED64"),
+        (_ATTRIBUTES, 9, ""),
+        ("dropped_attributes_count", 10, "UINT32"),
+        ("events", 11, "REPEATED BYTES"),
+        ("status", 15, "REPEATED BYTES"),
+        ("flags", 16, "FIXED32"),
+    ),
+    "Resource": ((_ATTRIBUTES, 1, ""),),
+    "InstrumentationScope": (("name", 1, "STRING"), ("version", 2, "STRING")),
+    "ResourceSpans": (("resource", 1, "Resource"),),
+    "ScopeSpans": (("scope", 1, "InstrumentationScope"),),
+}
+"""The messages: each field with its number and type; what is no type of protobuf is another message."""
+
+
+def _message(name: str) -> DescriptorProto:
+    message = DescriptorProto(name=name)
+    for field_name, number, kind in _FIELDS[name]:
+        label, _, scalar = kind.rpartition(" ")
+        field = message.field.add(name=field_name, number=number)
+        field.label = FieldDescriptorProto.Label.Value(f"LABEL_{label or 'OPTIONAL'}")
+        if field_name == _ATTRIBUTES:  # keys with the bytes of their AnyValue messages
+            entry = message.nested_type.add(name="AttributesEntry")
+            entry.options.map_entry = True
+            for place, (part, part_type) in enumerate((("key", "STRING"), ("value", "BYTES")), start=1):
+                inner = entry.field.add(name=part, number=place)
+                inner.label = FieldDescriptorProto.LABEL_OPTIONAL
+                inner.type = FieldDescriptorProto.Type.Value(f"TYPE_{part_type}")
+            field.label = FieldDescriptorProto.LABEL_REPEATED
+            scalar = f"{name}.AttributesEntry"
+        if f"TYPE_{scalar}" in FieldDescriptorProto.Type.keys():  # noqa: SIM118  # an enum is no mapping
+            field.type = FieldDescriptorProto.Type.Value(f"TYPE_{scalar}")
+        else:
+            field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".{_PACKAGE}.{scalar}"
+    return message
+
+
+def _pool() -> DescriptorPool:
+    """A pool in which the messages know each other and nothing else."""
+    pool = DescriptorPool()
+    file = FileDescriptorProto(
+        name="tracegrade.proto", package=_PACKAGE, syntax="proto3", message_type=map(_message, _FIELDS)
+    )
+    pool.AddSerializedFile(file.SerializeToString())
+    return pool
+
+
+_POOL = _pool()
+
+
+def _parser(name: str) -> Callable[[bytes], object]:
+    return GetMessageClass(_POOL.FindMessageTypeByName(f"{_PACKAGE}.{name}")).FromString
+
+
+parse_span = cast(Callable[[bytes], SpanMessage], _parser("Span"))
+"""The Span message in its serialised form; raises `google.protobuf.message.DecodeError` on other bytes."""
+
+_parse_resource_spans = cast(Callable[[bytes], _ResourceSpans], _parser("ResourceSpans"))
+_parse_scope_spans = cast(Callable[[bytes], _ScopeSpans], _parser("ScopeSpans"))
+
+
+def parse_resource(serialized: bytes) -> ResourceMessage:
+    """The resource of a serialised ResourceSpans message; empty where it has none.
+
+    Raises:
+        google.protobuf.message.DecodeError: the bytes are no such message.
+    """
+    return _parse_resource_spans(serialized).resource
+
+
+def parse_scope(serialized: bytes) -> ScopeMessage:
+    """The instrumentation scope of a serialised ScopeSpans message; empty where it has none.
+
+    Raises:
+        google.protobuf.message.DecodeError: the bytes are no such message.
+    """
+    return _parse_scope_spans(serialized).scope

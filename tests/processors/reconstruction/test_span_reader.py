@@ -1,0 +1,124 @@
+"""Spans that look alike are of one shape; what was not looked at makes no difference, what was does."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from processors.frameworks.dialect import SpanRole
+from processors.frameworks.discovery import discover_dialects
+from processors.model.json_value import JsonValue
+from processors.reconstruction import span_reader
+from processors.reconstruction.span_reader import SpanReader
+from processors.spans.span import Span
+from tests.processors.reconstruction.test_reconstruction_corpus import SCENARIOS, traces_of
+from tests.support.agent_spans import agent, envelope, model, runs_of, span, tool
+
+CALL: dict[str, JsonValue] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get"}
+
+
+def view(name: str, attributes: dict[str, JsonValue], scope: str = "") -> Span:
+    return Span(span(1, None, name, attributes)[1], envelope(scope=scope))
+
+
+def told(reader: SpanReader, read: Span) -> tuple[SpanRole, list[str]] | None:
+    reading = reader.read(read)
+    return None if reading is None else (reading.role, [dialect.name for dialect in reading.shape.dialects])
+
+
+def all_told(reader: SpanReader, spans: Sequence[Span]) -> list[tuple[SpanRole, list[str]] | None]:
+    return [told(reader, read) for read in spans]
+
+
+def test_a_reader_that_remembers_says_of_all_recordings_what_one_that_remembers_nothing_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spans = [
+        Span(raw, of)
+        for scenario in SCENARIOS
+        for recorded in traces_of(scenario).values()
+        for _, raw, of in recorded
+    ]
+    reader = SpanReader(discover_dialects())
+    first, again = all_told(reader, spans), all_told(reader, spans)
+    monkeypatch.setattr(span_reader, "_MAX_NODES", 0)
+
+    assert all_told(SpanReader(discover_dialects()), spans) == first == again
+
+
+def test_what_decides_is_told_apart_and_what_does_not_is_one_shape() -> None:
+    reader = SpanReader(discover_dialects())
+    call, same = view("a", CALL), view("b", {**CALL, "my.own": 1})
+    readings = [reader.read(read) for read in (call, same, call, same)]
+
+    assert readings[2] is not None
+    assert readings[3] is not None
+    assert readings[2].shape is readings[3].shape
+    assert (SpanRole.MODEL, ["otel_genai"]) == told(reader, view("a", {"gen_ai.operation.name": "chat"}))
+    assert told(reader, view("a", {})) is None
+
+
+def test_answers_without_end_are_understood_and_not_remembered() -> None:
+    reader = SpanReader(discover_dialects())
+    spans = [view("a", {"gen_ai.operation.name": f"{number}" * 40}) for number in range(10, 400)]
+    few = [view("a", {"gen_ai.operation.name": str(number)}) for number in range(400)]
+
+    assert {(SpanRole.OTHER, ("otel_genai",))} == {
+        (role, tuple(names)) for role, names in filter(None, all_told(reader, [*spans, *few]))
+    }
+    assert (SpanRole.TOOL, ["otel_genai"]) == told(reader, view("a", CALL))
+
+
+def test_a_plan_reads_of_every_recorded_call_what_the_dialect_reads() -> None:
+    reader = SpanReader(discover_dialects())
+    planned = 0
+    for scenario in SCENARIOS:
+        for recorded in traces_of(scenario).values():
+            for reading in filter(None, (reader.read(Span(raw, of)) for _, raw, of in recorded)):
+                if reading.shape.read_tool is not None:
+                    (dialect,) = reading.shape.dialects
+                    assert dialect.tool(reading.span) == reading.shape.read_tool(reading.span)
+                    planned += 1
+
+    assert planned > 100
+
+
+PROVIDERS = [{"type": "server_tool_call", "id": "s1", "name": "code", "server_tool_call": {"type": "code"}}]
+ASKS = [{"type": "tool_call", "id": "c1", "name": "get", "arguments": {}}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "history", "names"),
+    [
+        ([{"type": "text", "content": "server_tool"}, *ASKS], [], ["get"]),
+        ([{"type": "text", "content": "mcp_call"}], [], ["get"]),
+        ([*ASKS, *PROVIDERS], [], ["get", "code"]),
+        ([{"type": "text", "content": "Let me see."}, *ASKS, *PROVIDERS], [], ["get", "code"]),
+        ([{"type": "text", "content": ""}], [*ASKS, *PROVIDERS], ["get", "code"]),
+    ],
+    ids=["a text is the word", "nothing but the word", "asked", "said and asked", "told by the next turn"],
+)
+def test_calls_at_the_provider_are_found_wherever_they_are_told(
+    answer: JsonValue, history: JsonValue, names: list[str]
+) -> None:
+    def messages(parts: JsonValue) -> str:
+        return json.dumps([{"role": "assistant", "parts": parts}] if parts else [])
+
+    spans = [
+        agent(1, None, "helper", (0, 100)),
+        model(2, 1, (1, 10), **{"gen_ai.output.messages": messages(answer)}),
+        tool(3, 1, "get", (11, 12), "c1"),
+        model(
+            4,
+            1,
+            (20, 30),
+            **{
+                "gen_ai.input.messages": messages(history),
+                "gen_ai.output.messages": messages([{"type": "text", "content": "Done."}]),
+            },
+        ),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert sorted(names) == sorted(call.name for call in run.tool_calls)
