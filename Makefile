@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test lint format lock checks-install dashboards-install backends-install bench reference prometheus-rule clean
+.PHONY: install demo run test lint format lock checks-install dashboards-install exporters-install backends-install bench bench-install bench-report reference prometheus-rule clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -46,6 +46,7 @@ lock:
 	$(LOCK_GROUP):build --constraint requirements-dev.lock --output-file requirements-build.lock
 	$(LOCK_GROUP):checks --upgrade --output-file requirements-checks.lock
 	$(LOCK_GROUP):backends --upgrade --output-file requirements-backends.lock
+	$(LOCK_GROUP):bench --upgrade --output-file requirements-bench.lock
 
 # The programs that check deploy/, in an environment of their own: no module of theirs may meet ours.
 CHECKS := .venv-checks
@@ -66,6 +67,29 @@ $(DASHBOARD_CHECK)/node_modules/.installed: $(DASHBOARD_CHECK)/package-lock.json
 	npm ci --prefix $(DASHBOARD_CHECK) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# The stock OTLP exporters of other languages, which tests let send to the listeners. Needs Go, Node, npm, a JDK
+# and Maven.
+EXPORTERS := .exporters
+EXPORTER_SOURCES := tests/stock_exporters
+
+exporters-install: $(EXPORTERS)/.go $(EXPORTERS)/.node $(EXPORTERS)/.java
+
+$(EXPORTERS)/.go: $(wildcard $(EXPORTER_SOURCES)/go/*)
+	@mkdir -p $(EXPORTERS)
+	go build -C $(EXPORTER_SOURCES)/go -o $(CURDIR)/$(EXPORTERS)/send-go .
+	@touch $@
+
+$(EXPORTERS)/.node: $(EXPORTER_SOURCES)/node/package-lock.json
+	@mkdir -p $(EXPORTERS)
+	npm ci --prefix $(EXPORTER_SOURCES)/node --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(EXPORTERS)/.java: $(wildcard $(EXPORTER_SOURCES)/java/*)
+	mvn --quiet --batch-mode --file $(EXPORTER_SOURCES)/java/pom.xml dependency:copy-dependencies \
+	  -DoutputDirectory=$(CURDIR)/$(EXPORTERS)/jars
+	javac -cp '$(EXPORTERS)/jars/*' -d $(EXPORTERS)/java $(EXPORTER_SOURCES)/java/Send.java
+	@touch $@
+
 # Trace backends that tests forward to, in an environment of their own. Two hundred packages: pip would take
 # minutes for what uv, itself out of the same lock, does in seconds. The lock is complete: nothing is resolved.
 BACKENDS := .venv-backends
@@ -83,11 +107,36 @@ $(BACKENDS)/.installed: requirements-backends.lock
 test-backends: install backends-install
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/backends
 
-bench: install
-	$(BIN)/python -m benchmarks
+# What the benchmarks compare with: packages in an environment of their own, and the Collector out of its Go modules.
+BENCH := .venv-bench
+OTELCOL := benchmarks/otelcol
+
+bench-install: $(BENCH)/.installed $(OTELCOL)/build/.built
+
+$(BENCH)/.installed: requirements-bench.lock
+	$(PYTHON) -m venv --clear $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@touch $@
+
+$(OTELCOL)/build/.built: $(OTELCOL)/main.go $(OTELCOL)/go.mod $(OTELCOL)/go.sum
+	mkdir -p $(OTELCOL)/build
+	@if command -v go > /dev/null; \
+	  then cd $(OTELCOL) && GOFLAGS=-mod=readonly GOTOOLCHAIN=local go build -trimpath -o build/otelcol . && touch build/.built; \
+	  else echo "Go is missing: the OpenTelemetry Collector is left out of the benchmarks"; fi
+
+bench: install bench-install
+	$(BIN)/python -m benchmarks peers
+
+# Writes the figures of docs/performance.md and draws its plots; about an hour on an idle machine.
+bench-report: install bench-install
+	$(BIN)/python -m benchmarks peers --into docs/performance.md
+	$(BIN)/python -m benchmarks peers --rate 5000 --into docs/performance.md
+	for subject in held criteria agents; do \
+	  $(BIN)/python -m benchmarks scaling $$subject --plots docs --into docs/performance.md || exit 1; done
+	$(BIN)/python -m benchmarks micro --into docs/performance.md
 
 clean:
-	rm -rf $(VENV) $(CHECKS) $(BACKENDS) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(CHECKS) $(BACKENDS) $(EXPORTERS) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Writes what is generated from the code: JSON schemas and reference pages.
 reference: install

@@ -1,74 +1,160 @@
-"""`python -m benchmarks [--seconds N] [--rounds N] [--quick] [NAME ...]`."""
+"""`python -m benchmarks PART`: each part is one subject, and says with `--help` what it takes."""
 
 import argparse
+import itertools
 import os
 import platform
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from benchmarks.child_process import MeasurementRefused
-from benchmarks.comparison import compare
 from benchmarks.hostile import hostile_lines
 from benchmarks.hostile_traces import HOSTILE_KINDS
-from benchmarks.load import MAX_SECONDS
+from benchmarks.load import MAX_SECONDS, Order
 from benchmarks.measure import CONNECTIONS
 from benchmarks.micro import micro_lines
-from benchmarks.servers import SERVERS
+from benchmarks.page import REFUSED, write_figures
+from benchmarks.peers import peers_lines
+from benchmarks.reference_package import compare
+from benchmarks.scaling import SUBJECTS, scaling_lines
+from benchmarks.scrape import scrape_lines
+from benchmarks.servers import BENCH_ENVIRONMENT, PEERS, TRACEGRADE
+from benchmarks.versions import versions_lines
 from benchmarks.workload import SHAPES
-
-MICRO, HOSTILE = "micro", "hostile"
-_KINDS = {kind.name: kind for kind in HOSTILE_KINDS}
-_NAMES = (
-    *(shape.name for shape in SHAPES), *(server.name for server in SERVERS), MICRO, HOSTILE, *_KINDS
-)  # fmt: skip
 
 
 def main() -> int:
-    """Run what was asked for; 0 when everything could be measured, 1 when a measurement was refused."""
-    arguments = _arguments()
+    """Run the part that was asked for; 0 when everything could be measured, 1 when something was refused."""
+    arguments = _parser().parse_args()
+    lines: Iterable[str] = itertools.chain([_machine()], arguments.part(arguments))
+    if arguments.into is not None:
+        lines = write_figures(arguments.into, arguments.figures(arguments), lines)
+    refused = False
+    try:
+        for line in lines:
+            print(line, flush=True)
+            refused |= line.startswith(REFUSED)
+    except MeasurementRefused as refusal:
+        print(f"{REFUSED}: {refusal}", flush=True)
+        refused = True
+    return int(refused)
+
+
+def _machine() -> str:
+    return (
+        f"# Python {platform.python_version()}, {os.cpu_count()} cores, "
+        f"load average {os.getloadavg()[0]:.2f} before; medians [range]."
+    )
+
+
+def _peers(arguments: argparse.Namespace) -> Iterator[str]:
     names = set(arguments.names)
     shapes = [shape for shape in SHAPES if shape.name in names] or list(SHAPES)
-    servers = [server for server in SERVERS if server.name in names] or list(SERVERS)
+    servers = [server for server in (*TRACEGRADE, *PEERS) if server.name in names]
     seconds, rounds = (1.0, 1) if arguments.quick else (arguments.seconds, arguments.rounds)
-    print(
-        f"# Python {platform.python_version()}, {os.cpu_count()} cores, "
-        f"load average {os.getloadavg()[0]:.2f}; "
-        f"{CONNECTIONS} connections, {seconds:g} s a measurement, {rounds} interleaved rounds; "
-        "median [range], CPU of the whole server process"
+    yield (
+        f"# {CONNECTIONS} connections, {seconds:g} s a measurement, {rounds} interleaved rounds; "
+        "CPU time of the whole server process."
     )
-    if not names or MICRO in names:
-        for line in micro_lines():
-            print(line, flush=True)
-    kinds = [_KINDS[name] for name in arguments.names if name in _KINDS]
-    if kinds or HOSTILE in names:
-        for line in hostile_lines(kinds or HOSTILE_KINDS):
-            print(line, flush=True)
-    refused = 0
-    if not names or names - {MICRO, HOSTILE, *_KINDS}:
-        for shape in shapes:
-            try:
-                for line in compare(servers, shape, seconds=seconds, rounds=rounds):
-                    print(line, flush=True)
-            except MeasurementRefused as refusal:
-                refused += 1
-                print(f"REFUSED {shape.name}: {refusal}", flush=True)
-    return 1 if refused else 0
+    order = Order(seconds=seconds, rate=arguments.rate)
+    yield from peers_lines(servers or (*TRACEGRADE, *PEERS), shapes, order=order, rounds=rounds)
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="CPU time per span.")
-    parser.add_argument("--seconds", type=_seconds, default=3.0, help="of load per measurement (default 3)")
-    parser.add_argument("--rounds", type=_rounds, default=4, help="interleaved rounds (default 4)")
-    parser.add_argument("--quick", action="store_true", help="one round of one second: a trial, no figure")
+def _hostile(arguments: argparse.Namespace) -> Iterator[str]:
+    chosen = [kind for kind in HOSTILE_KINDS if kind.name in arguments.kinds]
+    return hostile_lines(chosen or HOSTILE_KINDS)
+
+
+def _scaling(arguments: argparse.Namespace) -> Iterator[str]:
+    return scaling_lines(
+        arguments.subjects or list(SUBJECTS),
+        rounds=arguments.rounds,
+        largest=arguments.largest,
+        plots=arguments.plots,
+    )
+
+
+def _reference(arguments: argparse.Namespace) -> Iterator[str]:
+    return compare(arguments.python, rounds=arguments.rounds, seconds=arguments.seconds)
+
+
+def _versions(arguments: argparse.Namespace) -> Iterator[str]:
+    return versions_lines(arguments.other, rounds=arguments.rounds)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What the service costs.")
+    parser.set_defaults(into=None)
+    parts = parser.add_subparsers(required=True, metavar="PART")
+
+    peers = parts.add_parser("peers", help="CPU time a span of the running service beside its peers")
+    peers.set_defaults(
+        part=_peers, figures=lambda arguments: "peers at a fixed rate" if arguments.rate else "peers"
+    )
+    _add_page(peers)
+    _add_rounds(peers, 4)
+    peers.add_argument("--seconds", type=_seconds, default=3.0, help="of load a measurement (default 3)")
+    peers.add_argument("--quick", action="store_true", help="one round of one second: a trial, no figure")
+    peers.add_argument("--rate", type=float, default=0.0, help="spans/s to send, in place of saturation")
+    names = [shape.name for shape in SHAPES] + [server.name for server in (*TRACEGRADE, *PEERS)]
+    peers.add_argument("names", nargs="*", type=_one_of(names), metavar="NAME", help="shapes and servers")
+
+    micro = parts.add_parser("micro", help="the steps of the data path in process, no network")
+    micro.set_defaults(part=lambda arguments: micro_lines(), figures=lambda arguments: "micro")
+    _add_page(micro)
+
+    hostile = parts.add_parser("hostile", help="traces made to be costly, 1,000 to 100,000 spans")
+    hostile.set_defaults(part=_hostile)
+    kinds = [kind.name for kind in HOSTILE_KINDS]
+    hostile.add_argument("kinds", nargs="*", type=_one_of(kinds), metavar="KIND", help="only these")
+
+    scaling = parts.add_parser(
+        "scaling", help="10^2 to 10^6 held spans, 1 to 1,000 criteria, 1 to 10,000 agents"
+    )
+    scaling.set_defaults(part=_scaling, figures=lambda arguments: " ".join(["scaling", *arguments.subjects]))
+    _add_page(scaling)
+    _add_rounds(scaling, 3)
+    scaling.add_argument("--largest", type=int, default=10**6, metavar="SIZE", help="leave larger ones out")
+    scaling.add_argument("--plots", type=Path, metavar="FOLDER", help="draw the figures there, as SVG")
+    scaling.add_argument("subjects", nargs="*", type=_one_of(list(SUBJECTS)), metavar="SUBJECT")
+
+    scrape = parts.add_parser("scrape", help="scrapes of 500 agents, and what they cost senders; 90 s")
+    scrape.set_defaults(part=lambda arguments: scrape_lines())
+
+    reference = parts.add_parser("reference", help="evaluators beside those of the package they agree with")
+    reference.set_defaults(part=_reference)
+    _add_rounds(reference, 5)
+    reference.add_argument("--seconds", type=_seconds, default=0.1, help="of a measurement (default 0.1)")
+    python = BENCH_ENVIRONMENT / "bin" / "python"
+    reference.add_argument("--python", default=str(python), help="an interpreter that has the package")
+
+    versions = parts.add_parser("versions", help="this checkout against another one, in process")
+    versions.set_defaults(part=_versions)
+    _add_rounds(versions, 80)
+    versions.add_argument("other", type=Path, metavar="OTHER_CHECKOUT")
+    return parser
+
+
+def _add_rounds(parser: argparse.ArgumentParser, rounds: int) -> None:
+    parser.add_argument("--rounds", type=_rounds, default=rounds, help=f"interleaved (default {rounds})")
+
+
+def _add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "names", nargs="*", type=_name, metavar="NAME", help=f"only these: {', '.join(_NAMES)}"
+        "--into", type=Path, metavar="PAGE", help="write the figures between their marks in this page as well"
     )
-    return parser.parse_args()
 
 
-def _name(text: str) -> str:
-    if text not in _NAMES:
-        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(_NAMES)}")
-    return text
+def _one_of(names: Sequence[str]) -> Callable[[str], str]:
+    """A name out of a list; `choices` of argparse refuses a list of no positional names."""
+
+    def name(text: str) -> str:
+        if text not in names:
+            raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(names)}")
+        return text
+
+    return name
 
 
 def _seconds(text: str) -> float:
@@ -80,8 +166,8 @@ def _seconds(text: str) -> float:
 
 def _rounds(text: str) -> int:
     rounds = int(text)
-    if not 1 <= rounds <= 100:
-        raise argparse.ArgumentTypeError(f"{text} is not between 1 and 100")
+    if not 1 <= rounds <= 1000:
+        raise argparse.ArgumentTypeError(f"{text} is not between 1 and 1000")
     return rounds
 
 

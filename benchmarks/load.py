@@ -1,8 +1,9 @@
 """The senders of every measurement: connections with one export request in flight each, as SDKs have.
 
-`python -m benchmarks.load TARGET SHAPE CONNECTIONS` builds its requests, announces itself on stderr and then
-sends whole passes for every line `SECONDS` on stdin: each connection begins passes until the time is over.
-The answer is one line of JSON with what was sent. Any request that fails ends the process.
+`python -m benchmarks.load PROTOCOL TARGET SHAPE CONNECTIONS AGENTS` builds its requests, announces itself on
+stderr and then sends whole passes for every `Order` (a line of JSON) on stdin: each connection begins passes
+until the order is done. The answer is one line of JSON with what was sent. Any request that fails ends the
+process. The runs belong to AGENTS different agents in turn; 0 leaves the name as it is.
 """
 
 import json
@@ -10,8 +11,10 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from http.client import HTTPConnection
+from typing import Literal, TypeAlias
 
 import grpc
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -22,9 +25,25 @@ from benchmarks.workload import DISTINCT_PROCESSES, SHAPES, Shape, TemplateReque
 MAX_SECONDS = 120.0
 MAX_PASSES = 1000
 """Passes of one connection in one go, whatever the time."""
+HTTP_PATH = "/v1/traces"
+
+Protocol: TypeAlias = Literal["grpc", "http"]
+Export: TypeAlias = Callable[[bytes], bytes]
+"""Sends one request and returns the body of the answer."""
 
 _REQUEST_TIMEOUT_SECONDS = 30.0
 _AGE_OF_FIRST_SPAN_NANOS = 240 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How much to send: passes for `seconds`, at least `passes`; at `rate` spans/s of all connections, or at
+    once where it is 0.
+    """
+
+    seconds: float = 0.0
+    passes: int = 1
+    rate: float = 0.0
 
 
 @dataclass(slots=True)
@@ -51,49 +70,89 @@ class Sent:
 class Connection:
     """One exporting process: its own connection, its requests in order, one in flight."""
 
-    def __init__(self, target: str, shape: Shape, requests: Sequence[TemplateRequest], number: int) -> None:
+    def __init__(
+        self,
+        export: Export,
+        shape: Shape,
+        requests: Sequence[TemplateRequest],
+        *,
+        number: int,
+        of: int,
+        agents: int,
+    ) -> None:
+        self._export = export
         self._shape = shape
         self._requests = requests
-        self._next_pass = number << 20  # passes of different connections never meet
-        channel = grpc.insecure_channel(target, options=[("grpc.use_local_subchannel_pool", 1)])
-        self._export = channel.unary_unary(EXPORT_METHOD)
+        self._number, self._of, self._agents = number, of, agents
+        self._passes = 0
 
-    def send(self, seconds: float) -> Sent:
-        """Send at least one pass, and further ones as long as `seconds` have not gone by.
+    def send(self, order: Order) -> Sent:
+        """Send the passes of `order`.
 
         Raises:
-            grpc.RpcError: a request failed.
-            ValueError: the receiver rejected spans.
+            grpc.RpcError, OSError: a request failed.
+            ValueError: the receiver refused a request or rejected spans.
         """
         sent = Sent()
-        started = time.perf_counter()
-        for _ in range(MAX_PASSES):
-            for request in self._requests:
-                body = request.for_pass(self._next_pass)
+        pause = self._of / order.rate if order.rate else 0.0  # seconds for one span
+        started = due = time.perf_counter()
+        due += pause * self._requests[0].spans * self._number / self._of  # not all at one instant
+        for done in range(1, MAX_PASSES + 1):
+            for request, body in self._bodies():
+                if pause:
+                    time.sleep(max(0.0, due - time.perf_counter()))
+                    due += pause * request.spans
                 asked = time.perf_counter()
-                answer = self._export(body, timeout=_REQUEST_TIMEOUT_SECONDS, wait_for_ready=True)
+                answer = self._export(body)
                 sent.latencies.append(time.perf_counter() - asked)
                 if answer:
                     _require_full_success(answer)
                 sent.bytes += len(body)
-            self._next_pass += 1
+            self._passes += 1
             sent.requests += len(self._requests)
             sent.spans += self._shape.spans
             sent.traces += self._shape.traces
-            if time.perf_counter() - started >= seconds:
+            if done >= order.passes and time.perf_counter() - started >= order.seconds:
                 break
         sent.seconds = time.perf_counter() - started
         return sent
 
+    def _bodies(self) -> Iterator[tuple[TemplateRequest, bytes]]:
+        """The requests of the next pass; passes of different connections never meet."""
+        agent = (self._passes * self._of + self._number) * self._shape.traces
+        for request in self._requests:
+            template = request.with_agents(agent, self._agents) if self._agents else request
+            agent += len(request.name_positions) // 2
+            yield request, template.for_pass((self._number << 20) + self._passes)
 
-def send_all(connections: Sequence[Connection], seconds: float) -> Sent:
+
+def exporter(protocol: Protocol, target: str) -> Export:
+    """A connection of its own to `target`."""
+    if protocol == "grpc":
+        channel = grpc.insecure_channel(target, options=[("grpc.use_local_subchannel_pool", 1)])
+        method = channel.unary_unary(EXPORT_METHOD)
+        return lambda body: bytes(method(body, timeout=_REQUEST_TIMEOUT_SECONDS, wait_for_ready=True))
+    connection = HTTPConnection(target, timeout=_REQUEST_TIMEOUT_SECONDS)
+
+    def post(body: bytes) -> bytes:
+        connection.request("POST", HTTP_PATH, body, {"content-type": "application/x-protobuf"})
+        with connection.getresponse() as response:
+            answer = response.read()
+        if response.status != 200:
+            raise ValueError(f"the receiver answered {response.status}: {answer[:200]!r}")
+        return answer
+
+    return post
+
+
+def send_all(connections: Sequence[Connection], order: Order) -> Sent:
     """Let all connections send at once; the first failure ends the process."""
     total = Sent()
     lock = threading.Lock()
 
     def send(connection: Connection) -> None:
         try:
-            sent = connection.send(seconds)
+            sent = connection.send(order)
         except Exception as error:  # whatever it is, nothing may be measured with it
             print(f"load failed: {error!r}", file=sys.stderr, flush=True)
             os._exit(1)
@@ -110,18 +169,27 @@ def send_all(connections: Sequence[Connection], seconds: float) -> Sent:
 
 def main() -> None:
     """Send for every line on stdin."""
-    target, shape_name, count = sys.argv[1:]
+    protocol, target, shape_name, count, agents = sys.argv[1:]
     shape = next(shape for shape in SHAPES if shape.name == shape_name)
     start = time.time_ns() - _AGE_OF_FIRST_SPAN_NANOS
     requests = [process_requests(process, shape, start) for process in range(DISTINCT_PROCESSES)]
     connections = [
-        Connection(target, shape, requests[number % DISTINCT_PROCESSES], number)
+        Connection(
+            exporter("http" if protocol == "http" else "grpc", target),
+            shape,
+            requests[number % DISTINCT_PROCESSES],
+            number=number,
+            of=int(count),
+            agents=int(agents),
+        )
         for number in range(int(count))
     ]
     print("load ready:", file=sys.stderr, flush=True)
     for line in sys.stdin:
-        sent = send_all(connections, min(float(line), MAX_SECONDS))
-        print(json.dumps(asdict(sent)), flush=True)
+        order = Order(**json.loads(line))
+        if order.seconds > MAX_SECONDS:
+            raise ValueError(f"{order.seconds} s are more than {MAX_SECONDS} s")
+        print(json.dumps(asdict(send_all(connections, order))), flush=True)
 
 
 def _require_full_success(answer: bytes) -> None:

@@ -1,11 +1,11 @@
 """The steps of the data path one by one, in this process, without any network."""
 
 from collections.abc import Callable, Iterator, Sequence
-from statistics import median
 from time import process_time, time_ns
 
 from benchmarks.agent_criteria import CRITERIA_TEXT
 from benchmarks.agent_trace import SPANS_PER_TRACE
+from benchmarks.page import with_range
 from benchmarks.workload import SHAPES, Shape, process_requests
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.trace_buffer import TraceBuffer
@@ -29,7 +29,9 @@ _HELD_BYTES = 1 << 40
 
 
 def micro_lines() -> Iterator[str]:
-    """Measure step after step, one line each: median [range] of seven repeats."""
+    """Measure step after step, one row of a Markdown table each: median [range] of seven repeats."""
+    yield "| step | CPU µs | for a |"
+    yield "| --- | --- | --- |"
     for shape in SHAPES:
         yield from _per_span_lines(shape)
     traces = _traces(SHAPES[0])
@@ -41,17 +43,15 @@ def _per_span_lines(shape: Shape) -> Iterator[str]:
     bodies = _bodies(shape)
     # Each request is split once in each timing, as the service does; trace ids do not matter here.
     yield _line(
-        f"split_request {shape.name}", "span", shape.spans, lambda: [split_request(body) for body in bodies]
+        f"split_request, {shape.name}", "span", shape.spans, lambda: [split_request(body) for body in bodies]
     )
     split = [split_request(body) for body in bodies]
     requests = [[span for spans in request.traces.values() for span in spans] for request in split]
     yield _line(
-        f"join_spans {shape.name}", "span", shape.spans, lambda: [join_spans(spans) for spans in requests]
+        f"join_spans, {shape.name}", "span", shape.spans, lambda: [join_spans(spans) for spans in requests]
     )
-    batches = [
-        [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()] for request in split
-    ]
-    yield _line(f"buffer in and out {shape.name}", "span", shape.spans, lambda: _through_buffer(batches))
+    batches = [batches_of(body) for body in bodies]
+    yield _line(f"buffer in and out, {shape.name}", "span", shape.spans, lambda: _through_buffer(batches))
 
 
 def _per_trace_lines(traces: dict[bytes, list[RawSpan]]) -> Iterator[str]:
@@ -99,10 +99,21 @@ def _per_trace_lines(traces: dict[bytes, list[RawSpan]]) -> Iterator[str]:
     yield _line("evaluation stage, whole", "trace", count, lambda: [stage.grade(trace) for trace in finished])
 
 
+def new_buffer(clock: ManualClock) -> TraceBuffer:
+    """A buffer as the service has it, without a limit."""
+    return TraceBuffer(
+        config=GroupByTraceConfig(), limiter=MemoryLimiter(_HELD_BYTES), metrics=Metrics(), clock=clock
+    )
+
+
+def batches_of(body: bytes) -> list[SpanBatch]:
+    """The spans of a request as the buffer takes them."""
+    return [SpanBatch(trace_id, spans) for trace_id, spans in split_request(body).traces.items()]
+
+
 def _through_buffer(requests: Sequence[Sequence[SpanBatch]]) -> None:
     clock = ManualClock(unix_nano=time_ns())
-    limiter = MemoryLimiter(_HELD_BYTES)
-    buffer = TraceBuffer(config=GroupByTraceConfig(), limiter=limiter, metrics=Metrics(), clock=clock)
+    buffer = new_buffer(clock)
     for batches in requests:
         buffer.admit(batches)
     clock.advance(0.5)
@@ -134,17 +145,17 @@ def _spans(traces: dict[bytes, list[RawSpan]]) -> int:
 
 def _line(name: str, unit: str, units: int, step: Callable[[], object]) -> str:
     step()
-    micros = sorted(_micros(step) / units for _ in range(_REPEATS))
-    return f"micro       {name:<32}{median(micros):8.2f} us/{unit} [{micros[0]:.2f}-{micros[-1]:.2f}]"
+    micros = [cpu_seconds_each(step, _SECONDS_PER_REPEAT) * 1e6 / units for _ in range(_REPEATS)]
+    return f"| {name} | {with_range(micros, '.2f')} | {unit} |"
 
 
-def _micros(step: Callable[[], object]) -> float:
-    """CPU-µs of one step, over as many as fill the time."""
+def cpu_seconds_each(step: Callable[[], object], seconds: float) -> float:
+    """CPU seconds of one step, over as many as fill `seconds`."""
     loops = 0
     started = process_time()
     while True:
         step()
         loops += 1
         used = process_time() - started
-        if used >= _SECONDS_PER_REPEAT:
-            return used / loops * 1e6
+        if used >= seconds:
+            return used / loops

@@ -2,7 +2,9 @@
 
 A grpcio server on generated classes decodes every attribute into dicts, keeps the spans of a trace together,
 takes a trace as finished once it was quiet, builds new requests and sends them through the generated stub.
-It evaluates nothing and bounds nothing. `python -m benchmarks.naive_peer SINK` announces its port on stderr.
+It evaluates nothing and bounds nothing.
+
+`python -m benchmarks.naive_peer SINK QUIET_SECONDS` announces its port on stderr.
 """
 
 import sys
@@ -26,7 +28,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-QUIET_SECONDS = 1.0
 _CHECK_SECONDS = 0.2
 _SPANS_PER_REQUEST = 512
 
@@ -68,10 +69,13 @@ class Backend(Protocol):
 
 
 class NaivePeer(TraceServiceServicer):
-    """Groups spans by trace and forwards every trace that was quiet for `QUIET_SECONDS`."""
+    """Groups spans by trace and forwards every trace that was quiet for `quiet_seconds`."""
 
-    def __init__(self, backend: Backend, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, backend: Backend, quiet_seconds: float, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._backend = backend
+        self._quiet_seconds = quiet_seconds
         self._monotonic = monotonic
         self._lock = Lock()
         self._traces: dict[bytes, OpenTrace] = {}
@@ -102,7 +106,7 @@ class NaivePeer(TraceServiceServicer):
 
     def forward_finished(self) -> None:
         """Forward the traces that are quiet now."""
-        quiet_since = self._monotonic() - QUIET_SECONDS
+        quiet_since = self._monotonic() - self._quiet_seconds
         with self._lock:
             finished = [key for key, trace in self._traces.items() if trace.last_arrival <= quiet_since]
             traces = [self._traces.pop(key) for key in finished]
@@ -157,8 +161,9 @@ def request_of(spans: Iterable[DecodedSpan]) -> ExportTraceServiceRequest:
 
 def main() -> None:
     """Serve until the process is told to end."""
-    channel = grpc.insecure_channel(sys.argv[1])
-    peer = NaivePeer(TraceServiceStub(channel))  # type: ignore[no-untyped-call]  # generated
+    sink, quiet_seconds = sys.argv[1:]
+    backend = TraceServiceStub(grpc.insecure_channel(sink))  # type: ignore[no-untyped-call]  # generated
+    peer = NaivePeer(backend, float(quiet_seconds))
     server = grpc.server(ThreadPoolExecutor(10), options=[("grpc.so_reuseport", 0)])
     add_TraceServiceServicer_to_server(peer, server)  # type: ignore[no-untyped-call]  # generated
     port = server.add_insecure_port("127.0.0.1:0")

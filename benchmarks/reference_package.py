@@ -1,22 +1,18 @@
-"""`python -m benchmarks.reference_package --python PATH [--rounds N] [--seconds N]`.
+"""Tool-call evaluators beside those of the package whose semantics they keep, in one interleaved run.
 
-Tool-call evaluators beside those of the package whose semantics they keep, in one run and interleaved. Both
-sides grade the same runs by the same criteria with explanations, and have to come to the same scores.
+Both sides grade the same runs by the same criteria with explanations, and have to come to the same scores.
 """
 
-import argparse
 import json
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from time import process_time
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from benchmarks.child_process import MeasurementRefused
+from benchmarks.child_process import ChildProcess, MeasurementRefused
+from benchmarks.micro import cpu_seconds_each
 from collector.otlp.codec import split_request
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.criteria_file import read_criteria
@@ -35,6 +31,7 @@ _TEXT_LENGTH = 4_000
 _SIMILARITY_GOAL = 0.001
 _GOALS = {5: 10, 50: 30}
 _TOLERANCE = 1e-9
+_WORKER_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,58 +163,24 @@ def read_run(spans: Sequence[RawSpan]) -> AgentRun:
     return run
 
 
-class ReferenceWorker:
-    """The interpreter that has the package, for the time of a `with` block."""
-
-    def __init__(self, python: str, cases: Sequence[Case]) -> None:
-        self._python = python
-        self._cases = cases
-
-    def __enter__(self) -> "ReferenceWorker":
-        worker = Path(__file__).with_name("reference_worker.py")
-        self._process = subprocess.Popen(
-            [self._python, str(worker)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        try:
-            self._ask([case.for_reference() for case in self._cases])
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def measure(self, case: int, seconds: float) -> tuple[float, float]:
-        """CPU seconds for one evaluation by the package, and its score."""
-        answer = self._ask({"case": case, "seconds": seconds})
-        return answer["seconds"], answer["score"]
-
-    def _ask(self, question: JsonValue) -> dict[str, float]:
-        if self._process.stdin is None or self._process.stdout is None:
-            raise MeasurementRefused("the worker has no pipes")
-        try:
-            self._process.stdin.write(json.dumps(question) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        if not line:
-            raise MeasurementRefused(f"{self._python} ended; is {PACKAGE} installed there?")
-        answer: dict[str, float] = json.loads(line)
-        return answer
-
-
 def compare(python: str, *, rounds: int, seconds: float) -> Iterator[str]:
     """Measure everything, both sides in turn, and yield a line for each figure.
 
     Raises:
         MeasurementRefused: the package cannot be run, or the scores differ.
     """
+    yield f"# CPU time of one evaluation with its explanation: {PACKAGE}, tracegrade"
     cases = [case for calls in _GOALS for case in tool_call_cases(calls)]
     cases.append(similarity_case())
-    with ReferenceWorker(python, cases) as worker:
+    script = Path(__file__).with_name("reference_worker.py")
+    with ChildProcess("reference", [python, str(script)]) as worker:
+        try:
+            worker.ready(_WORKER_SECONDS)
+        except MeasurementRefused as refusal:
+            raise MeasurementRefused(
+                f"{python}: is {PACKAGE} installed there (make bench-install)? {refusal}"
+            ) from None
+        worker.ask(json.dumps([case.for_reference() for case in cases]), _WORKER_SECONDS)
         theirs, ours = _measured(worker, cases, rounds, seconds)
     per_size = len(cases) // len(_GOALS)
     for position, (calls, goal) in enumerate(_GOALS.items()):
@@ -225,7 +188,7 @@ def compare(python: str, *, rounds: int, seconds: float) -> Iterator[str]:
         for index in chosen:
             yield _line(f"{cases[index].name}, {calls} calls", theirs[index], ours[index])
         spans = raw_spans(tool_spans(calls))
-        reading = [_seconds_each(lambda: read_run(spans), seconds) for _ in range(rounds)]  # noqa: B023
+        reading = [cpu_seconds_each(lambda: read_run(spans), seconds) for _ in range(rounds)]  # noqa: B023
         yield _line(
             f"all four, {calls} calls",
             [sum(theirs[index][turn] for index in chosen) for turn in range(rounds)],
@@ -246,7 +209,7 @@ def compare(python: str, *, rounds: int, seconds: float) -> Iterator[str]:
 
 
 def _measured(
-    worker: ReferenceWorker, cases: Sequence[Case], rounds: int, seconds: float
+    worker: ChildProcess, cases: Sequence[Case], rounds: int, seconds: float
 ) -> tuple[list[list[float]], list[list[float]]]:
     evaluations = [case.evaluation() for case in cases]
     runs = [case.run() for case in cases]
@@ -256,29 +219,18 @@ def _measured(
     for turn in range(rounds + 1):
         for index, case in enumerate(cases):
             if not turn or case.spans:  # once is enough for a similarity, which takes the package seconds
-                answers[index] = worker.measure(index, seconds)
+                answers[index] = json.loads(worker.ask(json.dumps([index, seconds]), _WORKER_SECONDS))
             their_seconds, their_score = answers[index]
             chosen = [evaluations[index]]
             run = runs[index]
             [result] = evaluate_run(run, chosen)
             if result.score is None or abs(result.score - their_score) > _TOLERANCE:
                 raise MeasurementRefused(f"{case.name}: {result.score}, the package {their_score}")
-            our_seconds = _seconds_each(lambda: evaluate_run(run, chosen), seconds)  # noqa: B023
+            our_seconds = cpu_seconds_each(lambda: evaluate_run(run, chosen), seconds)  # noqa: B023
             if turn:  # the first one warms up
                 theirs[index].append(their_seconds)
                 ours[index].append(our_seconds)
     return theirs, ours
-
-
-def _seconds_each(work: Callable[[], object], seconds: float) -> float:
-    done = 0
-    begun = process_time()
-    while True:
-        work()
-        done += 1
-        elapsed = process_time() - begun
-        if elapsed >= seconds:
-            return elapsed / done
 
 
 def _line(name: str, theirs: Sequence[float], ours: Sequence[float], goal: int | None = None) -> str:
@@ -289,33 +241,3 @@ def _line(name: str, theirs: Sequence[float], ours: Sequence[float], goal: int |
         f"{name:<48} {median(theirs) * 1e6:>12,.1f} us  {median(ours) * 1e6:>9,.1f} us  "
         f"ratio {ratio:,.1f} [{min(ratios):,.1f}-{max(ratios):,.1f}]{verdict}"
     )
-
-
-def main() -> int:
-    """0 when everything was measured, 1 when nothing could be compared."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.reference_package")
-    parser.add_argument("--python", default=sys.executable, help=f"an interpreter that has {PACKAGE}")
-    parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (default 5)")
-    parser.add_argument("--seconds", type=float, default=0.1, help="of each measurement (default 0.1)")
-    arguments = parser.parse_args()
-    probe = [arguments.python, "-c", "import uipath.eval.evaluators"]
-    if subprocess.run(probe, capture_output=True, check=False).returncode:
-        print(
-            f"{arguments.python} has no {PACKAGE}. Give it an environment of its own:\n"
-            "  python3.11 -m venv VENV\n"
-            f"  VENV/bin/pip install {PACKAGE}\n"
-            "  python -m benchmarks.reference_package --python VENV/bin/python"
-        )
-        return 1
-    print(f"# CPU time of one evaluation with its explanation: {PACKAGE}, tracegrade; medians, ratio [range]")
-    try:
-        for line in compare(arguments.python, rounds=arguments.rounds, seconds=arguments.seconds):
-            print(line, flush=True)
-    except MeasurementRefused as refusal:
-        print(f"REFUSED: {refusal}")
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,7 @@
 """The other side of `benchmarks.reference_package`, run by an interpreter that has `uipath` installed.
 
-It imports nothing of this project. The first line of its input holds the cases, every further one asks for
-one measurement; each is answered by a line. Everything is JSON.
+It imports nothing of this project and announces itself on stderr. The first line of its input holds the
+cases, every further one asks for one measurement; each is answered by a line. Everything is JSON.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class _Case:
             workload_trace=[trace.ReadableSpan(name="span", attributes=span) for span in case["spans"]],
         )
 
-    async def measure(self, seconds: float) -> dict[str, float]:
+    async def measure(self, seconds: float) -> tuple[float, float]:
         """CPU seconds for one evaluation, repeated for about `seconds`, and the score."""
         evaluations = 0
         begun = process_time()
@@ -40,20 +40,22 @@ class _Case:
             evaluations += 1
             elapsed = process_time() - begun
             if elapsed >= seconds:
-                return {"seconds": elapsed / evaluations, "score": float(result.score)}
+                return elapsed / evaluations, float(result.score)
 
 
 async def _serve(lines: Sequence[str]) -> None:
     cases = [_Case(case) for case in json.loads(lines[0])]
-    _answer({"cases": len(cases)})
+    _answer(len(cases))
     for line in sys.stdin:
-        asked = json.loads(line)
-        _answer(await cases[asked["case"]].measure(asked["seconds"]))
+        case, seconds = json.loads(line)
+        _answer(await cases[case].measure(seconds))
 
 
-def _answer(message: dict[str, Any]) -> None:
+def _answer(message: object) -> None:
     print(json.dumps(message), flush=True)
 
 
 if __name__ == "__main__":
+    importlib.import_module(_EVALUATORS)
+    print("reference ready:", file=sys.stderr, flush=True)
     asyncio.run(_serve([sys.stdin.readline()]))

@@ -1,9 +1,10 @@
-"""What a big scrape takes, and what it costs those who send meanwhile: `python -m benchmarks.scrape`.
+"""What a big scrape takes, and what it costs those who send meanwhile.
 
 The server is the real one, with 500 agents named in criteria and 10 evaluations each: about 95,000 samples.
 Scrapes ask as Prometheus does, for OpenMetrics and gzip. First they are timed one by one, after every series
 changed, after few did, and after nothing did. Then senders keep a steady pace, in turn without scrapes and
 with one each second, and the times of their acknowledgements are compared.
+`python -m benchmarks.scrape URL` is the one that scrapes each second, until it is ended.
 """
 
 import gzip
@@ -37,25 +38,20 @@ _ROUNDS, _ROUND_SECONDS = 4, 8.0
 _SENDERS, _REQUESTS_PER_SECOND, _TRACES_PER_REQUEST = 4, 20.0, 2
 
 
-def main() -> None:
-    """Measure and print; with `scrape URL` as arguments scrape each second until ended."""
-    if sys.argv[1:2] == ["scrape"]:
-        _scrape_for_ever(sys.argv[2])
-        return
+def scrape_lines() -> Iterator[str]:
+    """Measure scrapes, then acknowledgements with and without them, one line each."""
     with tempfile.TemporaryDirectory(prefix="tracegrade-benchmark-") as folder:
         command = [str(Path(sys.executable).with_name("tracegrade")), "run", "--config"]
         with ChildProcess("tracegrade", [*command, str(_configuration(Path(folder)))]) as server:
             ready = server.ready(60)
             url = f"http://{ready['telemetry']}/metrics"
             senders = [_Sender(ready["grpc"], number) for number in range(_SENDERS)]
-            for line in _scrape_lines(url, senders[0]):
-                print(line, flush=True)
-            for line in _acknowledgement_lines(url, senders):
-                print(line, flush=True)
+            yield from _timed_lines(url, senders[0])
+            yield from _acknowledgement_lines(url, senders)
             server.require_alive()
 
 
-def _scrape_lines(url: str, sender: "_Sender") -> Iterator[str]:
+def _timed_lines(url: str, sender: "_Sender") -> Iterator[str]:
     samples = sum(1 for line in scrape(url).splitlines() if not line.startswith(b"#"))
     yield f"scrape      {samples} samples"
     for changed, agents in (("every series", AGENTS), ("1 agent in 100", AGENTS // 100), ("nothing", 0)):
@@ -81,7 +77,7 @@ def _acknowledgement_lines(url: str, senders: "Sequence[_Sender]") -> Iterator[s
         if kind == "without scrapes":
             latencies[kind] += _paced(senders)
         else:
-            command = [sys.executable, "-m", "benchmarks.scrape", "scrape", url]
+            command = [sys.executable, "-m", "benchmarks.scrape", url]
             scraper = subprocess.Popen(command, cwd=REPOSITORY)
             try:
                 latencies[kind] += _paced(senders)
@@ -217,4 +213,4 @@ def _configuration(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    main()
+    _scrape_for_ever(sys.argv[1])

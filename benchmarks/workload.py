@@ -14,7 +14,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 
-from benchmarks.agent_trace import SPANS_PER_TRACE, agent_trace
+from benchmarks.agent_trace import AGENT_NAME, SPANS_PER_TRACE, agent_trace
 
 AGENTS_AT_ONCE = 3
 """Agents that one process runs side by side."""
@@ -25,6 +25,7 @@ DISTINCT_PROCESSES = 4
 _PASS_LENGTH = 4
 _UNSET_PASS = bytes.fromhex("f5a19e0d")
 _TRACE_ID = re.compile(rb"\n\x10" + re.escape(_UNSET_PASS))
+_AGENT_NAME = re.compile(AGENT_NAME.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,14 @@ SHAPES = (Shape("512", 512, 512, 118), Shape("50", 50, 50, 50), Shape("1-5", 1, 
 
 @dataclass(frozen=True, slots=True)
 class TemplateRequest:
-    """A serialised ExportTraceServiceRequest whose trace ids are completed for every pass."""
+    """A serialised ExportTraceServiceRequest whose trace ids are completed for every pass.
+
+    `name_positions` says where the agent's name stands: twice in every root span.
+    """
 
     body: bytes
     id_positions: Sequence[int]
+    name_positions: Sequence[int] = ()
 
     @property
     def spans(self) -> int:
@@ -65,6 +70,19 @@ class TemplateRequest:
         for position in self.id_positions:
             body[position : position + _PASS_LENGTH] = pass_bytes
         return bytes(body)
+
+    def with_agents(self, first: int, count: int) -> "TemplateRequest":
+        """The request with a different agent for every run: numbers `first` and following, modulo `count`."""
+        body = bytearray(self.body)
+        for ordinal, position in enumerate(self.name_positions):
+            name = agent_name((first + ordinal // 2) % count).encode()
+            body[position : position + len(name)] = name
+        return TemplateRequest(bytes(body), self.id_positions, self.name_positions)
+
+
+def agent_name(number: int) -> str:
+    """The name of an agent by its number, as long as the name that it takes the place of."""
+    return f"agent_{number:0{len(AGENT_NAME) - len('agent_')}d}"
 
 
 def process_requests(process: int, shape: Shape, start_unix_nano: int) -> list[TemplateRequest]:
@@ -101,7 +119,8 @@ def _encode(spans: Sequence[ReadableSpan]) -> TemplateRequest:
     positions = [match.start() + 2 for match in _TRACE_ID.finditer(body)]
     if len(positions) != len(spans):
         raise ValueError(f"found {len(positions)} trace ids in a request of {len(spans)} spans")
-    return TemplateRequest(body, positions)
+    names = [match.start() for match in _AGENT_NAME.finditer(body)]
+    return TemplateRequest(body, positions, names)
 
 
 def _resource(process: int, random: Random) -> Resource:

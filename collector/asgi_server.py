@@ -1,4 +1,4 @@
-"""Runs one ASGI application on uvicorn's HTTP/1.1 protocol inside the loop that is already running.
+"""Runs one ASGI application on uvicorn's HTTP protocols inside the loop that is already running.
 
 No process manager, no signal handlers, no polling: the listening socket is opened here, so that a port in
 use is a `StartupError`, and shutting down waits for requests in flight until a deadline.
@@ -7,13 +7,13 @@ use is a `StartupError`, and shutting down waits for requests in flight until a 
 import asyncio
 from collections.abc import Awaitable, Callable
 from ssl import SSLContext
-from typing import TypedDict
+from typing import TypeAlias, TypedDict
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from collector.clock import Clock, SystemClock
+from collector.clock import Clock, SystemClock, ends_within
 from collector.errors import StartupError
 
 
@@ -37,11 +37,12 @@ class ReceivedMessage(TypedDict, total=False):
 
 
 class SentMessage(TypedDict, total=False):
-    """`http.response.start` with status and headers, or `http.response.body`."""
+    """`http.response.start` with status and headers, `http.response.body`, or `http.response.trailers`."""
 
     type: str
     status: int
     headers: list[tuple[bytes, bytes]]
+    trailers: bool
     body: bytes
     more_body: bool
 
@@ -49,6 +50,31 @@ class SentMessage(TypedDict, total=False):
 Receive = Callable[[], Awaitable[ReceivedMessage]]
 Send = Callable[[SentMessage], Awaitable[None]]
 Application = Callable[[HttpScope, Receive, Send], Awaitable[None]]
+
+
+class Connections(ServerState):
+    """uvicorn's record of connections and requests, which can also be waited on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last_gone = asyncio.Event()
+
+    def connection_gone(self) -> None:
+        """Called by a connection that has left the record."""
+        if not self.connections:
+            self._last_gone.set()
+
+    async def drained(self) -> None:
+        """Return when no connection is left."""
+        while self.connections:
+            self._last_gone.clear()
+            await self._last_gone.wait()
+
+
+ConnectionFactory: TypeAlias = Callable[
+    [uvicorn.Config, Connections, asyncio.AbstractEventLoop, float], asyncio.Protocol
+]
+"""Makes one of uvicorn's protocols, which cuts what takes longer to arrive than so many seconds."""
 
 
 class AsgiServer:
@@ -59,6 +85,7 @@ class AsgiServer:
         host: Name or address to listen on.
         port: Port to listen on; 0 takes a free one.
         ssl: Makes the server speak HTTPS.
+        connection: What speaks HTTP; None: HTTP/1.1.
         limit_concurrency: From this many open connections or running requests on, requests are
             answered 503 without asking the application.
         keep_alive_seconds: How long an idle connection stays open.
@@ -75,6 +102,7 @@ class AsgiServer:
         port: int,
         *,
         ssl: SSLContext | None = None,
+        connection: ConnectionFactory | None = None,
         limit_concurrency: int | None = None,
         keep_alive_seconds: int = 75,
         request_timeout_seconds: float = 60.0,
@@ -84,6 +112,7 @@ class AsgiServer:
         self._host = host
         self._port = port
         self._ssl = ssl
+        self._connection = connection or _Http1Connection
         self._backlog = backlog
         self._request_timeout_seconds = request_timeout_seconds
         self._clock = clock or SystemClock()
@@ -101,7 +130,7 @@ class AsgiServer:
             limit_concurrency=limit_concurrency,
             timeout_keep_alive=keep_alive_seconds,
         )
-        self._connections = _Connections()
+        self._connections = Connections()
         self._server: asyncio.Server | None = None
         self._bound_port = port
 
@@ -127,7 +156,7 @@ class AsgiServer:
         loop = asyncio.get_running_loop()
 
         def connection() -> asyncio.Protocol:
-            return _Connection(self._config, self._connections, loop, self._request_timeout_seconds)
+            return self._connection(self._config, self._connections, loop, self._request_timeout_seconds)
 
         try:
             self._server = await loop.create_server(
@@ -136,6 +165,12 @@ class AsgiServer:
         except OSError as error:
             raise StartupError(f"{self.endpoint}: cannot listen: {error.strerror or error}") from error
         self._bound_port = self._server.sockets[0].getsockname()[1]
+
+    def send_clients_away(self) -> None:
+        """Tell clients to send further requests over other connections, where their protocol can say that."""
+        for connection in list(self._connections.connections):
+            if (go_away := getattr(connection, "go_away", None)) is not None:
+                go_away()
 
     async def shutdown(self, deadline: float) -> None:
         """Stop listening, close idle connections, let running requests finish.
@@ -161,13 +196,7 @@ class AsgiServer:
         remaining = deadline - self._clock.monotonic()
         if not self._connections.connections or remaining <= 0:
             return
-        drained = asyncio.ensure_future(self._connections.drained())
-        timer = asyncio.ensure_future(self._clock.sleep(remaining))
-        try:
-            await asyncio.wait((drained, timer), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            drained.cancel()
-            timer.cancel()
+        await ends_within(remaining, self._connections.drained(), self._clock)
 
 
 _HEADERS_TOO_LARGE = "The headers are too large."
@@ -176,35 +205,17 @@ _CANCEL_SECONDS = 1.0
 """How long a cancelled request may take to notice."""
 
 
-class _Connections(ServerState):
-    """uvicorn's record of connections and requests, which can also be waited on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._last_gone = asyncio.Event()
-
-    def connection_gone(self) -> None:
-        if not self.connections:
-            self._last_gone.set()
-
-    async def drained(self) -> None:
-        """Return when no connection is left."""
-        while self.connections:
-            self._last_gone.clear()
-            await self._last_gone.wait()
-
-
 _MAX_HEADER_BYTES = 64 * 1024
 """Bytes of all headers of a request, trailers included; what does not fit is refused."""
 
 
-class _Connection(HttpToolsProtocol):
+class _Http1Connection(HttpToolsProtocol):
     """uvicorn's connection, with limits on the time a request may take to arrive and on its headers."""
 
     def __init__(
         self,
         config: uvicorn.Config,
-        server_state: _Connections,
+        server_state: Connections,
         loop: asyncio.AbstractEventLoop,
         request_timeout_seconds: float,
     ) -> None:

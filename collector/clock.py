@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable
 from typing import Protocol
 
 
@@ -71,3 +72,19 @@ class ManualClock:
         for future in due:
             if not future.done():
                 future.set_result(None)
+
+
+async def ends_within(seconds: float, work: Awaitable[object], clock: Clock) -> bool:
+    """Wait for `work`, at most `seconds`; whether it has ended, in whatever way.
+
+    If it has not, a coroutine is cancelled; a task or another future goes on.
+    """
+    working = asyncio.ensure_future(work)
+    timer = asyncio.ensure_future(clock.sleep(seconds))
+    try:
+        await asyncio.wait((working, timer), return_when=asyncio.FIRST_COMPLETED)
+        return working.done()
+    finally:
+        timer.cancel()
+        if working is not work:
+            working.cancel()

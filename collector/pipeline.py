@@ -1,35 +1,258 @@
-"""The evaluation stage: a finished trace in, the same trace graded and annotated out.
+"""The pipeline: everything between the receivers and the exporters but the holding of spans itself.
 
-This is the boundary behind which a trace cannot harm the service: whatever goes wrong while one trace is
-rebuilt or graded is logged and counted, and its spans leave unchanged.
+It takes requests in, has the trace buffer hold their spans, grades each trace when it is finished, writes the
+results in the configured forms and hands the spans on. Whatever goes wrong while one trace is rebuilt or
+graded is logged and counted, and its spans leave unchanged: a trace cannot harm the service.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
-from collector.clock import Clock
-from collector.result_writer import ResultWriter
+from collector.buffer.trace_buffer import TraceBuffer
+from collector.clock import Clock, ends_within
+from collector.errors import Draining, Overloaded, RequestTooLarge
+from collector.exporters.exporter import TaskOwner
+from collector.exporters.fan_out import FanOut
+from collector.memory_limiter import MemoryLimiter
+from collector.otlp.codec import split_request
+from collector.otlp.envelope_registry import EnvelopeRegistry
+from collector.receivers.consumer import ExportOutcome
 from collector.results_config import ResultsConfig
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
-from collector.trace import FinishedTrace, GradedTrace
+from collector.telemetry.signals import BEFORE_FAN_OUT
+from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
-from processors.annotation.span_event import count_results
+from processors.annotation.evaluation_span import evaluation_spans
+from processors.annotation.log_record import result_records
+from processors.annotation.span_event import append_results, count_results
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
 from processors.evaluate import evaluate_run
 from processors.frameworks.dialect import Dialect
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, SkipReason
+from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
 from processors.reconstruction.reconstruct import reconstruct, span_reader
+from processors.spans.span import RawSpan
+
+FINISH_INTERVAL_SECONDS = 0.1
+"""How often finished traces are looked for."""
+_TRACES_AT_A_TIME = 8
+_SHORTEST_TURN_SECONDS, _LONGEST_TURN_SECONDS = 0.01, 0.05
+"""How long finished traces are graded before requests get their turn again."""
+_ROUNDS_BETWEEN_TURNS = 4
+"""Rounds of the loop between two turns: a request takes several from its first byte to its answer."""
 
 _ON_SPANS = ResultsConfig()
 
 _logger = logging.getLogger(__name__)
+
+
+class ServiceTraces(Protocol):
+    """The traces that the service sends to its own listener: they end elsewhere than those of users."""
+
+    def made(self, trace_id: bytes) -> bool:
+        """Whether the trace is one of these, and not finished yet."""
+        ...
+
+    def finish(self, trace: FinishedTrace) -> None:
+        """Take a finished trace that was `made` here, count its spans and give back its bytes."""
+        ...
+
+
+class Pipeline:
+    """Takes the spans of requests in and sends each on its way: at once, or graded with its trace.
+
+    Args:
+        buffer: Holds the spans of traces that are not finished.
+        envelopes: Where what spans share, their resources and scopes, comes from.
+        evaluation: Grades finished traces.
+        workers: Those that `evaluation` asks, if it asks any.
+        fan_out: Where spans and results leave.
+        limiter: Gets back the bytes of streamed spans that go no further.
+        service_traces: Takes the traces that the service made itself, which reach no exporter.
+        streams: Whether spans leave when they come, so that the buffer holds copies of them.
+        on_graded: Called with every trace before it leaves, its graded form, and when grading began.
+        tasks: Runs what goes on between requests.
+        metrics: Says how many spans wait.
+        clock: Time of grading, turns and deadlines.
+    """
+
+    def __init__(
+        self,
+        *,
+        buffer: TraceBuffer,
+        envelopes: EnvelopeRegistry,
+        evaluation: "EvaluationStage",
+        workers: WorkerPool | None,
+        fan_out: FanOut,
+        limiter: MemoryLimiter,
+        service_traces: ServiceTraces,
+        streams: bool,
+        on_graded: Callable[[FinishedTrace, GradedTrace, int], None],
+        tasks: TaskOwner,
+        metrics: Metrics,
+        clock: Clock,
+    ) -> None:
+        self._buffer = buffer
+        self._envelopes = envelopes
+        self._evaluation = evaluation
+        self._workers = workers
+        self._fan_out = fan_out
+        self._limiter = limiter
+        self._service_traces = service_traces
+        self._on_graded = on_graded
+        self._tasks = tasks
+        self._metrics = metrics
+        self._clock = clock
+        self._is_draining = False
+        self._awaiting_workers: dict[asyncio.Task[None], int] = {}
+        self._withheld_spans = 0
+        """Streamed spans of the service's own traces: they stay until these are finished."""
+        metrics.spans_awaiting_verdict.read_from(self._spans_awaiting_verdict)
+        metrics.spans_held.read_from(
+            (lambda: self._withheld_spans) if streams else self._spans_awaiting_verdict, BEFORE_FAN_OUT
+        )
+        for reason in (Overloaded.reason, RequestTooLarge.reason, "invalid_id"):
+            metrics.spans_refused.add(0, reason)
+
+    def start(self) -> None:
+        """Begin to take finished traces out of the buffer, and spans into it; earlier ones went elsewhere."""
+        self._buffer.note_ready()
+        self._tasks.create_task(self._finish_traces(), name="finish traces")
+
+    def consume_traces(self, body: bytes) -> ExportOutcome:
+        """Admit the spans of a serialised export request: what receivers call for every request.
+
+        A request is taken as a whole or refused as a whole; spans whose ids are invalid are the one exception
+        and are told to the sender as a partial success. Spans that wait for no verdict have left before the
+        request is acknowledged.
+
+        Raises:
+            MalformedRequest: the bytes are no such request.
+            RequestTooLarge: the request could never fit.
+            Overloaded: there is no room now.
+            Draining: the service is stopping.
+        """
+        if self._is_draining:
+            raise Draining("The service is shutting down; send the request again.")
+        request = split_request(body, self._envelopes)
+        batches = [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()]
+        try:
+            admitted = self._buffer.admit(batches)
+        except (Overloaded, RequestTooLarge) as refusal:
+            self._metrics.spans_refused.add(request.accepted + request.rejected, refusal.reason)
+            if isinstance(refusal, Overloaded):
+                self._buffer.note_refused(batches)
+            raise
+        if admitted.late or admitted.fresh:
+            self._forward_at_once([*admitted.late, *admitted.fresh])
+        if not request.rejected:
+            return ExportOutcome(accepted=request.accepted, rejected=0)
+        self._metrics.spans_refused.add(request.rejected, "invalid_id")
+        total = request.accepted + request.rejected
+        return ExportOutcome(
+            accepted=request.accepted,
+            rejected=request.rejected,
+            message=(
+                f"{request.rejected} of {total} spans rejected: a trace id must be 16 bytes and a span id "
+                "8 bytes, neither all zero; a parent span id must be empty or 8 bytes."
+            ),
+        )
+
+    def refuse_requests(self) -> None:
+        """Refuse every further request, retryably."""
+        self._is_draining = True
+
+    async def shutdown(self, deadline: float) -> None:
+        """Send everything that is held on its way, with what can be said of it by now.
+
+        Workers may answer for half of the time until `deadline`; the exporters need the other half.
+        """
+        for trace in self._buffer.finish_all(FinishReason.SHUTDOWN):
+            self._grade_and_forward(trace)
+            await asyncio.sleep(0)
+        if self._workers is None:
+            return
+        if self._awaiting_workers:
+            answered = asyncio.ensure_future(asyncio.wait(list(self._awaiting_workers)))
+            await ends_within((deadline - self._clock.monotonic()) / 2, answered, self._clock)
+            self._workers.close()
+            await answered
+        await self._workers.shutdown()
+
+    def _forward_at_once(self, batches: Sequence[SpanBatch]) -> None:
+        """Forward spans that wait for no verdict: late ones, and all where spans are streamed."""
+        spans: list[RawSpan] = []
+        for batch in batches:
+            if self._service_traces.made(batch.trace_id):
+                # Streamed: they stay until their trace is finished, as the copies that are graded.
+                self._withheld_spans += len(batch.spans)
+                self._limiter.release(held_bytes(batch.spans))
+            else:
+                spans += batch.spans
+        self._fan_out.forward(spans, held_bytes(spans))
+
+    async def _finish_traces(self) -> None:
+        """Take finished traces out of the buffer and send them on their way.
+
+        Grading and receiving share the loop. A turn of grading is short; while more is due than a turn can
+        do, turns get longer, so that senders are slowed down before the buffer fills up.
+        """
+        turn = _SHORTEST_TURN_SECONDS
+        while True:
+            if self._finish_until(self._clock.monotonic() + turn):
+                turn = min(2 * turn, _LONGEST_TURN_SECONDS)
+                for _ in range(_ROUNDS_BETWEEN_TURNS):
+                    await self._clock.sleep(0)
+            else:
+                turn = _SHORTEST_TURN_SECONDS
+                await self._clock.sleep(FINISH_INTERVAL_SECONDS)
+
+    def _finish_until(self, turn_ends: float) -> bool:
+        """Send finished traces on their way and hold on to none; whether more may be due."""
+        while finished := self._buffer.poll(_TRACES_AT_A_TIME):
+            for trace in finished:
+                self._grade_and_forward(trace)
+            if self._clock.monotonic() >= turn_ends:
+                return True
+        return False
+
+    def _grade_and_forward(self, trace: FinishedTrace) -> None:
+        """Send the trace on its way graded; at once, unless a custom evaluator has to be waited for."""
+        if self._service_traces.made(trace.trace_id):
+            if self._withheld_spans:
+                self._withheld_spans -= len(trace.spans)
+            self._service_traces.finish(trace)
+            return
+        started = self._clock.unix_nano()
+        graded = self._evaluation.begin(trace)
+        if isinstance(graded, AwaitedTrace):
+            work = self._forward_when_answered(graded, started)
+            task = self._tasks.create_task(work, name="await workers")
+            self._awaiting_workers[task] = len(trace.spans)
+            task.add_done_callback(self._awaiting_workers.pop)
+        else:
+            self._forward(trace, graded, started)
+
+    async def _forward_when_answered(self, awaited: "AwaitedTrace", started: int) -> None:
+        graded = await self._evaluation.complete(awaited)
+        task = asyncio.current_task()
+        if task in self._awaiting_workers:
+            self._awaiting_workers[task] = 0  # from here on the queues count its spans
+        self._forward(awaited.trace, graded, started)
+
+    def _forward(self, trace: FinishedTrace, graded: GradedTrace, started: int) -> None:
+        self._on_graded(trace, graded, started)
+        self._fan_out.export(graded, held_bytes(trace.spans))
+
+    def _spans_awaiting_verdict(self) -> int:
+        return self._buffer.spans_held + sum(self._awaiting_workers.values())
 
 
 _Rebuilt = Sequence[tuple[AgentRun, Sequence[Evaluation]]]
@@ -69,35 +292,37 @@ class EvaluationStage:
         self._criteria = criteria
         self._metrics = metrics
         self._clock = clock
-        self._writer = ResultWriter(results, instance)
+        self._writer = _ResultWriter(results, instance)
         self._missing_parents = missing_parents
         self._reader = span_reader(dialects)
         self._workers = workers
         self._log = RateLimitedLogger(_logger, clock)
 
     def grade(self, trace: FinishedTrace) -> GradedTrace:
-        """Grade one trace here and now, without workers; never raises for what a trace can hold."""
-        started = self._clock.monotonic()
-        try:
-            graded = self._graded_inline(trace, self._rebuilt(trace), self._clock.unix_nano())
-        except Exception:  # one trace must not take the others down
-            graded = self._unchanged(trace)
-        self._metrics.evaluation_seconds.observe(self._clock.monotonic() - started)
+        """Grade one trace here and now, where there are no workers; as `begin`."""
+        graded = self.begin(trace)
+        if isinstance(graded, AwaitedTrace):
+            raise ValueError("workers have to be asked for this trace")
         return graded
 
     def begin(self, trace: FinishedTrace) -> GradedTrace | AwaitedTrace:
-        """Grade one trace as `grade` does, unless worker processes have to be asked: then `complete` it."""
-        if self._workers is None:
-            return self.grade(trace)
+        """Grade one trace, unless worker processes have to be asked: then `complete` it.
+
+        Never raises for what a trace can hold.
+        """
         started = self._clock.monotonic()
         try:
             now = self._clock.unix_nano()
             runs = self._rebuilt(trace)
-            if any(need_workers(evaluations) for _, evaluations in runs):
+            if self._workers is not None and any(need_workers(evaluations) for _, evaluations in runs):
                 seconds = self._clock.monotonic() - started
                 return AwaitedTrace(trace=trace, runs=runs, unix_nano=now, seconds=seconds)
-            graded = self._graded_inline(trace, runs, now)
-        except Exception:  # as in grade
+            results = [
+                evaluate_run(run, evaluations, unix_nano=now, on_skip=self._count_skip)
+                for run, evaluations in runs
+            ]
+            graded = self._written(trace, runs, results, now)
+        except Exception:  # one trace must not take the others down
             graded = self._unchanged(trace)
         self._metrics.evaluation_seconds.observe(self._clock.monotonic() - started)
         return graded
@@ -108,18 +333,10 @@ class EvaluationStage:
         The time of waiting for workers does not count as time of evaluation.
         """
         now = awaited.unix_nano
-        graded: GradedTrace
         try:
             results = await asyncio.gather(*[self._asked(run, found, now) for run, found in awaited.runs])
-            graded = self._writer.write(
-                awaited.trace,
-                [
-                    GradedRun(run=run, results=found)
-                    for (run, _), found in zip(awaited.runs, results, strict=True)
-                ],
-                now,
-            )
-        except Exception:  # as in grade
+            graded = self._written(awaited.trace, awaited.runs, results, now)
+        except Exception:  # as in begin
             graded = self._unchanged(awaited.trace)
         self._metrics.evaluation_seconds.observe(awaited.seconds)
         return graded
@@ -155,14 +372,14 @@ class EvaluationStage:
             runs.append((run, evaluations))
         return runs
 
-    def _graded_inline(self, trace: FinishedTrace, rebuilt: _Rebuilt, unix_nano: int) -> GradedTrace:
-        runs = [
-            GradedRun(
-                run=run,
-                results=evaluate_run(run, evaluations, unix_nano=unix_nano, on_skip=self._count_skip),
-            )
-            for run, evaluations in rebuilt
-        ]
+    def _written(
+        self,
+        trace: FinishedTrace,
+        rebuilt: _Rebuilt,
+        results: Sequence[Sequence[EvaluationResult]],
+        unix_nano: int,
+    ) -> GradedTrace:
+        runs = [GradedRun(run=run, results=found) for (run, _), found in zip(rebuilt, results, strict=True)]
         return self._writer.write(trace, runs, unix_nano)
 
     def _unchanged(self, trace: FinishedTrace) -> GradedTrace:
@@ -177,3 +394,57 @@ class EvaluationStage:
 
     def _count_skip(self, reason: SkipReason) -> None:
         self._metrics.evaluations_skipped.add(1, reason.value)
+
+
+class _ResultWriter:
+    """Writes results in every form that `config` names; `instance` says who graded.
+
+    Where spans are forwarded when they come (`stream`), what it makes holds none of them.
+    """
+
+    def __init__(self, config: ResultsConfig, instance: str) -> None:
+        self._instance = instance
+        self._spans_left_already = config.mode == "stream"
+        self._writes_events = "span_event" in config.emit
+        self._writes_records = "log" in config.emit
+        self._writes_spans = "span" in config.emit
+        self._openinference = "openinference" in config.annotations
+        self._writes_on_spans = config.holds_spans and (self._writes_events or self._openinference)
+
+    def write(self, trace: FinishedTrace, runs: Sequence[GradedRun], unix_nano: int) -> GradedTrace:
+        """`trace` as it is to leave, with the results of `runs`, reached at `unix_nano`."""
+        spans: Sequence[RawSpan] = () if self._spans_left_already else trace.spans
+        log_records: Sequence[RawSpan] = ()
+        spans_of_results: Sequence[RawSpan] = ()
+        if runs:
+            graded = [(run.run, run.results) for run in runs]
+            if self._writes_on_spans:
+                spans = append_results(
+                    spans,
+                    graded,
+                    time_unix_nano=unix_nano,
+                    instance=self._instance,
+                    events=self._writes_events,
+                    openinference=self._openinference,
+                )
+            if self._writes_records:
+                log_records = result_records(
+                    trace.spans, graded, time_unix_nano=unix_nano, instance=self._instance
+                )
+            if self._writes_spans:
+                spans_of_results = evaluation_spans(
+                    trace.spans,
+                    graded,
+                    time_unix_nano=unix_nano,
+                    instance=self._instance,
+                    openinference=self._openinference,
+                )
+        return GradedTrace(
+            trace_id=trace.trace_id,
+            spans=spans,
+            runs=runs,
+            log_records=log_records,
+            evaluation_spans=spans_of_results,
+            backfill=trace.backfill,
+            tenant=trace.tenant,
+        )

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from processors.documents.models import StrictModel
 
 _DEFAULT_EMIT = {"hold": ("span_event",), "stream": ("log",), "verdicts_only": ("log",)}
 
 
-class ResultsConfig(BaseModel):
+class ResultsConfig(StrictModel):
     """How verdicts travel."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     mode: Literal["hold", "stream", "verdicts_only"] = Field(
         default="hold",

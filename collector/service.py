@@ -1,59 +1,50 @@
 """The map: every stage of the service, in the order in which a span meets them.
 
-receivers -> intake -> trace buffer -> evaluation -> fan-out to exporters, with telemetry beside them. Stages
-do not know each other; they are put together, started from the exporters to the receivers and stopped the
-other way here.
+1. `receivers`: bytes of export requests, over gRPC and HTTP.
+2. `pipeline.Pipeline`: takes requests in (`otlp.codec` splits them) and sees each span through to its end.
+3. `buffer.trace_buffer`: spans by trace, until `buffer.finish_policy` says that a trace is finished.
+4. `pipeline.EvaluationStage`: spans to runs, runs to results, results onto spans; asks `workers`.
+5. `exporters.fan_out`: a sending queue and an exporter for each backend, and whoever takes results.
+
+Stages do not know each other. They are put together, started from the exporters to the receivers and stopped
+the other way here, with `telemetry` beside them.
 """
 
 import asyncio
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from typing import TextIO
 
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
-from collector.configuration.criteria_files import CriteriaStore
-from collector.configuration.loading import PROMETHEUS, ServiceConfig
+from collector.configuration.criteria_files import CriteriaFollower, CriteriaStore
+from collector.configuration.service_file import PROMETHEUS, ServiceConfig
 from collector.errors import BackgroundTaskDied
 from collector.exporters.assembly import build_fan_out
 from collector.exporters.exporter import ExporterContext
-from collector.intake import TraceIntake
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.envelope_registry import EnvelopeRegistry
-from collector.pipeline import AwaitedTrace, EvaluationStage
-from collector.receivers.otlp_grpc import OtlpGrpcReceiver
-from collector.receivers.otlp_http import OtlpHttpReceiver
+from collector.pipeline import EvaluationStage, Pipeline
+from collector.receivers.assembly import build_receivers
 from collector.task_supervisor import TaskSupervisor
-from collector.telemetry.accounting import BEFORE_FAN_OUT, publish_accounting_errors
+from collector.telemetry.exposition import MetricsRegistry
 from collector.telemetry.http import TelemetryServer
-from collector.telemetry.loop_lag import measure_loop_lag
 from collector.telemetry.metrics import Metrics
-from collector.telemetry.otlp_destination import refuse_own_receivers
-from collector.telemetry.own_logs import OwnLogs
-from collector.telemetry.own_traces import OwnTraces
-from collector.telemetry.readiness import Readiness
-from collector.telemetry.registry import MetricsRegistry
+from collector.telemetry.own_telemetry import OwnLogs, OwnTraces, refuse_own_receivers
 from collector.telemetry.score_series import ScoreSeries
-from collector.telemetry.verdict_delay import observe_verdict_delays
+from collector.telemetry.signals import (
+    Readiness,
+    measure_loop_lag,
+    observe_verdict_delays,
+    publish_accounting_errors,
+)
 from collector.tools.self_check.checker import SelfCheck
-from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
+from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool
-from processors.model.finish_reason import FinishReason
-from processors.spans.span import RawSpan
-
-FINISH_INTERVAL_SECONDS = 0.1
-"""How often finished traces are looked for."""
-RELOAD_INTERVAL_SECONDS = 2.0
-"""How often criteria files are looked at for changes."""
-_TRACES_AT_A_TIME = 8
-_SHORTEST_TURN_SECONDS, _LONGEST_TURN_SECONDS = 0.01, 0.05
-"""How long finished traces are graded before requests get their turn again."""
-_ROUNDS_BETWEEN_TURNS = 4
-"""Rounds of the loop between two turns: a request takes several from its first byte to its answer."""
 
 _logger = logging.getLogger(__name__)
 
@@ -80,63 +71,24 @@ class Service:
         self._shutdown_timeout = config.service.shutdown_timeout
         self._tasks = TaskSupervisor(on_failure=self.request_stop)
         self._stop_requested = asyncio.Event()
-        self._reload_requested = asyncio.Event()
         instance = f"{socket.gethostname()}:{os.getpid()}"
 
         # What all stages lean on.
-        prometheus = config.prometheus
+        prometheus, telemetry = config.prometheus, config.service.telemetry
+        grouping = config.processors.group_by_trace
         self._metrics = metrics = Metrics(prometheus.resource_labels())
         evaluators = load_custom_evaluators(config.processors.evaluation)
-        self._criteria = CriteriaStore(
+        criteria = CriteriaStore(
             config.criteria_patterns(), environment=environment, evaluators=evaluators.known
         )
         envelopes = EnvelopeRegistry()
-        self._limiter = MemoryLimiter(config.processors.memory_limiter.limit_bytes, envelopes.bytes_held)
-
-        # The data path, from its end to its beginning.
-        self._fan_out = build_fan_out(
-            config.exporters,
-            config.results,
-            ExporterContext(clock=clock, metrics=metrics, console=console),
-            self._limiter,
-            end_of_spans=PROMETHEUS,
-        )
-        grouping = config.processors.group_by_trace
-        self._workers = WorkerPool(evaluators, metrics=metrics, clock=clock) if evaluators.kinds else None
-        self._awaiting_workers: dict[asyncio.Task[None], int] = {}
-        self._evaluation = EvaluationStage(
-            criteria=lambda: self._criteria.current,
-            metrics=metrics,
-            clock=clock,
-            instance=instance,
-            missing_parents=grouping.missing_parents,
-            dialects=config.own_dialects(),
-            workers=self._workers,
-            results=config.results,
-        )
-        streams = config.results.mode == "stream"
-        self._buffer = TraceBuffer(
-            config=grouping, limiter=self._limiter, metrics=metrics, clock=clock, streams=streams
-        )
-        self._withheld_spans = 0
-        metrics.spans_awaiting_verdict.read_from(self._spans_awaiting_verdict)
-        metrics.spans_held.read_from(
-            (lambda: self._withheld_spans) if streams else self._spans_awaiting_verdict, BEFORE_FAN_OUT
-        )
-        self._intake = TraceIntake(self._buffer, self._forward_at_once, metrics, envelopes)
-        protocols = config.receivers.otlp.protocols
-        self._receivers: dict[str, OtlpGrpcReceiver | OtlpHttpReceiver] = {}
-        if protocols.grpc is not None:
-            self._receivers["grpc"] = OtlpGrpcReceiver(protocols.grpc, self._intake, metrics, clock=clock)
-        if protocols.http is not None:
-            self._receivers["http"] = OtlpHttpReceiver(protocols.http, self._intake, metrics, clock=clock)
+        limiter = MemoryLimiter(config.processors.memory_limiter.limit_bytes, envelopes.bytes_held)
 
         # What tells people about it.
-        self._telemetry_config = telemetry = config.service.telemetry
         self._self_check = SelfCheck(
             telemetry.self_check,
             grace_seconds=grouping.root_grace,
-            release=self._limiter.release,
+            release=limiter.release,
             metrics=metrics,
             clock=clock,
         )
@@ -147,6 +99,7 @@ class Service:
             expiry_seconds=prometheus.series_expiry,
         )
         self._readiness = Readiness()
+        self._telemetry_config = telemetry
         self._telemetry = TelemetryServer(
             telemetry,
             registry=MetricsRegistry(metrics),
@@ -171,11 +124,49 @@ class Service:
             if telemetry.logs.otlp is None
             else OwnLogs(telemetry.logs.otlp, version=release, instance=instance, clock=clock)
         )
+        self._criteria = CriteriaFollower(criteria, self._scores.set_criteria, metrics=metrics, clock=clock)
+
+        # The data path.
+        streams = config.results.mode == "stream"
+        buffer = TraceBuffer(config=grouping, limiter=limiter, metrics=metrics, clock=clock, streams=streams)
+        self._workers = WorkerPool(evaluators, metrics=metrics, clock=clock) if evaluators.kinds else None
+        evaluation = EvaluationStage(
+            criteria=lambda: criteria.current,
+            metrics=metrics,
+            clock=clock,
+            instance=instance,
+            missing_parents=grouping.missing_parents,
+            dialects=config.own_dialects(),
+            workers=self._workers,
+            results=config.results,
+        )
+        self._fan_out = build_fan_out(
+            config.exporters,
+            config.results,
+            ExporterContext(clock=clock, metrics=metrics, console=console),
+            limiter,
+            end_of_spans=PROMETHEUS,
+        )
+        self._pipeline = Pipeline(
+            buffer=buffer,
+            envelopes=envelopes,
+            evaluation=evaluation,
+            workers=self._workers,
+            fan_out=self._fan_out,
+            limiter=limiter,
+            service_traces=self._self_check,
+            streams=streams,
+            on_graded=self._tell_of,
+            tasks=self._tasks,
+            metrics=metrics,
+            clock=clock,
+        )
+        self._receivers = build_receivers(config.receivers, self._pipeline, metrics, clock)
+
         metrics.build_info.set(1, release)
-        metrics.held_bytes.read_from(lambda: self._limiter.used)
-        metrics.held_bytes_limit.set(self._limiter.limit)
+        metrics.held_bytes.read_from(lambda: limiter.used)
+        metrics.held_bytes_limit.set(limiter.limit)
         publish_accounting_errors(metrics, [queue.name for queue in self._fan_out.queues])
-        self._publish_criteria(is_current=True)
 
     def endpoints_line(self) -> str:
         """Where the service really listens, as `name=host:port` pairs; after `start`."""
@@ -189,7 +180,7 @@ class Service:
 
     def request_reload(self) -> None:
         """Let criteria files be read again soon; safe in a signal handler of the loop."""
-        self._reload_requested.set()
+        self._criteria.request_reload()
 
     async def run(self, on_ready: Callable[[str], None]) -> None:
         """Start, serve until `request_stop`, drain, stop.
@@ -226,11 +217,11 @@ class Service:
         refuse_own_receivers(
             self._telemetry_config, [receiver.endpoint for receiver in self._receivers.values()]
         )
-        if (grpc := self._receivers.get("grpc")) and isinstance(grpc, OtlpGrpcReceiver):
-            await grpc.set_serving(True)
+        for receiver in self._receivers.values():
+            await receiver.set_serving(True)
         self._readiness.set("receivers", True)
-        self._tasks.create_task(self._finish_traces(), name="finish traces")
-        self._tasks.create_task(self._follow_criteria(), name="follow criteria")
+        self._pipeline.start()
+        self._tasks.create_task(self._criteria.follow(), name="follow criteria")
         self._tasks.create_task(measure_loop_lag(self._metrics, self._clock), name="measure loop lag")
         checked = next(iter(self._receivers.values()))  # gRPC where it is served
         self._self_check.start(checked.config, checked.endpoint, self._tasks)
@@ -243,11 +234,10 @@ class Service:
         deadline = self._clock.monotonic() + self._shutdown_timeout
         self._readiness.set("receivers", False, "shutting down")
         await _completed(self._self_check.shutdown())
-        self._intake.drain()
+        self._pipeline.refuse_requests()
         for receiver in self._receivers.values():
             await _completed(receiver.shutdown(deadline))
-        await _completed(self._finish_what_is_held())
-        await _completed(self._finish_what_awaits_workers(deadline))
+        await _completed(self._pipeline.shutdown(deadline))
         await _completed(self._fan_out.shutdown(deadline))
         await self._tasks.cancel()
         self._scores.flush()
@@ -255,133 +245,19 @@ class Service:
             if own is not None:
                 await _completed(own.shutdown(deadline))
 
-    async def _finish_what_is_held(self) -> None:
-        for trace in self._buffer.finish_all(FinishReason.SHUTDOWN):
-            self._grade_and_forward(trace)
-            await asyncio.sleep(0)
-
-    async def _finish_what_awaits_workers(self, deadline: float) -> None:
-        """Let workers answer for half of the time that is left; the exporters need the other half."""
-        if self._workers is None:
-            return
-        if self._awaiting_workers:
-            patience = (deadline - self._clock.monotonic()) / 2
-            timer = asyncio.ensure_future(self._clock.sleep(patience))
-            answered = asyncio.ensure_future(asyncio.wait(list(self._awaiting_workers)))
-            await asyncio.wait((timer, answered), return_when=asyncio.FIRST_COMPLETED)
-            timer.cancel()
-            self._workers.close()
-            await answered
-        await self._workers.shutdown()
-
-    async def _finish_traces(self) -> None:
-        """Take finished traces out of the buffer and send them on their way.
-
-        Grading and receiving share the loop. A turn of grading is short; while more is due than a turn can
-        do, turns get longer, so that senders are slowed down before the buffer fills up.
-        """
-        turn = _SHORTEST_TURN_SECONDS
-        while True:
-            if self._finish_until(self._clock.monotonic() + turn):
-                turn = min(2 * turn, _LONGEST_TURN_SECONDS)
-                for _ in range(_ROUNDS_BETWEEN_TURNS):
-                    await self._clock.sleep(0)
-            else:
-                turn = _SHORTEST_TURN_SECONDS
-                await self._clock.sleep(FINISH_INTERVAL_SECONDS)
-
-    def _finish_until(self, turn_ends: float) -> bool:
-        """Send finished traces on their way and hold on to none; whether more may be due."""
-        while finished := self._buffer.poll(_TRACES_AT_A_TIME):
-            for trace in finished:
-                self._grade_and_forward(trace)
-            if self._clock.monotonic() >= turn_ends:
-                return True
-        return False
-
-    def _grade_and_forward(self, trace: FinishedTrace) -> None:
-        """Send the trace on its way graded; at once, unless a custom evaluator has to be waited for."""
-        if self._self_check.made(trace.trace_id):
-            if self._withheld_spans:
-                self._withheld_spans -= len(trace.spans)
-            self._self_check.finish(trace)
-            return
-        started = self._clock.unix_nano()
-        graded = self._evaluation.begin(trace)
-        if isinstance(graded, AwaitedTrace):
-            work = self._forward_when_answered(graded, started)
-            task = self._tasks.create_task(work, name="await workers")
-            self._awaiting_workers[task] = len(trace.spans)
-            task.add_done_callback(self._awaiting_workers.pop)
-        else:
-            self._forward(trace, graded, started)
-
-    async def _forward_when_answered(self, awaited: AwaitedTrace, started: int) -> None:
-        graded = await self._evaluation.complete(awaited)
-        task = asyncio.current_task()
-        if task in self._awaiting_workers:
-            self._awaiting_workers[task] = 0  # from here on the queues count its spans
-        self._forward(awaited.trace, graded, started)
-
-    def _forward(self, trace: FinishedTrace, graded: GradedTrace, started: int) -> None:
+    def _tell_of(self, trace: FinishedTrace, graded: GradedTrace, started_unix_nano: int) -> None:
+        """Let metrics and the service's own traces tell of a trace that was graded."""
+        now = self._clock.unix_nano()
         self._scores.record(graded)
-        observe_verdict_delays(self._metrics, graded, self._clock.unix_nano())
-        self._fan_out.export(graded, held_bytes(trace.spans))
+        observe_verdict_delays(self._metrics, graded, now)
         if self._own_traces is not None:
             self._own_traces.trace_evaluated(
                 spans=len(trace.spans),
                 runs=len(graded.runs),
                 reason=trace.reason.value,
-                start_unix_nano=started,
-                end_unix_nano=self._clock.unix_nano(),
+                start_unix_nano=started_unix_nano,
+                end_unix_nano=now,
             )
-
-    def _spans_awaiting_verdict(self) -> int:
-        return self._buffer.spans_held + sum(self._awaiting_workers.values())
-
-    def _forward_at_once(self, batches: Sequence[SpanBatch]) -> None:
-        """Forward spans that wait for no verdict: late ones, and all where spans are streamed."""
-        spans: list[RawSpan] = []
-        for batch in batches:
-            if self._self_check.made(batch.trace_id):
-                # Streamed: they stay until their trace is finished, as the copies that are graded.
-                self._withheld_spans += len(batch.spans)
-                self._limiter.release(held_bytes(batch.spans))
-            else:
-                spans += batch.spans
-        self._fan_out.forward(spans, held_bytes(spans))
-
-    async def _follow_criteria(self) -> None:
-        """Reload criteria when a file changes or when asked to; a bad file never takes good ones down."""
-        while True:
-            asked = asyncio.ensure_future(self._reload_requested.wait())
-            timer = asyncio.ensure_future(self._clock.sleep(RELOAD_INTERVAL_SECONDS))
-            try:
-                await asyncio.wait((asked, timer), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                asked.cancel()
-                timer.cancel()
-            was_asked = self._reload_requested.is_set()
-            self._reload_requested.clear()
-            if was_asked or await asyncio.to_thread(self._criteria.changed):
-                problems = await asyncio.to_thread(self._criteria.reload)
-                self._publish_criteria(is_current=not problems)
-                self._metrics.criteria_reloads.add(1, "failure" if problems else "success")
-                for problem in problems:
-                    _logger.error("A criteria file was not reloaded: %s", problem)
-                if not problems:
-                    _logger.info(
-                        "Criteria are reloaded.", extra={"criteria_hash": self._criteria.current.hash}
-                    )
-
-    def _publish_criteria(self, *, is_current: bool) -> None:
-        criteria = self._criteria.current
-        self._metrics.criteria_last_reload_successful.set(is_current)
-        self._metrics.criteria_info.values.clear()
-        self._metrics.criteria_info.set(1, criteria.hash)
-        for warning in self._criteria.warnings:
-            _logger.warning("A criteria file may not say what it should: %s", warning)
-        self._scores.set_criteria(criteria)
 
 
 async def _completed(step: Awaitable[None]) -> None:

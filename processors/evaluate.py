@@ -1,14 +1,17 @@
 """Grading: one agent run against the evaluations that apply to it.
 
-This is the one place where a broken evaluator is caught: its evaluation ends in `error`, all others go on.
+Two steps, so that whoever asks an evaluator elsewhere decides nothing himself: `plan` says which evaluations
+apply and what needs no evaluator, `finish` makes the result of an answer. `evaluate_run` is both, with the
+evaluators asked in between. This is the one place where a broken evaluator is caught: its evaluation ends in
+`error`, all others go on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
-from processors.comparison.explanation import explanation, explanation_text
 from processors.criteria.agent_criteria import Evaluation
-from processors.criteria.trace_sampling import is_sampled
+from processors.criteria.selector import is_sampled
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import (
@@ -19,7 +22,23 @@ from processors.model.evaluation_result import (
     Score,
     SkipReason,
 )
+from processors.model.evaluator import RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import MAX_EXPLANATION_CHARACTERS
 
+Answer: TypeAlias = Score | NotEvaluated | Exception
+"""What came of an evaluation: what the evaluator said, why it was not asked, or what it raised."""
+
+Planned: TypeAlias = tuple[Evaluation, Answer | None]
+"""An evaluation that gives a result, and the answer where it is known; None: its evaluator is to be asked.
+
+Where criteria take values from the input, the evaluation holds the evaluator that was made for the run.
+"""
+
+_SEPARATOR = "; "
+_FEW_LINES = 16
+"""So many are joined whole: cutting off what is too long costs less than counting."""
+_NO_DETAILS: JsonObject = {}
 _PASS, _FAIL = Outcome.PASS, Outcome.FAIL
 
 
@@ -36,83 +55,129 @@ def evaluate_run(
 ) -> list[EvaluationResult]:
     """Grade `run`: one result for each evaluation that applies to it, in their order.
 
+    `unix_nano` is the time by which mutes are in force. The rest is as `plan` and `finish` say.
+    """
+    facts = RunFacts()
+    return [
+        finish(evaluation, ask(evaluation, run, facts) if answer is None else answer, unix_nano)
+        for evaluation, answer in plan(run, evaluations, on_skip)
+    ]
+
+
+def plan(
+    run: AgentRun, evaluations: Iterable[Evaluation], on_skip: Callable[[SkipReason], None] | None = None
+) -> list[Planned]:
+    """The evaluations that give a result for `run`, in their order, with the answers that need no evaluator.
+
     An evaluation whose `sample` does not hold the trace, or whose `when` does not select the run, gives no
     result: `on_skip` is told why. Where `when`, or a value that the criteria take from the input, cannot be
-    known, the evaluation is not evaluated. `unix_nano` is the time by which mutes are in force.
-
-    The outcome is `pass` when the score reaches the evaluation's threshold and `fail` when it does not. A
-    run that is not complete passes or fails only where no further span could change that; otherwise it is
-    not evaluated, for the run's `incomplete_reason`. An evaluator that raises, or gives no score in
-    [0, 1], ends in `error`; what it raised is named by class only, since messages can hold content, but
-    for an `EvaluationError`, which explains itself.
+    known, the evaluation is not evaluated. A run that is not complete passes or fails only where no further
+    span could change that; otherwise it is not evaluated, for the run's `incomplete_reason`.
     """
-    results: list[EvaluationResult] = []
+    planned: list[Planned] = []
+    is_complete = run.complete
     for evaluation in evaluations:
-        if evaluation.is_plain:
-            results.append(_evaluate(run, evaluation))
+        if is_complete and evaluation.is_plain:
+            planned.append((evaluation, None))
             continue
-        answer = _evaluate_where_it_applies(run, evaluation, unix_nano)
-        if isinstance(answer, EvaluationResult):
-            results.append(answer)
-        elif on_skip is not None:
-            on_skip(answer)
-    run.shared_facts.clear()
-    return results
+        answer: Answer | None = None
+        if not evaluation.is_plain:
+            found = _applied(run, evaluation)
+            if isinstance(found, SkipReason):
+                if on_skip is not None:
+                    on_skip(found)
+                continue
+            if isinstance(found, NotEvaluated):
+                answer = found
+            else:
+                evaluation = found
+        if answer is None and not is_complete:
+            answer = _undecided(run, evaluation)
+        planned.append((evaluation, answer))
+    return planned
 
 
-def _evaluate_where_it_applies(
-    run: AgentRun, evaluation: Evaluation, unix_nano: int
-) -> EvaluationResult | SkipReason:
+def ask(evaluation: Evaluation, run: AgentRun, facts: RunFacts) -> Answer:
+    """What the evaluator of `evaluation` says of `run`, or what it raised."""
+    try:
+        return evaluation.evaluator.evaluate(run, facts)
+    except Exception as error:
+        return error
+
+
+def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> EvaluationResult:
+    """The result of an evaluation that was planned.
+
+    The outcome is `pass` when the score reaches the evaluation's threshold and `fail` when it does not. An
+    evaluator that raised, or gave no score in [0, 1], ends in `error`; what it raised is named by class
+    only, since messages can hold content, but for an `EvaluationError`, which explains itself.
+    """
+    evaluator = evaluation.evaluator
+    score: float | None = None
+    details: Mapping[str, JsonValue] = _NO_DETAILS
+    reason: NotEvaluatedReason | None = None
+    error_type: str | None = None
+    if isinstance(answer, Score):
+        try:
+            score = float(answer.value)
+            if not 0.0 <= score <= 1.0:
+                raise ScoreOutOfRangeError
+            outcome = _PASS if score >= evaluation.pass_threshold else _FAIL
+            text = _explanation(answer.lines or _lines(answer.details))
+            details = answer.details
+        except Exception as error:
+            score, answer = None, error
+    if score is None:
+        if isinstance(answer, NotEvaluated):
+            outcome, reason, text = Outcome.NOT_EVALUATED, answer.reason, answer.text
+        elif isinstance(answer, EvaluationError):
+            outcome, error_type, text = Outcome.ERROR, answer.error_type, str(answer)
+        else:
+            outcome, error_type = Outcome.ERROR, type(answer).__name__
+            text = f"evaluator {evaluator.id} raised {error_type}"
+        text = _explanation((text,))
+    result = EvaluationResult(
+        name=evaluation.name,
+        evaluator=evaluator.id,
+        evaluator_version=evaluator.version,
+        outcome=outcome,
+        score=score,
+        explanation=text,
+        details=details,
+        reason=reason,
+        error_type=error_type,
+        pass_threshold=evaluation.pass_threshold,
+        severity=evaluation.severity,
+        criteria_hash=evaluation.criteria_hash,
+        stage=evaluation.stage,
+    )
+    mute = evaluation.mute
+    if mute is not None and mute.until_unix_nano > unix_nano:
+        return replace(result, muted_until_unix_nano=mute.until_unix_nano)
+    return result
+
+
+def _applied(run: AgentRun, evaluation: Evaluation) -> Evaluation | NotEvaluated | SkipReason:
+    """`evaluation` as it applies to `run`, or why it does not, or cannot be known to."""
     if evaluation.sample < 1.0 and not is_sampled(run.trace_id, evaluation.sample):
         return SkipReason.SAMPLE
     selected = True if evaluation.when is None else evaluation.when.selects(run)
     if selected is False:
         return SkipReason.WHEN
     if isinstance(selected, NotEvaluated):
-        result = _not_evaluated(evaluation, selected)
-    elif evaluation.template is None:
-        result = _evaluate(run, evaluation)
-    else:
-        evaluator = evaluation.template.evaluator_for(run)
-        if isinstance(evaluator, NotEvaluated):
-            result = _not_evaluated(evaluation, evaluator)
-        else:
-            result = _evaluate(run, replace(evaluation, evaluator=evaluator))
-    mute = evaluation.mute
-    muted_until = 0 if mute is None or mute.until_unix_nano <= unix_nano else mute.until_unix_nano
-    return replace(result, stage=evaluation.stage, muted_until_unix_nano=muted_until)
+        return selected
+    if evaluation.template is None:
+        return evaluation
+    evaluator = evaluation.template.evaluator_for(run)
+    return evaluator if isinstance(evaluator, NotEvaluated) else replace(evaluation, evaluator=evaluator)
 
 
-def _evaluate(run: AgentRun, evaluation: Evaluation) -> EvaluationResult:
-    evaluator = evaluation.evaluator
-    try:
-        if not run.complete and (open_text := _undecided(run, evaluation)) is not None:
-            reason = NotEvaluatedReason(run.incomplete_reason)
-            return _not_evaluated(evaluation, NotEvaluated(reason, open_text))
-        answer = evaluator.evaluate(run)
-        if isinstance(answer, NotEvaluated):
-            return _not_evaluated(evaluation, answer)
-        return _scored(evaluation, answer)
-    except Exception as error:
-        error_type = type(error).__name__
-        is_ours = isinstance(error, EvaluationError)
-        text = str(error) if is_ours else f"evaluator {evaluator.id} raised {error_type}"
-        return EvaluationResult(
-            name=evaluation.name,
-            evaluator=evaluator.id,
-            evaluator_version=evaluator.version,
-            outcome=Outcome.ERROR,
-            explanation=explanation_text((text,)),
-            error_type=error_type,
-            pass_threshold=evaluation.pass_threshold,
-            severity=evaluation.severity,
-            criteria_hash=evaluation.criteria_hash,
-        )
-
-
-def _undecided(run: AgentRun, evaluation: Evaluation) -> str | None:
+def _undecided(run: AgentRun, evaluation: Evaluation) -> Answer | None:
     """Why further spans could still change the outcome of a run that is not complete, or None."""
-    lowest, highest = evaluation.evaluator.attainable(run)
+    try:
+        lowest, highest = evaluation.evaluator.attainable(run)
+    except Exception as error:
+        return error
     threshold = evaluation.pass_threshold
     if lowest >= threshold or highest < threshold:
         return None
@@ -121,40 +186,41 @@ def _undecided(run: AgentRun, evaluation: Evaluation) -> str | None:
         if run.incomplete_reason == "content_not_captured"
         else "spans of this run may be missing"
     )
-    return (
+    text = (
         f"{missing}; with them the score could be from {lowest:g} to {highest:g}, and {threshold:g} is needed"
     )
+    return NotEvaluated(NotEvaluatedReason(run.incomplete_reason), text)
 
 
-def _scored(evaluation: Evaluation, score: Score) -> EvaluationResult:
-    value = float(score.value)
-    if not 0.0 <= value <= 1.0:
-        raise ScoreOutOfRangeError
-    evaluator = evaluation.evaluator
-    threshold = evaluation.pass_threshold
-    return EvaluationResult(
-        name=evaluation.name,
-        evaluator=evaluator.id,
-        evaluator_version=evaluator.version,
-        outcome=_PASS if value >= threshold else _FAIL,
-        score=value,
-        explanation=explanation(score),
-        details=score.details,
-        pass_threshold=threshold,
-        severity=evaluation.severity,
-        criteria_hash=evaluation.criteria_hash,
-    )
+def _explanation(lines: Iterable[str]) -> str:
+    """`lines` joined by `; `.
+
+    At most 1,024 characters; what is longer is cut and ends with an ellipsis. The text can always be
+    encoded as UTF-8.
+    """
+    if isinstance(lines, tuple) and len(lines) <= _FEW_LINES:
+        text = _SEPARATOR.join(lines)
+    else:
+        text = _SEPARATOR.join(_beginning(lines))
+    if len(text) > MAX_EXPLANATION_CHARACTERS:
+        text = text[: MAX_EXPLANATION_CHARACTERS - 1] + "…"
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
-def _not_evaluated(evaluation: Evaluation, answer: NotEvaluated) -> EvaluationResult:
-    return EvaluationResult(
-        name=evaluation.name,
-        evaluator=evaluation.evaluator.id,
-        evaluator_version=evaluation.evaluator.version,
-        outcome=Outcome.NOT_EVALUATED,
-        explanation=explanation_text((answer.text,)),
-        reason=answer.reason,
-        pass_threshold=evaluation.pass_threshold,
-        severity=evaluation.severity,
-        criteria_hash=evaluation.criteria_hash,
-    )
+def _beginning(lines: Iterable[str]) -> Iterator[str]:
+    """As many of `lines` as an explanation shows."""
+    length = -len(_SEPARATOR)
+    for line in lines:
+        yield line
+        length += len(line) + len(_SEPARATOR)
+        if length > MAX_EXPLANATION_CHARACTERS:
+            return
+
+
+def _lines(details: Mapping[str, JsonValue]) -> Iterator[str]:
+    """One line for each member; the members of an object in place of the object."""
+    for key, value in details.items():
+        if isinstance(value, dict):
+            yield from (f"{name}: {member}" for name, member in value.items())
+        else:
+            yield f"{key}: {value}"

@@ -103,7 +103,7 @@ def evaluators(draw: st.DrawFn, kind: type[Evaluator]) -> Evaluator:
     config = draw(models(kind.Config))
     criteria = None if kind.Criteria is None else draw(models(kind.Criteria))
     try:
-        return kind(config, criteria)  # type: ignore[call-arg]  # protocols have no constructor
+        return kind(config, criteria)
     except ValueError:
         assume(False)
         raise

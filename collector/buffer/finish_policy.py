@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from collector.duration import Duration, PositiveDuration
+from collector.config_fields import Duration, PositiveDuration
 from processors.model.finish_reason import FinishReason
 
 

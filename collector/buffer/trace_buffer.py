@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias, get_args
 
 from collector.buffer.finish_clock import FinishClock
 from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
 from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES, HeldTrace
-from collector.buffer.outages import Outage
-from collector.buffer.refused_spans import RefusedSpans
+from collector.buffer.outages import Outage, RefusedSpans
 from collector.clock import Clock
 from collector.errors import Overloaded, RequestTooLarge
 from collector.telemetry.metrics import Metrics
@@ -26,6 +25,13 @@ from processors.spans.span import RawSpan
 
 SOFT_LIMIT = 0.8
 """Part of the memory limit that the buffer may fill by itself before it finishes traces early."""
+
+
+Interruption: TypeAlias = Literal["start", "outage", "refused"]
+"""Why a trace may lack spans: it began before the service took any, met an outage, or had some refused."""
+
+
+_STORED_NANO = 900_000_000_000
 
 
 class MemoryLimiter(Protocol):
@@ -114,12 +120,15 @@ class TraceBuffer:
         self._deadlines: list[tuple[float, bytes]] = []  # when to look at a trace again
         self._over_limit: list[HeldTrace] = []  # taken out, to leave with the next poll
         self._counted_standstill = 0.0
+        self._ready_unix_nano = 0
         self._soft_limit = int(limiter.limit * SOFT_LIMIT)
         self._wanted_limit = self._soft_limit
         self.held_bytes = 0
         self.spans_held = 0
         for reason in ("duplicate", "conflict"):
             metrics.spans_dropped.add(0, reason, "")
+        for interruption in get_args(Interruption):
+            metrics.traces_interrupted.add(0, interruption)
         metrics.spans_held.read_from(lambda: self.spans_held, "")
         metrics.traces_held.read_from(lambda: len(self._traces) + len(self._over_limit))
         metrics.oldest_held_span.read_from(lambda: self.oldest_arrival_unix_nano() / 1e9)
@@ -174,6 +183,14 @@ class TraceBuffer:
         if unopened:  # a trace that stood in the request twice was counted twice
             self._limiter.release(unopened * TRACE_OVERHEAD_BYTES)
         return Admission(late, fresh) if late or fresh else _NOTHING_LEAVES
+
+    def note_ready(self) -> None:
+        """Spans are taken from now on: a trace that began earlier is `interrupted`.
+
+        Exempt is backfill, and what ended more than 15 minutes before it came whatever `max_lateness` says:
+        such a trace comes out of a store, which has it whole.
+        """
+        self._ready_unix_nano = self._clock.unix_nano()
 
     def note_refused(self, batches: Sequence[SpanBatch] | None) -> None:
         """Remember that these spans were refused and should come back; None: a request refused unread.
@@ -340,9 +357,10 @@ class TraceBuffer:
         self.held_bytes -= trace.held_bytes + TRACE_OVERHEAD_BYTES
         self.spans_held -= len(trace.spans)
         self._limiter.release(TRACE_OVERHEAD_BYTES)
-        interrupted = trace.key in self._refused or self.finish_clock.outages.touch(
-            trace.first_monotonic, trace.earliest_start, trace.latest_end
-        )
+        backfill = 0 < trace.latest_end < trace.last_unix_nano - self._max_lateness_nano
+        interruption = self._interruption(trace)
+        if interruption is not None:
+            self._metrics.traces_interrupted.add(1, interruption)
         self._refused.forget(trace.key)
         held_seconds = self.finish_clock.monotonic - trace.first_monotonic
         self._metrics.traces_finished.add(1, reason.value)
@@ -351,13 +369,25 @@ class TraceBuffer:
             trace_id=trace.trace_id,
             spans=list(trace.spans.values()),
             reason=reason,
-            interrupted=interrupted,
+            interrupted=interruption is not None,
             was_quiet=reason is not FinishReason.OVER_LIMIT
             and self.finish_clock.now() - trace.last_arrival >= self._policy.grace(trace),
-            backfill=0 < trace.latest_end < trace.last_unix_nano - self._max_lateness_nano,
+            backfill=backfill,
             held_seconds=held_seconds,
             tenant=trace.tenant,
         )
+
+    def _interruption(self, trace: HeldTrace) -> Interruption | None:
+        """Why spans of the trace may have been lost, if they may."""
+        if trace.key in self._refused:
+            return "refused"
+        clock = self.finish_clock
+        if clock.outages.touch(trace.first_monotonic, trace.earliest_start, trace.latest_end):
+            return "outage"
+        if trace.earliest_start >= self._ready_unix_nano:
+            return None
+        was_stored = trace.latest_end < trace.last_unix_nano - min(self._max_lateness_nano, _STORED_NANO)
+        return None if was_stored else "start"
 
     def _remember_refused(self, batches: Sequence[SpanBatch]) -> None:
         clock = self.finish_clock

@@ -1,1 +1,32 @@
-"""What the command line does, one module a command."""
+"""The commands of `tracegrade`, in the order of its help."""
+
+from collector.commands import (
+    baseline,
+    configuration,
+    demo,
+    health,
+    import_criteria,
+    replay,
+    rules,
+    run,
+)
+from collector.commands.command import (
+    EXIT_OK,
+    EXIT_UNUSABLE,
+    Command,
+    Surroundings,
+    give_up_output,
+)
+
+__all__ = ["COMMANDS", "EXIT_OK", "EXIT_UNUSABLE", "Command", "Surroundings", "give_up_output"]
+
+COMMANDS: tuple[Command, ...] = (
+    run.COMMAND,
+    *configuration.COMMANDS,
+    replay.COMMAND,
+    import_criteria.COMMAND,
+    baseline.COMMAND,
+    rules.COMMAND,
+    demo.COMMAND,
+    health.COMMAND,
+)

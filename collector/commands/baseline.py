@@ -3,14 +3,22 @@
 import argparse
 import re
 import sys
-from collections.abc import Mapping
 
-from collector.clock import Clock
-from collector.commands.argument_types import path_argument, path_text, traffic_argument
-from collector.configuration.criteria_files import load_criteria
-from collector.configuration.loading import load_configuration
+from collector.commands.command import (
+    EXIT_OK,
+    Command,
+    OfflineCriteria,
+    Surroundings,
+    add_argument,
+    add_config,
+    path_argument,
+    path_text,
+    tell_warnings,
+    traffic_argument,
+    unusable,
+    write_output,
+)
 from collector.recordings.recorded_stream import RecordedStream
-from collector.tools.baseline.prometheus_api import PrometheusApi, PrometheusError
 from collector.tools.baseline.release_baseline import (
     DEFAULT_WINDOW,
     MAX_NAME_LENGTH,
@@ -21,12 +29,11 @@ from collector.tools.baseline.release_baseline import (
     scores_on_server,
     write_baseline,
 )
-from collector.workers.custom_evaluators import load_custom_evaluators
+from collector.tools.prometheus_api import PrometheusApi, PrometheusError
 from collector.workers.offline import OfflineWorkers
-from processors.documents.problem import Problem, ProblemsFound
+from processors.documents.problems import ProblemsFound
 
-HELP = "pin the scores of a release, for alerts to compare later scores with"
-DESCRIPTION = """
+_DESCRIPTION = """
 Write the mean score of every evaluation of every agent as a file for `tracegrade rules --baselines`: from a
 Prometheus server that scrapes tracegrade, or from recorded traffic. Standard error names the evaluations with
 too few scores, which are left out. Exit code 0: the baseline was written; 2: there is nothing to pin, or no
@@ -36,91 +43,55 @@ usable answer or input.
 _ONLY_FOR_A_SERVER, _ONLY_FOR_PATHS = ("window", "label"), ("criteria", "config")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    add = parser.add_argument
-    add(
-        "paths",
-        nargs="*",
-        type=traffic_argument,
-        metavar="PATH",
-        help="recorded traffic, as `tracegrade replay` reads it",
-    )
-    add("--release", required=True, type=_name, metavar="NAME", help="the name that alerts show")
-    add("--version", metavar="V", help="only scores of agents of this version (gen_ai.agent.version)")
-    add(
-        "--min-samples",
-        type=_positive,
-        default=MIN_SAMPLES,
-        metavar="N",
-        help="fewer scores are not pinned (default: %(default)s)",
-    )
-    add("--output", type=path_argument, metavar="FILE", help="default: standard output")
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    traffic = "recorded traffic, as `tracegrade replay` reads it"
+    version = "only scores of agents of this version (gen_ai.agent.version)"
+    fewer = "fewer scores are not pinned (default: %(default)s)"
+    add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="*")
+    add_argument(parser, "--release", _name, "NAME", "the name that alerts show", required=True)
+    add_argument(parser, "--version", str, "V", version)
+    add_argument(parser, "--min-samples", _positive, "N", fewer, default=MIN_SAMPLES)
+    add_argument(parser, "--output", path_argument, "FILE", "default: standard output")
 
-    server = parser.add_argument_group("scores from a Prometheus server").add_argument
-    server("--prometheus", metavar="URL", help="for example http://127.0.0.1:9090")
-    server(
-        "--window",
-        type=_window,
-        metavar="DURATION",
-        help=f"how far back scores count (default: {DEFAULT_WINDOW})",
-    )
-    server(
-        "--label",
-        action="append",
-        type=_label,
-        metavar="NAME=VALUE",
-        help="only series with this label; may be given more than once",
-    )
+    server = parser.add_argument_group("scores from a Prometheus server")
+    back = f"how far back scores count (default: {DEFAULT_WINDOW})"
+    label = "only series with this label; may be given more than once"
+    add_argument(server, "--prometheus", str, "URL", "for example http://127.0.0.1:9090")
+    add_argument(server, "--window", _window, "DURATION", back)
+    add_argument(server, "--label", _label, "NAME=VALUE", label, action="append")
 
-    recorded = parser.add_argument_group("scores from recorded traffic").add_argument
-    recorded(
-        "--criteria", type=path_text, metavar="FILE_OR_DIR", help="default: the built-in reference-free set"
-    )
-    recorded(
-        "--config",
-        type=path_argument,
-        metavar="FILE",
-        help="a service file: its dialects are read, and its criteria unless --criteria is given",
-    )
+    recorded = parser.add_argument_group("scores from recorded traffic")
+    built_in = "default: the built-in reference-free set"
+    add_argument(recorded, "--criteria", path_text, "FILE_OR_DIR", built_in)
+    add_config(recorded, "a service file: its dialects are read, and its criteria unless --criteria is given")
 
 
-def run_baseline(options: argparse.Namespace, environment: Mapping[str, str], clock: Clock) -> None:
-    """Write the baseline that the arguments ask for.
-
-    Raises:
-        ProblemsFound: nothing was written; why, a line each.
-    """
+def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
     _check_source(options)
-    now = clock.unix_nano()
+    now = surroundings.clock.unix_nano()
     if options.prometheus:
         scores = _scores_on_server(options, now)
     else:
-        scores = _scores_of_paths(options, environment, now)
+        scores = _scores_of_paths(options, surroundings, now)
     baseline = pin(scores, release=options.release, unix_nano=now, min_samples=options.min_samples)
     for line in baseline.left_out:
         print(line, file=sys.stderr)
     if not baseline.pinned:
         version = f" of version {options.version}" if options.version else ""
         found = "no evaluation has enough scores" if baseline.left_out else f"no score{version} was found"
-        raise _unusable(f"{found}: nothing was written")
-    if options.output is None:
-        print(baseline.text(), end="")
-    else:
-        try:
-            write_baseline(baseline, options.output)
-        except OSError as error:
-            raise _unusable(f"cannot write {options.output}: {error.strerror}") from error
+        raise unusable(f"{found}: nothing was written")
+    write_output(options.output, baseline.text(), lambda path: write_baseline(baseline, path))
     print(f"{baseline.pinned} scores pinned, {len(baseline.left_out)} left out", file=sys.stderr)
+    return EXIT_OK
 
 
 def _check_source(options: argparse.Namespace) -> None:
     if bool(options.prometheus) == bool(options.paths):
-        raise _unusable("expected either --prometheus URL or recorded traffic in PATH")
+        raise unusable("expected either --prometheus URL or recorded traffic in PATH")
     source, others = ("--prometheus", _ONLY_FOR_PATHS) if options.prometheus else ("PATH", _ONLY_FOR_A_SERVER)
     for name in others:
         if getattr(options, name):
-            raise _unusable(f"--{name} and {source} exclude each other")
+            raise unusable(f"--{name} and {source} exclude each other")
 
 
 def _scores_on_server(options: argparse.Namespace, now: int) -> Scores:
@@ -133,26 +104,19 @@ def _scores_on_server(options: argparse.Namespace, now: int) -> Scores:
             labels=dict(options.label or ()),
         )
     except PrometheusError as error:
-        raise _unusable(str(error)) from error
+        raise unusable(str(error)) from error
 
 
-def _scores_of_paths(options: argparse.Namespace, environment: Mapping[str, str], now: int) -> Scores:
-    config = load_configuration(options.config, environment)
-    patterns = [options.criteria] if options.criteria else config.criteria_patterns()
-    evaluators = load_custom_evaluators(config.processors.evaluation)
-    criteria = load_criteria(patterns, environment=environment, evaluators=evaluators.known)
-    with OfflineWorkers(evaluators) as workers:
-        stream = RecordedStream(unix_nano=now, dialects=config.own_dialects(), workers=workers)
+def _scores_of_paths(options: argparse.Namespace, surroundings: Surroundings, now: int) -> Scores:
+    offline = OfflineCriteria(options.config, surroundings)
+    criteria = offline.load([options.criteria] if options.criteria else None)
+    with OfflineWorkers(offline.evaluators) as workers:
+        stream = RecordedStream(unix_nano=now, dialects=offline.config.own_dialects(), workers=workers)
         if problems := stream.read(options.paths):
             raise ProblemsFound(problems)
         scores = scores_of_runs(stream.grade(criteria), options.version)
-    for warning in stream.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+    tell_warnings(stream.warnings)
     return scores
-
-
-def _unusable(message: str) -> ProblemsFound:
-    return ProblemsFound([Problem("", 0, "", message)])
 
 
 def _name(text: str) -> str:
@@ -178,3 +142,12 @@ def _positive(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"expected a whole number from 1, got {text!r}")
     return int(text)
+
+
+COMMAND = Command(
+    "baseline",
+    "pin the scores of a release, for alerts to compare later scores with",
+    _add_arguments,
+    _run,
+    _DESCRIPTION,
+)

@@ -4,28 +4,21 @@ The traffic is read and rebuilt once; both sets see the same runs. It answers wh
 have done to yesterday's traces.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
-from typing import Literal, TextIO
+from typing import TextIO
 
-import orjson
 from rich.console import Console
 from rich.text import Text
 
-from collector.commands.output_console import OutputConsole
+from collector.commands.command import OutputConsole
 from collector.recordings.recorded_stream import RecordedStream
-from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problem import Problem, ProblemsFound
-from processors.evaluate import evaluate_run
-from processors.frameworks.dialect import Dialect
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult
-from processors.model.json_value import JsonObject
+from processors.model.json_value import JsonObject, encode_json
 
 _SCORE_TOLERANCE = 1e-9
 _STYLES = {"pass": "green", "fail": "bold red", "error": "bold magenta", "not_evaluated": "yellow"}
@@ -53,65 +46,33 @@ class Change:
 
 @dataclass(slots=True)
 class Comparison:
-    """What was read and what differs.
+    """What differs: `changes` counts results by kind of change, `same` those without one, in `runs` runs."""
 
-    `changes` counts results by kind of change, `same` those without one. Both grow while changes are printed.
-    `warnings` name spans that were left out.
-    """
-
-    spans: int = 0
     runs: int = 0
     same: int = 0
     changes: Counter[ChangeKind] = field(default_factory=Counter)
-    warnings: list[Problem] = field(default_factory=list)
 
 
 def compare(
-    paths: Sequence[Path],
+    stream: RecordedStream,
     old: CriteriaSet,
     new: CriteriaSet,
     *,
-    output_format: Literal["json", "table"],
+    prints_json: bool,
     output: TextIO,
     progress: Console | None = None,
-    unix_nano: int = 0,
-    dialects: Sequence[Dialect] = (),
-    workers: OfflineWorkers | None = None,
 ) -> Comparison:
-    """Grade the traffic in `paths` by both sets and print every change, traces in order of first arrival.
+    """Grade the traffic in `stream` by both sets and print every change, traces in order of first arrival.
 
-    Results belong together when they are of one run and have one name.
-
-    Args:
-        paths: Files and folders.
-        old: The criteria to compare with.
-        new: The criteria that are compared.
-        output_format: `json`: one object a line for each change. `table`: a line for each flip and each other
-            score, and sums.
-        output: Where changes are printed.
-        progress: Shows how far reading and grading are.
-        unix_nano: The time of grading.
-        dialects: Telemetry conventions of the user's own.
-        workers: What runs custom evaluators.
-
-    Raises:
-        ProblemsFound: something could not be read; nothing was printed.
+    Results belong together when they are of one run and have one name. As JSON a change is one object a line;
+    else there is a line for each flip and each other score, and sums.
     """
-    stream = RecordedStream(unix_nano=unix_nano, dialects=dialects, workers=workers)
-    problems = stream.read(paths, progress)
-    if problems:
-        raise ProblemsFound(problems)
-    comparison = Comparison(spans=stream.spans, warnings=stream.warnings)
+    comparison = Comparison()
 
     def found() -> Iterator[Change]:
         for graded in stream.grade(old, progress):
             run = graded.run
-            evaluations = new.evaluations_for(run.agent.name, run.tenant)
-            results = (
-                evaluate_run(run, evaluations, unix_nano=unix_nano)
-                if workers is None
-                else workers.evaluate(run, evaluations, unix_nano)
-            )
+            results = stream.evaluate(run, new)
             comparison.runs += 1
             for change in _changes(run, graded.results, results):
                 if change is None:
@@ -120,9 +81,9 @@ def compare(
                     comparison.changes[change.kind] += 1
                     yield change
 
-    if output_format == "json":
+    if prints_json:
         for change in found():
-            output.write(_line(change))
+            output.write(encode_json(_to_json(change)).decode() + "\n")
     else:
         _print_table(found(), comparison, OutputConsole(file=output))
     return comparison
@@ -149,14 +110,6 @@ def _changes(
 
 def _key(result: EvaluationResult) -> tuple[str, bytes | None, str | None]:
     return result.name, result.tool_span_id, result.tool_call_id
-
-
-def _line(change: Change) -> str:
-    entry = _to_json(change)
-    try:
-        return orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE).decode()
-    except TypeError:  # lone surrogates
-        return json.dumps(entry, separators=(",", ":")) + "\n"
 
 
 def _to_json(change: Change) -> JsonObject:

@@ -1,4 +1,4 @@
-"""The demonstration: the real service in a process of its own, real OTLP traffic, verdicts in the terminal.
+"""The command `tracegrade demo`: the real service as a process, real OTLP traffic, verdicts shown.
 
 Nothing leaves the machine: the service listens on free ports of the loopback interface, the scripted agents
 export to it with the stock OpenTelemetry SDK, and what is printed is what the service wrote.
@@ -8,14 +8,13 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
+from argparse import Namespace
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from queue import Empty, Queue
 
-import orjson
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -23,13 +22,24 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from rich.console import Console
 from rich.text import Text
 
-from collector.commands.run_table import RunTable, outcome_counts
-from collector.configuration.default_files import default_file
-from collector.tools.demo.demo_agent import RUNS, SERVICE_NAME, perform
-from processors.model.json_value import JsonObject
+from collector.commands.command import (
+    EXIT_FAILED,
+    EXIT_OK,
+    Command,
+    OutputConsole,
+    Surroundings,
+    no_arguments,
+)
+from collector.configuration.files import default_file
+from collector.exporters.run_printout import RunPrintout, count_outcomes, counts_text
+from collector.recordings.run_reader import graded_run_from_json
+from collector.tools.demo.demo_agent import SERVICE_NAME, perform, scripted_runs
+from processors.model.agent_run import AgentRun
+from processors.model.graded_run import GradedRun
+from processors.model.json_value import decode_json, encode_json
 
 _PATIENCE_SECONDS = 45.0
-_READY = re.compile(r"^tracegrade ready: (.*)$")
+_READY = re.compile(r"^tracegrade ready: (.*)\n", re.MULTILINE)
 
 _CONFIGURATION = """\
 receivers:
@@ -53,21 +63,26 @@ class DemoError(Exception):
     """The demonstration did not come to its end; the message says what was seen last."""
 
 
-def run_demo(console: Console) -> None:
-    """Play all scripted runs against a fresh service and print what it found.
+def _run(_: Namespace, __: Surroundings) -> int:
+    try:
+        _play(OutputConsole())
+    except DemoError as error:
+        print(f"the demonstration failed: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    return EXIT_OK
 
-    Raises:
-        DemoError: the service did not start, did not grade every run in time or did not stop cleanly.
-    """
+
+def _play(console: Console) -> None:
+    """Play all scripted runs against a fresh service and print what it found."""
     with tempfile.TemporaryDirectory(prefix="tracegrade-demo-") as folder:
         results = Path(folder, "verdicts.runs.jsonl")
         configuration = Path(folder, "tracegrade.yaml")
         criteria = default_file("criteria/demo.yaml")
         configuration.write_text(
             _CONFIGURATION.format(
-                criteria=_quoted(criteria),
-                results=_quoted(results),
-                spans=_quoted(Path(folder, "spans.jsonl")),
+                criteria=encode_json(str(criteria)).decode(),
+                results=encode_json(str(results)).decode(),
+                spans=encode_json(str(Path(folder, "spans.jsonl"))).decode(),
             )
         )
         with _Service(configuration) as service:
@@ -75,7 +90,7 @@ def run_demo(console: Console) -> None:
             console.print(
                 f"tracegrade is running: OTLP/gRPC on {endpoints['grpc']}, OTLP/HTTP on {endpoints['http']}."
             )
-            console.print(f"{len(RUNS)} scripted agent runs export their spans to it ...\n")
+            console.print(f"{len(scripted_runs())} scripted agent runs export their spans to it ...\n")
             _send(endpoints["grpc"])
             graded = _wait_for_results(results, service)
             _print_runs(console, graded)
@@ -88,20 +103,17 @@ def run_demo(console: Console) -> None:
 
 
 class _Service:
-    """`tracegrade run` as a child process whose log is kept."""
+    """`tracegrade run` as a child process whose log is kept in a file."""
 
     def __init__(self, configuration: Path) -> None:
-        self._lines: list[str] = []
-        self._ready: Queue[Mapping[str, str]] = Queue()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "collector.cli", "run", "--config", str(configuration)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self._reader = threading.Thread(target=self._read_log, daemon=True)
-        self._reader.start()
+        self._log_path = configuration.with_name("tracegrade.log")
+        with self._log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "collector.cli", "run", "--config", str(configuration)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
 
     def __enter__(self) -> "_Service":
         return self
@@ -110,19 +122,14 @@ class _Service:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
-        self._reader.join()
-        if self._process.stderr is not None:
-            self._process.stderr.close()
 
     def wait_until_ready(self) -> Mapping[str, str]:
         """The real endpoints by name."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                return self._ready.get(timeout=0.2)
-            except Empty:
-                if self._process.poll() is not None:
-                    break
+        while time.monotonic() < deadline and not self.has_ended:
+            if ready := _READY.search(self._log_path.read_text()):
+                return dict(pair.split("=", 1) for pair in ready[1].split())
+            time.sleep(0.1)
         raise DemoError(f"the service did not start:\n{self.log()}")
 
     @property
@@ -135,14 +142,7 @@ class _Service:
         return self._process.wait(timeout=_PATIENCE_SECONDS)
 
     def log(self) -> str:
-        return "".join(self._lines[-20:])
-
-    def _read_log(self) -> None:
-        for line in self._process.stderr or ():
-            self._lines.append(line)
-            ready = _READY.match(line)
-            if ready:
-                self._ready.put(dict(pair.split("=", 1) for pair in ready[1].split()))
+        return "".join(self._log_path.read_text().splitlines(keepends=True)[-20:])
 
 
 def _send(endpoint: str) -> None:
@@ -151,48 +151,40 @@ def _send(endpoint: str) -> None:
     )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, insecure=True)))
     tracer = provider.get_tracer(SERVICE_NAME)
-    for run in RUNS:
+    for run in scripted_runs():
         perform(run, tracer)
     provider.shutdown()
 
 
-def _wait_for_results(path: Path, service: _Service) -> Sequence[JsonObject]:
+def _wait_for_results(path: Path, service: _Service) -> Sequence[GradedRun]:
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    graded: list[JsonObject] = []
+    graded: list[GradedRun] = []
     while time.monotonic() < deadline and not service.has_ended:
         if path.exists():
+            lines = path.read_bytes().splitlines(keepends=True)
             graded = [
-                orjson.loads(line)
-                for line in path.read_bytes().splitlines(keepends=True)
-                if line.endswith(b"\n")
+                graded_run_from_json(decode_json(line), str(path)) for line in lines if line.endswith(b"\n")
             ]
-            if len(graded) >= len(RUNS):
+            if len(graded) >= len(scripted_runs()):
                 return graded
         time.sleep(0.1)
-    raise DemoError(f"{len(graded)} of {len(RUNS)} runs were graded:\n{service.log()}")
+    raise DemoError(f"{len(graded)} of {len(scripted_runs())} runs were graded:\n{service.log()}")
 
 
-def _print_runs(console: Console, graded: Sequence[JsonObject]) -> None:
-    table = RunTable(console)
-    by_script = {(run.agent, run.prompt, tuple(call.tool for call in run.calls)): run.about for run in RUNS}
-    order = list(by_script)
-    for line in sorted(
-        graded, key=lambda line: order.index(key) if (key := _script_of(line)) in by_script else len(order)
-    ):
-        table.print(line, note=by_script.get(_script_of(line), ""))
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in outcome_counts(graded).items() if count)
+def _print_runs(console: Console, graded: Sequence[GradedRun]) -> None:
+    printout = RunPrintout.for_console(console)
+    scripts = {
+        (run.agent, run.prompt, tuple(call.tool for call in run.calls)): run.about for run in scripted_runs()
+    }
+    order = {script: number for number, script in enumerate(scripts)}
+    for run in sorted(graded, key=lambda run: order.get(_script_of(run.run), len(order))):
+        console.print(printout.block(run, scripts.get(_script_of(run.run), "")), soft_wrap=True)
+    counts = counts_text(sum(map(count_outcomes, graded), Counter[str]()))
     console.print(Text(f"{len(graded)} runs, evaluations: {counts}\n", style="bold"))
 
 
-def _script_of(line: JsonObject) -> tuple[str, str, tuple[str, ...]]:
-    agent, calls = line.get("agent"), line.get("tool_calls")
-    return (
-        str(agent.get("name")) if isinstance(agent, dict) else "",
-        str(line.get("input")),
-        tuple(str(call.get("name")) for call in calls if isinstance(call, dict))
-        if isinstance(calls, list)
-        else (),
-    )
+def _script_of(run: AgentRun) -> tuple[str, str, tuple[str, ...]]:
+    return run.agent.name, str(run.input), tuple(call.name for call in run.tool_calls)
 
 
 def _print_metrics(console: Console, endpoint: str) -> None:
@@ -223,5 +215,6 @@ def _print_next_steps(console: Console, criteria: Path) -> None:
         console.print(f"  - {text}", soft_wrap=True, markup=False, highlight=False)
 
 
-def _quoted(path: Path) -> str:
-    return orjson.dumps(str(path)).decode()
+COMMAND = Command(
+    "demo", "start the service, send it scripted agents' traffic, show the verdicts", no_arguments, _run
+)

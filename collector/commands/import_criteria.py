@@ -1,22 +1,34 @@
-"""Reads other tools' evaluation files and writes what they hold as a criteria file.
+"""The command `tracegrade import`: writes what other tools' evaluation files hold as a criteria file.
 
 Read are the evaluation folder of a UiPath agent (`evaluators/` and `eval-sets/`) and the suite of a Letta
 evaluation with its dataset. Files they belong to are found beside them.
 """
 
+import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from collector.configuration.file_patterns import find_files
+from collector.commands.command import (
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_UNUSABLE,
+    Command,
+    Surroundings,
+    add_argument,
+    path_argument,
+    unusable,
+    write_output,
+)
+from collector.configuration.files import find_files
+from collector.text_file import decoded_text
 from processors.criteria.criteria_file import read_criteria
-from processors.criteria.criteria_writer import EVERY_AGENT, write_criteria
-from processors.criteria.imported_criteria import Imported, ImportedEvaluation, usable
-from processors.documents.located_yaml import LocatedYaml, read_yaml
-from processors.documents.problem import Problem, ProblemsFound
-from processors.importers.letta import import_letta
-from processors.importers.letta_dataset import read_dataset
+from processors.documents.problems import Problem, ProblemsFound
+from processors.documents.yaml import LocatedYaml, read_yaml
+from processors.importers.imported_criteria import EVERY_AGENT, Imported, usable, write_criteria
+from processors.importers.letta import import_letta, read_dataset
 from processors.importers.uipath import import_uipath
 from processors.model.json_value import JsonObject
 
@@ -63,23 +75,20 @@ def import_criteria(path: Path, kind: SourceKind | None = None, agent: str = EVE
         heading.append(f"{len(left_out)} comments, which begin with Note, say what was not carried over.")
     if agent == EVERY_AGENT:
         heading.append('These criteria are for every agent: put the name of yours in the place of "*".')
-    entries = [entry for item in found for entry in _entries(item)]
+    entries: list[JsonObject | str] = []
+    for item in found:
+        if isinstance(item, Problem):
+            entries.append(f"Note: {replace(item, file=Path(item.file).name)}")
+        else:
+            entries += [item.comment, item.entry()] if item.comment else [item.entry()]
     return ImportedFile(write_criteria(agent, entries, heading), len(found) - len(left_out), left_out)
-
-
-def _entries(item: Imported) -> list[JsonObject | str]:
-    """What stands for `item` in the criteria file."""
-    if isinstance(item, ImportedEvaluation):
-        return [item.comment, item.entry()] if item.comment else [item.entry()]
-    name = Path(item.file).name
-    return [f"Note: {replace(item, file=name)}"]
 
 
 def _check_agent(agent: str) -> None:
     try:
         read_criteria(write_criteria(agent, []), "", {})
     except (ValueError, ProblemsFound) as error:
-        raise ProblemsFound([Problem("", 0, "", f"the agent cannot have this name: {error}")]) from None
+        raise unusable(f"the agent cannot have this name: {error}") from None
 
 
 def _recognised(path: Path) -> SourceKind:
@@ -91,10 +100,9 @@ def _recognised(path: Path) -> SourceKind:
         expected = f"expected a folder with {_EVALUATORS}/ and {_SETS}/, or one with a {_SUITES[0]}"
         raise ProblemsFound([Problem(str(path), 0, "", expected)])
     value = _documents([path])[0].value
-    if isinstance(value, dict) and "graders" in value:
-        return SourceKind.LETTA
-    if isinstance(value, dict) and "evaluations" in value:
-        return SourceKind.UIPATH
+    for key, kind in (("graders", SourceKind.LETTA), ("evaluations", SourceKind.UIPATH)):
+        if isinstance(value, dict) and key in value:
+            return kind
     message = 'expected a Letta suite (with the key "graders") or a UiPath evaluation set ("evaluations")'
     raise ProblemsFound([Problem(str(path), 0, "", message)])
 
@@ -157,9 +165,54 @@ def _texts(paths: Sequence[Path]) -> list[tuple[str, str]]:
     texts: list[tuple[str, str]] = []
     for name, content in found.contents.items():
         try:
-            texts.append((name, content.decode("utf-8-sig")))
-        except UnicodeDecodeError as error:
-            problems.append(Problem(name, content.count(b"\n", 0, error.start) + 1, "", "not valid UTF-8"))
+            texts.append((name, decoded_text(content, name)))
+        except ProblemsFound as error:
+            problems += error.problems
     if problems:
         raise ProblemsFound(problems)
     return texts
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    folder = "a folder with evaluators/ and eval-sets/, or one evaluation set; or a suite.yaml"
+    parser.add_argument(
+        "kind",
+        nargs="?",
+        choices=[kind.value for kind in SourceKind],
+        help="default: recognised by the content of PATH",
+    )
+    add_argument(parser, "path", path_argument, "PATH", folder)
+    agent = "the agent to grade (default: every agent)"
+    add_argument(parser, "--agent", str, "NAME", agent, default=EVERY_AGENT)
+    absent = "a file that is not there yet (default: standard output)"
+    add_argument(parser, "--output", path_argument, "FILE", absent)
+
+
+def _run(options: Namespace, _: Surroundings) -> int:
+    kind = SourceKind(options.kind) if options.kind else None
+    imported = import_criteria(options.path, kind, options.agent)
+    for problem in imported.left_out:
+        print(problem, file=sys.stderr)
+    counts = f"{imported.evaluations} evaluations imported, {len(imported.left_out)} notes"
+    if not imported.evaluations:
+        print(f"{counts}: nothing was written", file=sys.stderr)
+        return EXIT_UNUSABLE
+
+    def write(path: Path) -> None:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(imported.text)
+
+    write_output(options.output, imported.text, write)
+    print(counts, file=sys.stderr)
+    return EXIT_FAILED if imported.left_out else EXIT_OK
+
+
+COMMAND = Command(
+    "import",
+    "write a criteria file from an evaluation folder of UiPath or a suite of Letta",
+    _add_arguments,
+    _run,
+    "Write the deterministic evaluators and test cases of another tool as a criteria file. Standard error "
+    "tells what was not carried over, a line each. Exit code 0: everything was; 1: something was not; 2: the "
+    "files cannot be used, or nothing was carried over.",
+)

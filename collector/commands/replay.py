@@ -1,33 +1,49 @@
-"""Grading recorded traffic offline, with exactly the code of the service, and printing what was found.
+"""The command `tracegrade replay`: grades recorded traffic offline, with exactly the code of the service.
 
 All files of one call are one stream (`collector.recordings.recorded_stream`).
 """
 
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
 
-import orjson
 from rich.console import Console
+from rich.text import Text
 
-from collector.commands.output_console import OutputConsole
-from collector.commands.run_table import RunTable, outcome_counts
-from collector.commands.trace_printout import print_explanation
+from collector.commands.command import (
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_UNUSABLE,
+    Command,
+    OfflineCriteria,
+    OutputConsole,
+    Surroundings,
+    add_argument,
+    add_config,
+    path_text,
+    progress_console,
+    tell_warnings,
+    traffic_argument,
+)
+from collector.commands.compare import ChangeKind, compare
+from collector.exporters.run_printout import RunPrintout, count_outcomes, counts_text
 from collector.recordings.recorded_stream import RecordedStream
 from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers
-from processors.annotation.run_line import run_to_json
+from processors.annotation.run_line import format_run
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problem import Problem, ProblemsFound
-from processors.frameworks.dialect import Dialect
+from processors.documents.problems import ProblemsFound
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.model.graded_run import GradedRun
-from processors.model.json_value import JsonObject
 from processors.reconstruction.reconstruct import span_reader
-from processors.reconstruction.trace_explanation import explain_trace
+from processors.reconstruction.trace_explanation import SpanExplanation, explain_trace
+
+_MAX_SHOWN = 200
 
 
 class Format(Enum):
@@ -40,61 +56,37 @@ class Format(Enum):
 
 @dataclass(slots=True)
 class ReplaySummary:
-    """What was read and how it ended.
+    """How a replay ended.
 
     `failed` counts evaluations that failed or errored, without those in shadow, muted or advisory; `graded`
-    those with a verdict, without those in shadow. `warnings` name spans that were left out.
+    those with a verdict, without those in shadow.
     """
 
-    spans: int = 0
-    runs: int = 0
     graded: int = 0
     failed: int = 0
-    warnings: list[Problem] = field(default_factory=list)
 
 
 def replay(
-    paths: Sequence[Path],
+    stream: RecordedStream,
     criteria: CriteriaSet,
     *,
     output_format: Format,
     output: TextIO,
     progress: Console | None = None,
-    unix_nano: int = 0,
-    dialects: Sequence[Dialect] = (),
-    explanation: Console | None = None,
-    workers: OfflineWorkers | None = None,
+    before_trace: Callable[[FinishedTrace], None] | None = None,
 ) -> ReplaySummary:
-    """Grade the traffic in `paths` and print every agent run, traces in order of first arrival.
+    """Grade the traffic in `stream` and print every agent run, traces in order of first arrival.
 
     Args:
-        paths: Files and folders.
+        stream: What was read.
         criteria: What runs are graded by.
         output_format: How runs are printed.
         output: Where they are printed.
-        progress: Shows how far reading and grading are.
-        unix_nano: The time of grading, by which mutes are in force.
-        dialects: Telemetry conventions of the user's own.
-        explanation: Shows how the spans of each trace were understood, before its runs.
-        workers: What runs custom evaluators.
-
-    Raises:
-        ProblemsFound: something could not be read; nothing was printed.
+        progress: Shows how far grading is.
+        before_trace: Called with each trace before its runs are printed.
     """
-    stream = RecordedStream(unix_nano=unix_nano, dialects=dialects, workers=workers)
-    problems = stream.read(paths, progress)
-    if problems:
-        raise ProblemsFound(problems)
-    summary = ReplaySummary(spans=stream.spans, runs=stream.runs, warnings=stream.warnings)
-
-    reader = span_reader(dialects)
-
-    def explain(trace: FinishedTrace) -> None:
-        if explanation is not None:
-            print_explanation(explanation, trace.trace_id, explain_trace(trace.spans, reader))
-
-    graded = _counted(stream.grade(criteria, progress, explain), summary)
-    _PRINTERS[output_format](graded, output)
+    summary = ReplaySummary()
+    _PRINTERS[output_format](_counted(stream.grade(criteria, progress, before_trace), summary), output)
     return summary
 
 
@@ -110,21 +102,20 @@ def _counted(graded: Iterable[GradedRun], summary: ReplaySummary) -> Iterator[Gr
 
 def _print_json(graded: Iterable[GradedRun], output: TextIO) -> None:
     for run in graded:
-        output.write(orjson.dumps(run_to_json(run), option=orjson.OPT_APPEND_NEWLINE).decode())
+        output.write(format_run(run).decode() + "\n")
 
 
 def _print_table(graded: Iterable[GradedRun], output: TextIO) -> None:
     console = OutputConsole(file=output)
-    table = RunTable(console)
-    lines: list[JsonObject] = []
+    printout = RunPrintout.for_console(console)
+    runs, counts = 0, Counter[str]()
     for run in graded:
-        line = run_to_json(run)
-        table.print(line)
-        lines.append({"evaluations": line["evaluations"]})
-    if lines:
-        counts = ", ".join(f"{count} {outcome}" for outcome, count in outcome_counts(lines).items() if count)
+        console.print(printout.block(run), soft_wrap=True)
+        runs += 1
+        counts += count_outcomes(run)
+    if runs:
         console.print(
-            f"{len(lines)} agent runs, evaluations: {counts or 'none'}", style="bold", highlight=False
+            f"{runs} agent runs, evaluations: {counts_text(counts) or 'none'}", style="bold", highlight=False
         )
     else:
         console.print("No agent run was found in this traffic.", highlight=False)
@@ -194,3 +185,99 @@ def _xml_text(text: str) -> str:
         else "\ufffd"
         for character in text
     )
+
+
+def _print_explanation(console: Console, trace_id: bytes, spans: Sequence[SpanExplanation]) -> None:
+    """Print a line for each span of a trace: its name, who read it as what, and what became of it."""
+    console.print(Text(f"trace {trace_id.hex()}", style="bold"), soft_wrap=True)
+    for span in spans:
+        line = Text("  " * (span.depth + 1))
+        line.append(_printable(span.name) or "(no name)", style="dim" if span.is_left_out else "cyan")
+        line.append(f"  {span.span_id.hex()}", style="dim")
+        if span.role is not None:
+            line.append(f"  {', '.join(span.dialects)}: {span.role.name.lower()}")
+        line.append("  left out: " if span.is_left_out else "  ", style="yellow")
+        line.append(_printable(span.meaning))
+        console.print(line, soft_wrap=True)
+
+
+def _printable(text: str) -> str:
+    """`text` without control characters, which could rewrite the terminal, and not longer than a line."""
+    return "".join(character if character.isprintable() else " " for character in text[:_MAX_SHOWN])
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    traffic = "*.binpb, *.otlp.json, *.jsonl, *.runs.jsonl, a folder of them, or - (standard input)"
+    two_sets = "grade by two criteria files or folders, and print only what is not the same"
+    built_in = "default: the built-in reference-free set"
+    add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="+")
+    add_argument(parser, "--criteria", path_text, "FILE_OR_DIR", built_in)
+    add_argument(parser, "--compare", path_text, ("OLD", "NEW"), two_sets, nargs=2)
+    add = parser.add_argument
+    add("--format", choices=[choice.value for choice in Format], default=Format.TABLE.value)
+    add_config(parser, "a service file: its dialects are read, and its criteria unless --criteria is given")
+    add(
+        "--explain",
+        action="store_true",
+        help="show which dialect read which span as what, and why spans were left out "
+        "(on standard error unless the format is table)",
+    )
+    add("--require-evaluated", action="store_true", help="exit with 1 when nothing was graded")
+
+
+def _run(options: Namespace, surroundings: Surroundings) -> int:
+    output_format = Format(options.format)
+    if options.compare:
+        for name in ("criteria", "explain", "require_evaluated"):
+            if getattr(options, name):
+                print(f"--compare and --{name.replace('_', '-')} exclude each other", file=sys.stderr)
+                return EXIT_UNUSABLE
+        if output_format is Format.JUNIT:
+            print("--compare prints json or table, not junit", file=sys.stderr)
+            return EXIT_UNUSABLE
+    offline = OfflineCriteria(options.config, surroundings)
+    sets = [offline.load([path]) for path in options.compare or ()] or [
+        offline.load([options.criteria] if options.criteria else None)
+    ]
+    progress = None if options.explain else progress_console()
+    dialects = offline.config.own_dialects()
+    with OfflineWorkers(offline.evaluators) as workers:
+        stream = RecordedStream(unix_nano=surroundings.clock.unix_nano(), dialects=dialects, workers=workers)
+        if problems := stream.read(options.paths, progress):
+            raise ProblemsFound(problems)
+        if options.compare:
+            prints_json = output_format is Format.JSON
+            comparison = compare(stream, *sets, prints_json=prints_json, output=sys.stdout, progress=progress)
+            has_failed = bool(comparison.changes[ChangeKind.FLIP])
+        else:
+            console = OutputConsole(stderr=output_format is not Format.TABLE)
+            reader = span_reader(dialects)
+
+            def explain(trace: FinishedTrace) -> None:
+                _print_explanation(console, trace.trace_id, explain_trace(trace.spans, reader))
+
+            summary = replay(
+                stream,
+                *sets,
+                output_format=output_format,
+                output=sys.stdout,
+                progress=progress,
+                before_trace=explain if options.explain else None,
+            )
+            has_failed = bool(summary.failed or (options.require_evaluated and not summary.graded))
+    tell_warnings(stream.warnings)
+    if not stream.spans and not stream.runs:
+        print(f"no span and no agent run in {', '.join(map(str, options.paths))}", file=sys.stderr)
+        return EXIT_UNUSABLE
+    return EXIT_FAILED if has_failed else EXIT_OK
+
+
+COMMAND = Command(
+    "replay",
+    "grade recorded traffic offline",
+    _add_arguments,
+    _run,
+    "Grade recorded traffic with exactly the code of the service. Exit code 0: every evaluation passed or "
+    "was not evaluated; 1: one failed or errored; 2: unusable input or criteria, or nothing to read. With "
+    "--compare, 0: no outcome differs; 1: one does, of an evaluation that both sets gave; 2: as above.",
+)

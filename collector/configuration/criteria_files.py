@@ -4,25 +4,33 @@ Criteria can change while the service runs. A mistake in a file never takes away
 before: that file's last good version stays until it is mended.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import NoReturn
 
-from collector.configuration.default_files import default_file
-from collector.configuration.file_patterns import FoundFiles, find_files
+from collector.clock import Clock, ends_within
+from collector.configuration.files import FoundFiles, default_file, find_files
+from collector.telemetry.metrics import Metrics
 from collector.text_file import decoded_text
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.criteria.criteria_case import CriteriaCase
-from processors.criteria.criteria_file import CriteriaDocument, read_criteria_file
+from processors.criteria.criteria_file import CriteriaCase, CriteriaDocument, read_criteria_file
 from processors.criteria.criteria_warnings import criteria_warnings
-from processors.documents.problem import Problem, ProblemsFound, join_path
+from processors.documents.problems import Problem, ProblemsFound, path_text
 from processors.model.evaluator import Evaluator
 
 DEFAULT_CRITERIA = "criteria/default.yaml"
 """The shipped criteria that apply when none are configured: they need no reference."""
 
+RELOAD_INTERVAL_SECONDS = 2.0
+"""How often the files are looked at for changes."""
+
 _ENDINGS = (".yaml", ".yml", ".json")
+
+_logger = logging.getLogger(__name__)
 
 
 def load_criteria(
@@ -138,6 +146,57 @@ class CriteriaStore:
         return problems
 
 
+class CriteriaFollower:
+    """Reloads criteria while the service runs: when a file changes, and when asked to.
+
+    `on_criteria` is called with the criteria in force, at once and after each reload. What a reload finds
+    wrong is logged; counters and gauges say how it ended and what is in force.
+    """
+
+    def __init__(
+        self,
+        store: CriteriaStore,
+        on_criteria: Callable[[CriteriaSet], None],
+        *,
+        metrics: Metrics,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._on_criteria = on_criteria
+        self._metrics = metrics
+        self._clock = clock
+        self._reload_requested = asyncio.Event()
+        self._publish(is_current=True)
+
+    def request_reload(self) -> None:
+        """Let the files be read again soon; safe in a signal handler of the loop."""
+        self._reload_requested.set()
+
+    async def follow(self) -> NoReturn:
+        """Follow the files until cancelled; a bad file never takes good ones down."""
+        while True:
+            await ends_within(RELOAD_INTERVAL_SECONDS, self._reload_requested.wait(), self._clock)
+            was_asked = self._reload_requested.is_set()
+            self._reload_requested.clear()
+            if was_asked or await asyncio.to_thread(self._store.changed):
+                problems = await asyncio.to_thread(self._store.reload)
+                self._publish(is_current=not problems)
+                self._metrics.criteria_reloads.add(1, "failure" if problems else "success")
+                for problem in problems:
+                    _logger.error("A criteria file was not reloaded: %s", problem)
+                if not problems:
+                    _logger.info("Criteria are reloaded.", extra={"criteria_hash": self._store.current.hash})
+
+    def _publish(self, *, is_current: bool) -> None:
+        criteria = self._store.current
+        self._metrics.criteria_last_reload_successful.set(is_current)
+        self._metrics.criteria_info.values.clear()
+        self._metrics.criteria_info.set(1, criteria.hash)
+        for warning in self._store.warnings:
+            _logger.warning("A criteria file may not say what it should: %s", warning)
+        self._on_criteria(criteria)
+
+
 @dataclass(frozen=True, slots=True)
 class _CriteriaFile:
     """One file as it was last good."""
@@ -165,7 +224,7 @@ def _conflicts(files: Mapping[str, _CriteriaFile]) -> Iterator[tuple[Problem, tu
                 key = agent.tenant, agent.pattern, evaluation.name
                 other, other_evaluation = first.setdefault(key, (name, evaluation))
                 if other != name:
-                    path = join_path(join_path(join_path("agents", agent.pattern), "evaluations"), index)
+                    path = path_text(("agents", agent.pattern, "evaluations", index))
                     message = f'"{evaluation.name}" of this agent is also in {other_evaluation.source}'
                     line = int(evaluation.source.rpartition(":")[2])
                     yield Problem(name, line, path, message), (other, name)

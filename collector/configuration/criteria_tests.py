@@ -12,8 +12,9 @@ from collector.recordings.recorded_stream import RecordedStream
 from collector.recordings.run_reader import run_from_json
 from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet
-from processors.criteria.criteria_case import CriteriaCase, ExpectedResult
-from processors.documents.problem import Problem, did_you_mean
+from processors.criteria.criteria_file import CriteriaCase
+from processors.criteria.criteria_file_model import ExpectedResultEntry
+from processors.documents.problems import Problem, did_you_mean
 from processors.model.evaluation_result import EvaluationResult
 from processors.model.graded_run import GradedRun
 
@@ -78,7 +79,7 @@ def _add_trace(case: CriteriaCase, stream: RecordedStream) -> list[Problem]:
 
 
 def _mismatches(
-    name: str, expected: ExpectedResult, graded: Sequence[GradedRun], criteria: CriteriaSet
+    name: str, expected: ExpectedResultEntry, graded: Sequence[GradedRun], criteria: CriteriaSet
 ) -> Iterator[str]:
     known: set[str] = set()
     is_known = False
@@ -97,7 +98,7 @@ def _mismatches(
         yield f'{agents} has no evaluation "{name}"{did_you_mean(name, sorted(known))}'
 
 
-def _is_as_expected(expected: ExpectedResult, result: EvaluationResult | None) -> bool:
+def _is_as_expected(expected: ExpectedResultEntry, result: EvaluationResult | None) -> bool:
     if result is None:
         return expected.outcome == "skipped"
     return (
@@ -110,7 +111,7 @@ def _is_as_expected(expected: ExpectedResult, result: EvaluationResult | None) -
     )
 
 
-def _shown(expected: ExpectedResult) -> str:
+def _shown(expected: ExpectedResultEntry) -> str:
     score = "" if expected.score is None else f" with score {expected.score:.9g}"
     return expected.outcome + score + (f" ({expected.reason})" if expected.reason else "")
 

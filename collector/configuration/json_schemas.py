@@ -8,15 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
 from pydantic.json_schema import models_json_schema
 
-from collector.configuration.service_config import SECTIONS, ServiceConfig
-from collector.exporters.discovery import exporter_types
-from collector.telemetry.prometheus_config import PrometheusConfig
+from collector.configuration.service_file import PROMETHEUS, ServiceConfig, exporter_models
 from collector.tools.alerting.objectives import ObjectivesFile
 from processors.criteria.criteria_file_model import CriteriaFile
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.model_types import camel_case
 from processors.model.evaluator import Evaluator
 
 JsonSchema = dict[str, Any]
@@ -36,35 +34,15 @@ def schema_documents() -> dict[str, JsonSchema]:
 
 
 def _config_schema() -> JsonSchema:
-    types: dict[str, type[BaseModel]] = {
-        name: component.config_model for name, component in exporter_types().items()
-    }
-    types["prometheus"] = PrometheusConfig
-    schema, references = _schemas(ServiceConfig, types)
+    schema, references = _schemas(ServiceConfig, exporter_models())
     exporters = schema["properties"]["exporters"]
     exporters.pop("default", None)
     exporters["additionalProperties"] = False
     exporters["patternProperties"] = {
-        f"^{name}$" if name == "prometheus" else f"^{name}(/[A-Za-z0-9_.-]+)?$": _nullable(reference)
+        f"^{name}$" if name == PROMETHEUS else f"^{name}(/[A-Za-z0-9_.-]+)?$": _nullable(reference)
         for name, reference in references.items()
     }
-    for path in SECTIONS:
-        _allow_null(schema, path)
     return schema
-
-
-def _allow_null(schema: JsonSchema, path: tuple[str, ...]) -> None:
-    """Let the section at `path`, which has a definition of its own, be null."""
-    definition = schema
-    for key in path[:-1]:
-        definition = schema["$defs"][_reference(definition["properties"][key]).rpartition("/")[2]]
-    section = definition["properties"][path[-1]]
-    if "$ref" in section:
-        section["anyOf"] = [{"$ref": section.pop("$ref")}, {"type": "null"}]
-
-
-def _reference(schema: JsonSchema) -> str:
-    return str(schema["$ref"] if "$ref" in schema else schema["anyOf"][0]["$ref"])
 
 
 def _criteria_schema() -> JsonSchema:
@@ -142,7 +120,7 @@ def _tidied(schema: Any) -> Any:
 def _add_camel_case(definition: JsonSchema) -> None:
     """Let the object that `definition` describes have its keys in camelCase as well."""
     properties = definition.get("properties", {})
-    spellings = {key: camel_case(key) for key in properties if camel_case(key) != key}
+    spellings = {key: to_camel(key) for key in properties if to_camel(key) != key}
     properties |= {camel: properties[key] for key, camel in spellings.items()}
     required = definition.pop("required", [])
     plain = [key for key in required if key not in spellings]

@@ -13,9 +13,8 @@ from typing import Literal, TextIO
 
 from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
-from rich.text import Text
 
-from collector.clock import Clock
+from collector.clock import Clock, ends_within
 from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.run_printout import RunPrintout
 from collector.trace import GradedTrace
@@ -87,32 +86,22 @@ class DebugExporter:
         thread, self._thread = self._thread, None
         if thread is None:
             return
-        timer = asyncio.ensure_future(self._clock.sleep(deadline - self._clock.monotonic()))
-        finished = asyncio.ensure_future(self._finished.wait())
         with suppress(Full):
             if self._left_out:
                 self._queue.put_nowait((self._left_out, None))
             self._queue.put_nowait(None)
-            await asyncio.wait((timer, finished), return_when=asyncio.FIRST_COMPLETED)
-        timer.cancel()
-        finished.cancel()
+            await ends_within(deadline - self._clock.monotonic(), self._finished.wait(), self._clock)
 
     def _print_pending(self, loop: asyncio.AbstractEventLoop) -> None:
         console = self._console()
-        encoding = (getattr(self._stream, "encoding", None) or "utf-8").lower()
         try:
             while (item := self._queue.get()) is not None:
                 left_out, graded = item
-                printout = RunPrintout(
-                    width=console.width if console.is_terminal else None,
-                    show_content=self._config.show_content,
-                    unicode=encoding.startswith("utf"),
-                )
+                printout = RunPrintout.for_console(console, show_content=self._config.show_content)
                 if left_out:
                     console.print(printout.left_out(left_out), soft_wrap=True)
                 if graded is not None:
-                    block = Text("\n").join(printout.lines(graded))
-                    console.print(block.append("\n"), soft_wrap=True)
+                    console.print(printout.block(graded), soft_wrap=True)
         except (OSError, ValueError) as error:  # the console went away
             _logger.warning(
                 "The console cannot be written; nothing more is printed.",

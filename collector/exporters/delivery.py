@@ -1,7 +1,9 @@
 """The spans of one trace on their way to every span exporter, and who still holds them."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
+from collector.otlp.codec import join_spans
 from processors.spans.span import RawSpan
 
 _SPAN_FRAMING_BYTES = 6
@@ -66,3 +68,101 @@ class Delivery:
             self._required_holders -= 1
         if not self._holders:
             self._release(self.held_bytes)
+
+
+class QueuedTrace:
+    """A delivery in one queue: first its spans wait, then they are taken into requests, then settled."""
+
+    __slots__ = (
+        "_spans",
+        "_taken",
+        "delivery",
+        "is_given_up",
+        "requests_on_wire",
+        "unsettled_spans",
+        "waiting_bytes",
+        "waiting_spans",
+    )
+
+    def __init__(self, delivery: Delivery) -> None:
+        self.delivery = delivery
+        self.waiting_spans = len(delivery.spans)
+        self.waiting_bytes = delivery.size
+        self.unsettled_spans = self.waiting_spans
+        self.requests_on_wire = 0
+        self.is_given_up = False
+        self._spans = delivery.spans
+        self._taken = 0
+
+    def spans_that_fit(self, max_spans: int, max_bytes: int) -> int:
+        """How many of the waiting spans a request of that size holds, at least one."""
+        start = self._taken
+        count = min(max_spans, self.waiting_spans)
+        while count > 1 and encoded_size(self._spans[start : start + count]) > max_bytes:
+            count //= 2
+        return count
+
+    def take(self, span_count: int) -> Sequence[RawSpan]:
+        """The next `span_count` spans, which wait no longer."""
+        if span_count == self.waiting_spans:
+            taken = self._spans[self._taken :] if self._taken else self._spans
+            self._spans = ()
+            self.waiting_bytes = 0
+        else:
+            taken = self._spans[self._taken : self._taken + span_count]
+            self._taken += span_count
+            self.waiting_bytes = max(self.waiting_bytes - encoded_size(taken), 0)
+        self.waiting_spans -= span_count
+        return taken
+
+    def give_up(self) -> None:
+        """Forget the waiting spans; requests that hold others of this trace leave them out."""
+        self.is_given_up = True
+        self._spans = ()
+        self.waiting_spans = self.waiting_bytes = 0
+
+
+class ExportRequest:
+    """Spans that travel in one request, by the trace they belong to."""
+
+    __slots__ = ("shares", "span_count")
+
+    def __init__(self) -> None:
+        self.shares: list[tuple[QueuedTrace, Sequence[RawSpan]]] = []
+        self.span_count = 0
+
+    def add(self, trace: QueuedTrace, spans: Sequence[RawSpan]) -> None:
+        """Append spans of a trace."""
+        self.shares.append((trace, spans))
+        self.span_count += len(spans)
+
+    def encode(self) -> bytes:
+        """The request as it goes out; made anew for each attempt, so that no copy is held between them."""
+        return join_spans(chain.from_iterable(spans for _, spans in self.shares))
+
+    def mark_on_wire(self, change: int) -> None:
+        """Enter (1) or strike (-1) this request on each of its traces while it is being sent."""
+        for trace, _ in self.shares:
+            trace.requests_on_wire += change
+
+    def discard_given_up(self) -> None:
+        """Leave out the spans of traces that were given up since."""
+        if any(trace.is_given_up for trace, _ in self.shares):
+            self.shares = [share for share in self.shares if not share[0].is_given_up]
+            self.span_count = sum(len(spans) for _, spans in self.shares)
+
+    def halves(self) -> tuple["ExportRequest", "ExportRequest"]:
+        """Two requests with half of the spans each, in order; `span_count` must be 2 or more."""
+        first, second = ExportRequest(), ExportRequest()
+        room = self.span_count // 2
+        for trace, spans in self.shares:
+            if room >= len(spans):
+                first.add(trace, spans)
+                room -= len(spans)
+            elif room:
+                first.add(trace, spans[:room])
+                second.add(trace, spans[room:])
+                room = 0
+            else:
+                second.add(trace, spans)
+        return first, second

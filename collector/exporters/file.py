@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from collector.config_fields import FilePath
 from collector.errors import PermanentExportError, RetryableExportError, StartupError
 from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.span_exporter_config import SpanExporterConfig
-from collector.file_path import FilePath
 from collector.otlp.json_codec import logs_request_to_json, request_to_json
 
 

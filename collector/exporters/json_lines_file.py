@@ -5,7 +5,7 @@ import os
 import stat
 from pathlib import Path
 
-import orjson
+from processors.model.json_value import decode_json
 
 _BLOCK_BYTES = 64 * 1024
 
@@ -93,7 +93,7 @@ class JsonLinesFile:
 
 def _is_json(line: bytes) -> bool:
     try:
-        orjson.loads(line)
-    except orjson.JSONDecodeError:
+        decode_json(line)
+    except ValueError:
         return False
     return True

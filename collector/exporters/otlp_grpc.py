@@ -12,7 +12,7 @@ from typing import Literal, Self, cast
 import grpc
 from pydantic import Field, model_validator
 
-from collector.duration import PositiveDuration
+from collector.config_fields import PositiveDuration
 from collector.errors import (
     ContentRefusedError,
     ExportError,
@@ -20,9 +20,16 @@ from collector.errors import (
     RetryableExportError,
     StartupError,
 )
-from collector.exporters.client_config import ClientTlsConfig, Headers, read_tls_file, user_agent
 from collector.exporters.exporter import ExporterContext, ExportResponse, SpanExporterType
-from collector.exporters.otlp_response import one_line, read_response, read_status
+from collector.exporters.otlp_client import (
+    ClientTlsConfig,
+    Headers,
+    one_line,
+    read_response,
+    read_status,
+    read_tls_file,
+    user_agent,
+)
 from collector.exporters.span_exporter_config import RESULT_QUEUES, Signal, SpanExporterConfig
 
 _TRACES_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"

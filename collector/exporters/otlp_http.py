@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from yarl import URL
 
 from collector.clock import Clock
-from collector.duration import PositiveDuration
+from collector.config_fields import PositiveDuration
 from collector.errors import (
     ContentRefusedError,
     ExportError,
@@ -19,9 +19,16 @@ from collector.errors import (
     RetryableExportError,
     StartupError,
 )
-from collector.exporters.client_config import ClientTlsConfig, Headers, read_tls_file, user_agent
 from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporterType
-from collector.exporters.otlp_response import one_line, read_response, read_status
+from collector.exporters.otlp_client import (
+    ClientTlsConfig,
+    Headers,
+    one_line,
+    read_response,
+    read_status,
+    read_tls_file,
+    user_agent,
+)
 from collector.exporters.span_exporter_config import RESULT_QUEUES, Signal, SpanExporterConfig
 from collector.otlp.compression import gzip_compress
 

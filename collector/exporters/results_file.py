@@ -8,12 +8,12 @@ from random import Random
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from collector.clock import Clock
+from collector.clock import Clock, ends_within
+from collector.config_fields import FilePath
 from collector.errors import StartupError
 from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
-from collector.exporters.retry import BackOff, RetryConfig
-from collector.file_path import FilePath
+from collector.exporters.span_exporter_config import BackOff, RetryConfig
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
 from collector.trace import GradedTrace
@@ -83,9 +83,7 @@ class ResultsFileExporter:
         self._arrived.set()
         writer, self._writer = self._writer, None
         if writer is not None:
-            timer = asyncio.ensure_future(self._clock.sleep(deadline - self._clock.monotonic()))
-            await asyncio.wait((writer, timer), return_when=asyncio.FIRST_COMPLETED)
-            timer.cancel()
+            await ends_within(deadline - self._clock.monotonic(), writer, self._clock)
             writer.cancel()
             await asyncio.gather(writer, return_exceptions=True)
         thread, self._thread = self._thread, None

@@ -4,10 +4,12 @@ Every line can be found with grep: verdicts stand as words at its start, and wit
 is one line however long. Nothing from a trace reaches the terminal but printable characters.
 """
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, Self
 
 from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
 from processors.model.agent_run import ToolCall, ValueState
@@ -40,13 +42,27 @@ class RunPrintout:
         self._unicode = unicode
         self._arrow, self._ellipsis, self._cross = ("→", "…", "✗") if unicode else ("->", "...", "!")
 
+    @classmethod
+    def for_console(cls, console: Console, *, show_content: bool = True) -> Self:
+        """What fits `console` as it is now."""
+        encoding = (getattr(console.file, "encoding", None) or "utf-8").lower()
+        return cls(
+            width=console.width if console.is_terminal else None,
+            show_content=show_content,
+            unicode=encoding.startswith("utf"),
+        )
+
+    def block(self, graded: GradedRun, note: str = "") -> Text:
+        """A run with an empty line below it; `note` stands beside the agent's name."""
+        return Text("\n").join(self.lines(graded, note)).append("\n")
+
     def left_out(self, count: int) -> Text:
         """The line that stands for `count` runs that are not shown."""
         return Text(f"{self._ellipsis} {count} more run{'' if count == 1 else 's'}", style="dim")
 
-    def lines(self, graded: GradedRun) -> Iterator[Text]:
-        """The block of one run, without an empty line around it."""
-        yield self._fit(self._head(graded))
+    def lines(self, graded: GradedRun, note: str = "") -> Iterator[Text]:
+        """The lines of one run, without an empty one around them."""
+        yield self._fit(self._head(graded, note))
         calls = graded.run.tool_calls
         for number, call in enumerate(calls[:_MAX_CALLS], 1):
             yield self._fit(self._call(number, call))
@@ -57,7 +73,7 @@ class RunPrintout:
         for result in graded.results:
             yield from self._verdict(result, word_width, name_width)
 
-    def _head(self, graded: GradedRun) -> Text:
+    def _head(self, graded: GradedRun, note: str) -> Text:
         run = graded.run
         outcome = _worst(graded)
         calls = f"{len(run.tool_calls)} call" + ("" if len(run.tool_calls) == 1 else "s")
@@ -66,6 +82,8 @@ class RunPrintout:
         line.append(f" {self._clean(run.agent.name)}", style="bold")
         if run.agent.version:
             line.append(f" {self._clean(run.agent.version)}")
+        if note:
+            line.append(f"  {self._clean(note)}", style="italic")
         notes = [calls, run.finish_reason.value] + ([] if graded.results else ["no criteria"])
         line.append(f"  trace_id={run.trace_id.hex()}  {', '.join(notes)}", style="dim")
         return line
@@ -165,6 +183,28 @@ class RunPrintout:
             flat = " ".join(text.split())
             text = "".join(character if character.isprintable() else " " for character in flat)
         return text if self._unicode else text.encode("ascii", "backslashreplace").decode()
+
+
+def count_outcomes(graded: GradedRun) -> Counter[str]:
+    """How many results of a run ended in each outcome.
+
+    Those in shadow count as `shadow` alone, failures under a mute as `muted`.
+    """
+    counts: Counter[str] = Counter()
+    for result in graded.results:
+        if result.stage is Stage.SHADOW:
+            counts["shadow"] += 1
+        elif result.muted_until_unix_nano and result.outcome in (Outcome.FAIL, Outcome.ERROR):
+            counts["muted"] += 1
+        else:
+            counts[result.outcome.value] += 1
+    return counts
+
+
+def counts_text(counts: Counter[str]) -> str:
+    """What `count_outcomes` gave, as people read it."""
+    words = (*(outcome.value for outcome in _STYLES), "shadow", "muted")
+    return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
 
 
 def _notes(result: EvaluationResult) -> list[str]:

@@ -8,16 +8,15 @@ spans of verdicts) wait in queues like this one, which count them apart.
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from random import Random
+from typing import Literal, Protocol, TypeAlias
 
-from collector.clock import Clock
+from collector.clock import Clock, ends_within
 from collector.errors import ContentRefusedError, ExportError, PermanentExportError, RetryableExportError
-from collector.exporters.delivery import Delivery
-from collector.exporters.export_request import ExportRequest, QueuedTrace
+from collector.exporters.delivery import Delivery, ExportRequest, QueuedTrace
 from collector.exporters.exporter import ExportResponse, SpanExporter, TaskOwner
-from collector.exporters.queue_counts import QueueCounts, SpanCounts
-from collector.exporters.retry import BackOff
-from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.exporters.span_exporter_config import BackOff, SpanExporterConfig
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
 
@@ -46,7 +45,7 @@ class SendingQueue:
         metrics: Metrics,
         clock: Clock,
         random: Random | None = None,
-        counts: QueueCounts | None = None,
+        counts: "QueueCounts | None" = None,
     ) -> None:
         self.name = exporter.name
         self.is_required = config.delivery == "required"
@@ -169,9 +168,7 @@ class SendingQueue:
             self._full.set()
             if self._consumers:
                 flushed = asyncio.gather(*self._consumers, return_exceptions=True)
-                timer = asyncio.ensure_future(self._clock.sleep(deadline - self._clock.monotonic()))
-                await asyncio.wait((flushed, timer), return_when=asyncio.FIRST_COMPLETED)
-                timer.cancel()
+                await ends_within(deadline - self._clock.monotonic(), flushed, self._clock)
                 for consumer in self._consumers:
                     consumer.cancel()
                 await asyncio.gather(*self._consumers, return_exceptions=True)
@@ -205,7 +202,7 @@ class SendingQueue:
                     await self._arrived.wait()
                 if not self._is_full() and not self._closing.is_set():
                     self._full.clear()
-                    await self._wait(self._batch.flush_timeout, self._full)
+                    await ends_within(self._batch.flush_timeout, self._full.wait(), self._clock)
                 request = self._take_request()
                 if request.span_count:
                     return request
@@ -309,7 +306,7 @@ class SendingQueue:
                     # The last waits are cut so that there is an attempt left before the deadline.
                     await self._clock.sleep(min(wait, max((self._deadline - now) / 2, 0.1)))
                 else:
-                    await self._wait(wait, self._closing)
+                    await ends_within(wait, self._closing.wait(), self._clock)
             finally:
                 self._backing_off.remove(request)
             if self._closing.is_set() and not is_closing:
@@ -389,12 +386,82 @@ class SendingQueue:
             **{f"queued_{self._things}": self.held_spans},
         )
 
-    async def _wait(self, seconds: float, event: asyncio.Event) -> None:
-        """Return after `seconds`, or when `event` is set."""
-        timer = asyncio.ensure_future(self._clock.sleep(seconds))
-        waker = asyncio.ensure_future(event.wait())
-        try:
-            await asyncio.wait((timer, waker), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            waker.cancel()
+
+DROP_REASONS = ("rejected", "partial_success", "max_elapsed_time", "queue_full", "shutdown")
+"""Why a queue may let go of something that was not delivered."""
+
+ResultForm: TypeAlias = Literal["log", "span"]
+"""Forms of a result that travel in messages of their own."""
+
+
+class QueueCounts(Protocol):
+    """Where a queue counts what becomes of what it holds."""
+
+    @property
+    def things(self) -> str:
+        """What is counted, for logs: a word in the plural."""
+        ...
+
+    def forwarded(self, count: int) -> None:
+        """Count what was delivered."""
+        ...
+
+    def dropped(self, count: int, reason: str) -> None:
+        """Count what was not, for one of `DROP_REASONS`."""
+        ...
+
+    def read_from(self, held: Callable[[], float], queued_bytes: Callable[[], float]) -> None:
+        """Let every scrape see what the queue holds."""
+        ...
+
+
+class SpanCounts:
+    """Received spans: what is forwarded, dropped and held adds up to what was enqueued."""
+
+    things = "spans"
+
+    def __init__(self, metrics: Metrics, exporter: str) -> None:
+        self._metrics = metrics
+        self._exporter = exporter
+        metrics.spans_forwarded.add(0, exporter)
+        for reason in DROP_REASONS:
+            metrics.spans_dropped.add(0, reason, exporter)
+
+    def forwarded(self, count: int) -> None:
+        """See `QueueCounts`."""
+        self._metrics.spans_forwarded.add(count, self._exporter)
+
+    def dropped(self, count: int, reason: str) -> None:
+        """See `QueueCounts`."""
+        self._metrics.spans_dropped.add(count, reason, self._exporter)
+
+    def read_from(self, held: Callable[[], float], queued_bytes: Callable[[], float]) -> None:
+        """See `QueueCounts`."""
+        self._metrics.spans_held.read_from(held, self._exporter)
+        self._metrics.queue_bytes.read_from(queued_bytes, self._exporter)
+
+
+class ResultCounts:
+    """Log records or spans of verdicts: never among the spans that were received."""
+
+    things = "results"
+
+    def __init__(self, metrics: Metrics, exporter: str, form: ResultForm) -> None:
+        self._metrics = metrics
+        self._exporter = exporter
+        self._form = form
+        metrics.results_exported.add(0, exporter, form)
+        for reason in DROP_REASONS:
+            metrics.results_dropped.add(0, reason, exporter)
+
+    def forwarded(self, count: int) -> None:
+        """See `QueueCounts`."""
+        self._metrics.results_exported.add(count, self._exporter, self._form)
+
+    def dropped(self, count: int, reason: str) -> None:
+        """See `QueueCounts`."""
+        self._metrics.results_dropped.add(count, reason, self._exporter)
+
+    def read_from(self, held: Callable[[], float], queued_bytes: Callable[[], float]) -> None:
+        """See `QueueCounts`."""
+        self._metrics.results_held.read_from(held, self._exporter, self._form)

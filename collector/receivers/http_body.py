@@ -8,11 +8,15 @@ class Disconnected(Exception):
     """The sender went away before the body was complete."""
 
 
-class ReceiveBudget:
-    """Bytes that all bodies being received may hold together."""
+_RECEIVED_AT_ONCE = 4
+"""Bodies being received may together have so many times the size limit."""
 
-    def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
+
+class ReceiveBudget:
+    """Bytes that all bodies being received may hold together, where each may have `max_request_bytes`."""
+
+    def __init__(self, max_request_bytes: int) -> None:
+        self.max_bytes = _RECEIVED_AT_ONCE * max_request_bytes
         self.used_bytes = 0
 
 
@@ -30,19 +34,24 @@ class HttpBody:
         """Whether nothing of the body is still to come."""
         return self._is_complete
 
-    async def read(self, content_length: bytes | None) -> bytes:
-        """The whole body. Nothing is read once it is known to be too long.
+    def check_announced(self, length: int) -> None:
+        """Refuse a body whose length is announced to be more than allowed, before it is read.
 
         Raises:
-            RequestTooLarge: it is longer than allowed, by its announcement or in fact.
+            RequestTooLarge: it is.
+        """
+        if length > self._max_bytes:
+            raise RequestTooLarge(f"The request has {length} bytes, more than the allowed {self._max_bytes}.")
+
+    async def read(self, start: bytes | None = None) -> bytes:
+        """The whole body, or what follows `start` with that before it. Nothing is read once it is too long.
+
+        Raises:
+            RequestTooLarge: it is longer than allowed.
             Overloaded: other requests being received leave no room.
             Disconnected: the sender went away.
         """
-        if content_length is not None and content_length.isdigit() and int(content_length) > self._max_bytes:
-            raise RequestTooLarge(
-                f"The request has {int(content_length)} bytes, more than the allowed {self._max_bytes}."
-            )
-        piece = await self._next()
+        piece = await self.next() if start is None else start
         if self._is_complete and len(piece) <= self._max_bytes:
             return piece
         pieces = [piece]
@@ -57,7 +66,7 @@ class HttpBody:
                     raise Overloaded("Too many large requests are being received; send the request again.")
                 if self._is_complete:
                     return b"".join(pieces)
-                piece = await self._next()
+                piece = await self.next()
                 pieces.append(piece)
         finally:
             self._budget.used_bytes -= held
@@ -70,11 +79,12 @@ class HttpBody:
         dropped = 0
         try:
             while not self._is_complete and dropped <= self._max_bytes:
-                dropped += len(await self._next())
+                dropped += len(await self.next())
         except Disconnected:
             pass
 
-    async def _next(self) -> bytes:
+    async def next(self) -> bytes:
+        """A piece of the body, as it comes; `Disconnected` if the sender went away."""
         message = await self._receive()
         if message["type"] != "http.request":
             self._is_complete = True

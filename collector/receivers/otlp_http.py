@@ -1,22 +1,17 @@
 """OTLP over HTTP: `POST /v1/traces` with protobuf or JSON, gzip or not."""
 
 import asyncio
-import random as random_module
-from collections.abc import Callable
 
 from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, SentMessage
-from collector.clock import Clock, SystemClock
-from collector.endpoint import Endpoint, parse_endpoint
-from collector.errors import Draining, UnsupportedRequest
+from collector.config_fields import Endpoint, parse_endpoint
+from collector.errors import UnsupportedRequest
 from collector.otlp.compression import gzip_decompress
 from collector.otlp.json_codec import json_to_request
 from collector.otlp.status import ErrorStatus, method_not_allowed, no_such_path
-from collector.receivers.bearer_auth import BearerAuth
-from collector.receivers.consumer import Consumer, encode_response, encode_response_json
-from collector.receivers.failed_requests import FailedRequests
+from collector.receivers.consumer import encode_response, encode_response_json
 from collector.receivers.http_body import Disconnected, HttpBody, ReceiveBudget
+from collector.receivers.receiver import Receiver
 from collector.receivers.server_config import ServerConfig, ssl_context
-from collector.telemetry.metrics import Metrics
 
 TRACES_PATH = "/v1/traces"
 PROTOBUF = b"application/x-protobuf"
@@ -25,11 +20,6 @@ GZIP = b"gzip"
 
 DISCONNECTED = "499"
 """Counted for senders that went away before their request was there; the code is nginx's."""
-
-_TRANSPORT = "http"
-
-_REQUESTS_RECEIVED_AT_ONCE = 4
-"""Bodies being received may together have so many times the size limit."""
 
 _LARGE_JSON_BYTES = 256 * 1024
 """Longer JSON is converted beside the event loop, one request at a time."""
@@ -41,64 +31,27 @@ class HttpServerConfig(ServerConfig):
     endpoint: Endpoint = "127.0.0.1:4318"
 
 
-class OtlpHttpReceiver:
-    """Serves `POST /v1/traces` between `start` and `shutdown`.
+class OtlpHttpReceiver(Receiver):
+    """Serves `POST /v1/traces`.
 
-    Each answered request is counted in `metrics.requests` by its HTTP status, and a request that was never
-    complete as `DISCONNECTED`.
-
-    Attributes:
-        config: Where to listen and what to accept.
-
-    Args:
-        config: Where to listen and what to accept.
-        consumer: Takes the requests.
-        metrics: Counts the requests.
-        clock: What deadlines are measured on.
-        random: Gives numbers in [0, 1) for retry delays.
+    Requests are counted by their HTTP status, and those that were never complete as `DISCONNECTED`.
     """
 
-    def __init__(
-        self,
-        config: HttpServerConfig,
-        consumer: Consumer,
-        metrics: Metrics,
-        *,
-        clock: Clock | None = None,
-        random: Callable[[], float] = random_module.random,
-    ) -> None:
-        self.config = config
-        self._max_request_bytes = config.max_request_bytes
-        self._consumer = consumer
-        self._requests = metrics.requests
-        self._clock = clock or SystemClock()
-        self._auth = BearerAuth(config.auth, self._clock) if config.auth else None
-        self._failed = FailedRequests(_TRANSPORT, self._clock, random)
-        self._server: AsgiServer | None = None
-        self._endpoint = config.endpoint
-        self._is_draining = False
-        self._budget = ReceiveBudget(_REQUESTS_RECEIVED_AT_ONCE * config.max_request_bytes)
-        self._large_json = asyncio.Lock()
+    transport = "http"
+    _server: AsgiServer | None = None
 
-    @property
-    def endpoint(self) -> str:
-        """`host:port` with the real port; as configured before `start`."""
-        return self._endpoint
-
-    async def start(self) -> None:
-        """Listen.
-
-        Raises:
-            StartupError: The address cannot be listened on, or a certificate or token file is unusable.
-        """
+    async def _listen(self) -> str:
         context = ssl_context(self.config.tls) if self.config.tls else None
-        if self._auth is not None:
-            self._auth.load()
+        self._budget = ReceiveBudget(self.config.max_request_bytes)
+        self._large_json = asyncio.Lock()
         host, port = parse_endpoint(self.config.endpoint)
         server = AsgiServer(self._answer, host, port, ssl=context, clock=self._clock)
         await server.start()
         self._server = server
-        self._endpoint = server.endpoint
+        return server.endpoint
+
+    async def set_serving(self, is_serving: bool) -> None:
+        """Nobody asks over HTTP: the telemetry endpoint says it."""
 
     async def shutdown(self, deadline: float) -> None:
         """Close the port, answer requests that still begin 503, let running ones finish until `deadline`.
@@ -117,33 +70,30 @@ class OtlpHttpReceiver:
         if media_type != PROTOBUF:  # it may carry parameters and any case
             media_type = media_type.partition(b";")[0].strip().lower()
         answers_json = media_type != PROTOBUF
-        body = HttpBody(receive, self._max_request_bytes, self._budget)
+        body = HttpBody(receive, self.config.max_request_bytes, self._budget)
         try:
             status = _misdirected(scope)
             if status is None:
-                self._admit(media_type, headers)
+                self._check(media_type, headers)
                 request = await self._request(body, media_type, headers)
                 outcome = self._consumer.consume_traces(request)
                 response = encode_response_json(outcome) if answers_json else encode_response(outcome)
         except Disconnected:
-            self._requests.add(1, _TRANSPORT, DISCONNECTED)
+            self._requests.add(1, self.transport, DISCONNECTED)
             return
         except Exception as error:
-            status = self._failed.answer(error)
+            status = self._failure(error)
         if status is not None:
-            self._requests.add(1, _TRANSPORT, str(status.http_status))
+            self._requests.add(1, self.transport, str(status.http_status))
             await _send_error(send, status, body, in_json=answers_json)
             return
-        self._requests.add(1, _TRANSPORT, "200")
+        self._requests.add(1, self.transport, "200")
         await send(_response_start(200, JSON if answers_json else PROTOBUF, response))
         await send({"type": "http.response.body", "body": response})
 
-    def _admit(self, media_type: bytes, headers: dict[bytes, bytes]) -> None:
+    def _check(self, media_type: bytes, headers: dict[bytes, bytes]) -> None:
         """Refuse a request that its headers already rule out."""
-        if self._is_draining:
-            raise Draining("The service is shutting down; send the request again.")
-        if self._auth is not None:
-            self._auth.check(headers.get(b"authorization"))
+        self._admit(headers.get(b"authorization"))
         if media_type not in (PROTOBUF, JSON):
             raise UnsupportedRequest(
                 f"Content-Type must be {PROTOBUF.decode()} or {JSON.decode()}, "
@@ -157,9 +107,12 @@ class OtlpHttpReceiver:
 
     async def _request(self, body: HttpBody, media_type: bytes, headers: dict[bytes, bytes]) -> bytes:
         """The request as a serialised ExportTraceServiceRequest."""
-        content = await body.read(headers.get(b"content-length"))
+        announced = headers.get(b"content-length", b"")
+        if announced.isdigit():
+            body.check_announced(int(announced))
+        content = await body.read()
         if headers.get(b"content-encoding", b"").strip().lower() == GZIP:
-            content = gzip_decompress(content, self._max_request_bytes)
+            content = gzip_decompress(content, self.config.max_request_bytes)
         if media_type == PROTOBUF:
             return content
         if len(content) <= _LARGE_JSON_BYTES:

@@ -6,8 +6,8 @@ from pathlib import Path
 import grpc
 from pydantic import BaseModel, ConfigDict, Field
 
+from collector.config_fields import Endpoint, FilePath
 from collector.errors import StartupError
-from collector.file_path import FilePath
 
 DEFAULT_MAX_REQUEST_BYTES = 64 * 1024 * 1024
 """The limit that OTLP recommends."""
@@ -51,6 +51,7 @@ class ServerConfig(BaseModel):
     )
     tls: ServerTlsConfig | None = None
     auth: ServerAuthConfig | None = None
+    endpoint: Endpoint
 
 
 def ssl_context(tls: ServerTlsConfig) -> ssl.SSLContext:

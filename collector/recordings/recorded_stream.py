@@ -20,10 +20,11 @@ from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, SpanBatch
 from collector.workers.offline import OfflineWorkers
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problem import Problem
+from processors.documents.problems import Problem
 from processors.evaluate import evaluate_run
 from processors.frameworks.dialect import Dialect
 from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import EvaluationResult
 from processors.model.graded_run import GradedRun
 
 _NO_LIMIT = 1 << 62
@@ -120,11 +121,12 @@ class RecordedStream:
                     graded = self._workers.run(stage.complete(graded))
                 yield from graded.runs
             for run in self._runs.get(trace_id, ()):
-                evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
-                now = self._clock.unix_nano()
-                yield GradedRun(
-                    run=run,
-                    results=evaluate_run(run, evaluations, unix_nano=now)
-                    if self._workers is None
-                    else self._workers.evaluate(run, evaluations, now),
-                )
+                yield GradedRun(run=run, results=self.evaluate(run, criteria))
+
+    def evaluate(self, run: AgentRun, criteria: CriteriaSet) -> Sequence[EvaluationResult]:
+        """The results of a run that is rebuilt already."""
+        evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
+        now = self._clock.unix_nano()
+        if self._workers is None:
+            return evaluate_run(run, evaluations, unix_nano=now)
+        return self._workers.evaluate(run, evaluations, now)

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-import orjson
-
 from collector.errors import MalformedRequest
 from collector.otlp.codec import SplitRequest, split_request
 from collector.otlp.compression import gzip_decompress
 from collector.otlp.json_codec import json_to_request
 from collector.recordings.run_reader import run_from_json
-from processors.documents.problem import Problem
+from processors.documents.problems import Problem
 from processors.model.agent_run import AgentRun
+from processors.model.json_value import decode_json
 
 MAX_REQUEST_BYTES = 1 << 30
 """What one recorded request may inflate to."""
@@ -146,11 +145,14 @@ class RecordedTraffic:
     def _run(self, name: str, line: int, text: bytes) -> Iterator[AgentRun]:
         where = f"{name}:{line}"
         try:
-            yield run_from_json(orjson.loads(text), where)
-        except orjson.JSONDecodeError as error:
+            entry = decode_json(text)
+        except ValueError as error:
             self.problems.append(
                 Problem(name, line, "", f"not valid JSON: {error}, expected one agent run a line")
             )
+            return
+        try:
+            yield run_from_json(entry, where)
         except ValueError as error:
             prefix = f"{where}: "
             self.problems.extend(
@@ -166,10 +168,9 @@ def _recognise(data: bytes) -> Encoding:
     head = data.removeprefix(codecs.BOM_UTF8).lstrip()
     if head[:1] != b"{":
         return Encoding.REQUEST
-    first_line = head.split(b"\n", 1)[0]
     try:
-        first = orjson.loads(first_line)
-    except orjson.JSONDecodeError:
+        first = decode_json(head.split(b"\n", 1)[0])
+    except ValueError:
         return Encoding.JSON_REQUEST
     if isinstance(first, dict) and "agent" in first:
         return Encoding.RUNS

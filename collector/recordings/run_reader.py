@@ -4,10 +4,10 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from processors.annotation.run_line import incomplete_reason_of, is_complete_by_default
-from processors.documents.problem import did_you_mean
+from processors.documents.problems import did_you_mean
 from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,
@@ -18,7 +18,9 @@ from processors.model.agent_run import (
     ToolError,
     ValueState,
 )
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
 from processors.model.finish_reason import FinishReason
+from processors.model.graded_run import GradedRun
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 
@@ -34,20 +36,13 @@ _CALL_KEYS = (
     "error", "call_id", "span_id", "category", "parallel_group", "executed", "lenient_values",
     "attempt", "retry_of",
 )  # fmt: skip
-_INCOMPLETE_REASONS: dict[str, IncompleteReason] = {
-    "incomplete_trace": "incomplete_trace",
-    "over_limit": "over_limit",
-    "content_not_captured": "content_not_captured",
-}
+_INCOMPLETE_REASONS: dict[str, IncompleteReason] = {reason: reason for reason in get_args(IncompleteReason)}
 _ERROR_KEYS = ("type", "message")
-_ROLES: dict[str, Literal["system", "user", "assistant", "tool"]] = {
-    "system": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
+_Role = Literal["system", "user", "assistant", "tool"]
+_ROLES: dict[str, _Role] = {role: role for role in get_args(_Role)}
 
 _WordT = TypeVar("_WordT", bound=StrEnum)
+_KindT = TypeVar("_KindT")
 
 
 def run_from_json(entry: object, where: str) -> AgentRun:
@@ -62,178 +57,233 @@ def run_from_json(entry: object, where: str) -> AgentRun:
     Raises:
         ValueError: one line `where: path: what is wrong, what was expected` for every problem.
     """
-    return _RunReader(where).read(entry)
+    if not isinstance(entry, dict):
+        raise ValueError(f"{where}: expected an object that describes one agent run")
+    problems: list[str] = []
+    run = _Object(entry, "", _RUN_KEYS, where, problems)
+    reason = run.word("finish_reason", FinishReason, FinishReason.ROOT)
+    incomplete_reason = run.text("incomplete_reason") or incomplete_reason_of(reason)
+    if incomplete_reason not in _INCOMPLETE_REASONS:
+        *others, last = _INCOMPLETE_REASONS
+        run.expected("incomplete_reason", f"{', '.join(others)} or {last}", incomplete_reason)
+    run_input, input_state = run.captured("input")
+    run_output, output_state = run.captured("output")
+    span_id = run.id("span", 8)
+    # A line that tells of other things only has no messages; a line of nothing is an empty trajectory.
+    tells_other = "input" in entry or "output" in entry or bool(entry.get("tool_calls"))
+    is_left_out = "messages" not in entry and tells_other
+    tools = "an object of tool names with their JSON schemas or null"
+    attributes = "an object of attribute names with their values"
+    result = AgentRun(
+        trace_id=run.id("trace", 16) or b"",
+        span_id=span_id,
+        carrier_span_id=span_id,
+        agent=_agent(run),
+        parent_agent=run.text("parent_agent"),
+        session=run.text("session"),
+        input=run_input,
+        input_state=input_state,
+        output=run_output,
+        output_state=output_state,
+        messages=_messages(run),
+        messages_state=run.word(
+            "messages_state", ValueState, ValueState.ABSENT if is_left_out else ValueState.PRESENT
+        ),
+        tool_calls=[_call(call) for call in run.objects("tool_calls", _CALL_KEYS)],
+        finish_reason=reason,
+        complete=run.flag("complete", is_complete_by_default(reason)),
+        incomplete_reason=_INCOMPLETE_REASONS.get(incomplete_reason, "incomplete_trace"),
+        tenant=run.text("tenant") or "",
+        available_tools=run.typed("available_tools", dict, tools),
+        requested_tools=_names(run, "requested_tools"),
+        resource=run.typed("resource_attributes", dict, attributes, {}),
+        span_attributes=run.typed("span_attributes", dict, attributes, {}),
+    )
+    if problems:
+        raise ValueError("\n".join(problems))
+    return result
 
 
-class _RunReader:
-    """Reads one line and gathers everything that is wrong with it."""
+def graded_run_from_json(entry: JsonValue, where: str) -> GradedRun:
+    """A graded run as `processors.annotation.run_line` writes it, with what a line holds of its results.
 
-    def __init__(self, where: str) -> None:
-        self._where = where
-        self._problems: list[str] = []
-
-    def read(self, entry: object) -> AgentRun:
-        if not isinstance(entry, dict):
-            raise ValueError(f"{self._where}: expected an object that describes one agent run")
-        run = self._object(entry, "", _RUN_KEYS)
-        reason = self._word(run, "", "finish_reason", FinishReason, FinishReason.ROOT)
-        incomplete_reason = self._text(run, "", "incomplete_reason") or incomplete_reason_of(reason)
-        if incomplete_reason not in _INCOMPLETE_REASONS:
-            expected = "incomplete_trace, over_limit or content_not_captured"
-            self._expected("incomplete_reason", expected, incomplete_reason)
-        run_input, input_state = self._captured(run, "input")
-        run_output, output_state = self._captured(run, "output")
-        span_id = self._id(run, "", 8, "span")
-        result = AgentRun(
-            trace_id=self._id(run, "", 16, "trace") or b"",
-            span_id=span_id,
-            carrier_span_id=span_id,
-            agent=self._agent(run),
-            parent_agent=self._text(run, "", "parent_agent"),
-            session=self._text(run, "", "session"),
-            input=run_input,
-            input_state=input_state,
-            output=run_output,
-            output_state=output_state,
-            messages=self._messages(run),
-            messages_state=self._messages_state(run),
-            tool_calls=[
-                self._call(call, f"tool_calls[{index}]")
-                for index, call in enumerate(self._list(run, "tool_calls"))
-            ],
-            finish_reason=reason,
-            complete=self._flag(run, "", "complete", is_complete_by_default(reason)),
-            incomplete_reason=_INCOMPLETE_REASONS.get(incomplete_reason, "incomplete_trace"),
-            tenant=self._text(run, "", "tenant") or "",
-            available_tools=self._available_tools(run),
-            requested_tools=self._requested_tools(run),
-            resource=self._attributes(run, "resource_attributes"),
-            span_attributes=self._attributes(run, "span_attributes"),
+    Raises:
+        ValueError: as `run_from_json`.
+        KeyError: a result lacks a key that is always written.
+    """
+    run = run_from_json(entry, where)
+    written: Any = entry
+    results = [
+        EvaluationResult(
+            name=result["name"],
+            evaluator=result["evaluator"],
+            evaluator_version="",
+            outcome=Outcome(result["outcome"]),
+            score=result["score"],
+            explanation=result["explanation"],
+            reason=None if result["reason"] is None else NotEvaluatedReason(result["reason"]),
+            error_type=result.get("error_type"),
         )
-        if self._problems:
-            raise ValueError("\n".join(self._problems))
-        return result
+        for result in written["evaluations"]
+    ]
+    return GradedRun(run=run, results=results)
 
-    def _agent(self, run: JsonObject) -> AgentIdentity:
-        agent = self._object(run.get("agent", {}), "agent", _AGENT_KEYS)
-        name = self._text(agent, "agent", "name")
+
+def _agent(run: "_Object") -> AgentIdentity:
+    agent = _Object(run.values.get("agent", {}), "agent", _AGENT_KEYS, run.where, run.problems)
+    name = agent.name("the name that criteria are keyed by")
+    return AgentIdentity(name=name, id=agent.text("id"), version=agent.text("version"))
+
+
+def _names(run: "_Object", key: str) -> tuple[str, ...]:
+    names = []
+    for index, name in enumerate(run.typed(key, list, "a list", [])):
+        if isinstance(name, str):
+            names.append(name)
+        else:
+            run.expected(f"{key}[{index}]", "the name of a tool", name)
+    return tuple(names)
+
+
+def _messages(run: "_Object") -> list[Message]:
+    messages = []
+    for message in run.objects("messages", _MESSAGE_KEYS):
+        role = _ROLES.get(str(message.values.get("role")))
+        if role is None:
+            message.expected("role", "system, user, assistant or tool", message.values.get("role"))
+            continue
+        content, turn = message.text("content") or "", message.number("turn") or 0
+        messages.append(Message(role=role, content=content, turn=turn))
+    return messages
+
+
+def _call(call: "_Object") -> ToolCall:
+    arguments = _value(call, "arguments", decode_arguments)
+    result = _value(call, "result", decode_result)
+    attempt = call.number("attempt")
+    return ToolCall(
+        name=call.name("the name of the tool"),
+        arguments=arguments.value,
+        arguments_text=arguments.text,
+        arguments_state=arguments.state,
+        result=result.value,
+        result_text=result.text,
+        result_state=result.state,
+        error=_error(call),
+        call_id=call.text("call_id"),
+        span_id=call.id("span", 8),
+        category=call.word("category", CallCategory, CallCategory.FUNCTION),
+        parallel_group=call.number("parallel_group"),
+        executed=call.flag("executed", True),
+        lenient_values=call.flag("lenient_values", False),
+        attempt=1 if attempt is None else attempt,
+        retry_of=call.number("retry_of"),
+    )
+
+
+def _error(call: "_Object") -> ToolError | None:
+    error = call.values.get("error")
+    if error is None:
+        return None
+    if isinstance(error, str):
+        return ToolError(type="", message=error)
+    fields = _Object(error, call.path_of("error"), _ERROR_KEYS, call.where, call.problems)
+    return ToolError(type=fields.text("type") or "", message=fields.text("message") or "")
+
+
+def _value(call: "_Object", key: str, decode: Callable[[JsonValue], DecodedValue]) -> DecodedValue:
+    text = call.text(f"{key}_text")
+    if key not in call.values:
+        value = ABSENT if text is None else decode(text)._replace(text=text)
+    elif f"{key}_text" in call.values:
+        value = DecodedValue(call.values[key], text, ValueState.PRESENT)
+    elif call.values.get(f"{key}_state") == ValueState.ABSENT:
+        return ABSENT
+    else:
+        carried = call.values[key]
+        value = decode(carried)
+        if isinstance(carried, str):  # a text stays as it was carried, JSON of a text as well
+            value = value._replace(text=carried)
+    return value._replace(state=call.word(f"{key}_state", ValueState, value.state))
+
+
+class _Object:
+    """One object of a line, whose keys are read as what they have to be; what they are not is a problem."""
+
+    def __init__(
+        self, value: object, path: str, known: Sequence[str], where: str, problems: list[str]
+    ) -> None:
+        self.values: JsonObject = value if isinstance(value, dict) else {}
+        self.where = where
+        self.problems = problems
+        self._path = path
+        if not isinstance(value, dict):
+            self.expected("", "an object", value)
+        for key in self.values:
+            if key not in known:
+                self._problem(key, f"unknown key{did_you_mean(key, known)}")
+
+    def path_of(self, key: str) -> str:
+        return f"{self._path}.{key}" if self._path and key else self._path or key
+
+    def typed(self, key: str, kind: type[_KindT], expected: str, default: Any = None) -> Any:
+        """The value of `key`; `default` where it is null, left out or of another type, which is a problem."""
+        value = self.values.get(key)
+        if isinstance(value, kind):
+            return value
+        if value is not None:
+            self.expected(key, expected, value)
+        return default
+
+    def text(self, key: str) -> str | None:
+        text: str | None = self.typed(key, str, "a text")
+        return text
+
+    def name(self, meaning: str) -> str:
+        name = self.text("name")
         if name is None:
-            self._problem("agent.name", "missing, expected the name that criteria are keyed by")
-        return AgentIdentity(
-            name=name or "",
-            id=self._text(agent, "agent", "id"),
-            version=self._text(agent, "agent", "version"),
-        )
+            self._problem("name", f"missing, expected {meaning}")
+        return name or ""
 
-    def _available_tools(self, run: JsonObject) -> dict[str, JsonValue] | None:
-        tools = run.get("available_tools")
-        if tools is None or isinstance(tools, dict):
-            return tools
-        self._expected("available_tools", "an object of tool names with their JSON schemas or null", tools)
+    def number(self, key: str) -> int | None:
+        value = self.values.get(key)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+            return value
+        self.expected(key, "an integer from 0", value)
         return None
 
-    def _requested_tools(self, run: JsonObject) -> tuple[str, ...]:
-        names = []
-        for index, name in enumerate(self._list(run, "requested_tools")):
-            if isinstance(name, str):
-                names.append(name)
-            else:
-                self._expected(f"requested_tools[{index}]", "the name of a tool", name)
-        return tuple(names)
+    def flag(self, key: str, default: bool) -> bool:
+        value = self.values.get(key, default)
+        if isinstance(value, bool):
+            return value
+        self.expected(key, "true or false", value)
+        return default
 
-    def _attributes(self, run: JsonObject, key: str) -> JsonObject:
-        attributes = run.get(key, {})
-        if isinstance(attributes, dict):
-            return attributes
-        self._expected(key, "an object of attribute names with their values", attributes)
-        return {}
+    def word(self, key: str, words: type[_WordT], default: _WordT) -> _WordT:
+        value = self.values.get(key)
+        if value is None:
+            return default
+        try:
+            return words(str(value))
+        except ValueError:
+            self.expected(key, "one of " + ", ".join(words), value)
+            return default
 
-    def _messages_state(self, run: JsonObject) -> ValueState:
-        """Absent where the line tells of other things only; a line of nothing is an empty trajectory."""
-        tells_other = "input" in run or "output" in run or bool(run.get("tool_calls"))
-        is_left_out = "messages" not in run and tells_other
-        default = ValueState.ABSENT if is_left_out else ValueState.PRESENT
-        return self._word(run, "", "messages_state", ValueState, default)
+    def captured(self, key: str) -> tuple[JsonValue, ValueState]:
+        default = ValueState.PRESENT if key in self.values else ValueState.ABSENT
+        return self.values.get(key), self.word(f"{key}_state", ValueState, default)
 
-    def _messages(self, run: JsonObject) -> list[Message]:
-        messages = []
-        for index, item in enumerate(self._list(run, "messages")):
-            path = f"messages[{index}]"
-            message = self._object(item, path, _MESSAGE_KEYS)
-            role = _ROLES.get(str(message.get("role")))
-            if role is None:
-                self._expected(f"{path}.role", "system, user, assistant or tool", message.get("role"))
-                continue
-            content = self._text(message, path, "content") or ""
-            messages.append(
-                Message(role=role, content=content, turn=self._number(message, path, "turn") or 0)
-            )
-        return messages
+    def objects(self, key: str, known: Sequence[str]) -> "list[_Object]":
+        return [
+            _Object(value, f"{key}[{index}]", known, self.where, self.problems)
+            for index, value in enumerate(self.typed(key, list, "a list", []))
+        ]
 
-    def _call(self, item: JsonValue, path: str) -> ToolCall:
-        call = self._object(item, path, _CALL_KEYS)
-        name = self._text(call, path, "name")
-        if name is None:
-            self._problem(f"{path}.name", "missing, expected the name of the tool")
-        arguments = self._value(call, path, "arguments", decode_arguments)
-        result = self._value(call, path, "result", decode_result)
-        return ToolCall(
-            name=name or "",
-            arguments=arguments.value,
-            arguments_text=arguments.text,
-            arguments_state=arguments.state,
-            result=result.value,
-            result_text=result.text,
-            result_state=result.state,
-            error=self._error(call, path),
-            call_id=self._text(call, path, "call_id"),
-            span_id=self._id(call, path, 8, "span"),
-            category=self._word(call, path, "category", CallCategory, CallCategory.FUNCTION),
-            parallel_group=self._number(call, path, "parallel_group"),
-            executed=self._flag(call, path, "executed", True),
-            lenient_values=self._flag(call, path, "lenient_values", False),
-            attempt=self._attempt(call, path),
-            retry_of=self._number(call, path, "retry_of"),
-        )
-
-    def _error(self, call: JsonObject, path: str) -> ToolError | None:
-        error = call.get("error")
-        if error is None:
-            return None
-        if isinstance(error, str):
-            return ToolError(type="", message=error)
-        where = f"{path}.error"
-        fields = self._object(error, where, _ERROR_KEYS)
-        return ToolError(
-            type=self._text(fields, where, "type") or "", message=self._text(fields, where, "message") or ""
-        )
-
-    def _value(
-        self, call: JsonObject, path: str, key: str, decode: Callable[[JsonValue], DecodedValue]
-    ) -> DecodedValue:
-        text = self._text(call, path, f"{key}_text")
-        if key not in call:
-            value = ABSENT if text is None else decode(text)._replace(text=text)
-        elif f"{key}_text" in call:
-            value = DecodedValue(call[key], text, ValueState.PRESENT)
-        elif call.get(f"{key}_state") == ValueState.ABSENT:
-            return ABSENT
-        else:
-            carried = call[key]
-            value = decode(carried)
-            if isinstance(carried, str):  # a text stays as it was carried, JSON of a text as well
-                value = value._replace(text=carried)
-        return value._replace(state=self._word(call, path, f"{key}_state", ValueState, value.state))
-
-    def _captured(self, run: JsonObject, key: str) -> tuple[JsonValue, ValueState]:
-        default = ValueState.PRESENT if key in run else ValueState.ABSENT
-        return run.get(key), self._word(run, "", f"{key}_state", ValueState, default)
-
-    def _id(self, owner: JsonObject, path: str, size: int, kind: str) -> bytes | None:
+    def id(self, kind: str, size: int) -> bytes | None:
         key = f"{kind}_id"
-        if key not in owner or (kind == "trace" and owner[key] is None):
-            return hashlib.sha256(f"{self._where}\0{path}\0{kind}".encode()).digest()[:size]
-        text = self._text(owner, path, key)
+        if key not in self.values or (kind == "trace" and self.values[key] is None):
+            return hashlib.sha256(f"{self.where}\0{self._path}\0{kind}".encode()).digest()[:size]
+        text = self.text(key)
         if text is None:
             return None
         try:
@@ -241,69 +291,14 @@ class _RunReader:
         except ValueError:
             identifier = b""
         if len(identifier) != size or not any(identifier):
-            self._expected(_join(path, key), f"{2 * size} hexadecimal digits, not all zero", text)
+            self.expected(key, f"{2 * size} hexadecimal digits, not all zero", text)
         return identifier
 
-    def _text(self, owner: JsonObject, path: str, key: str) -> str | None:
-        value = owner.get(key)
-        if value is None or isinstance(value, str):
-            return value
-        self._expected(_join(path, key), "a text", value)
-        return None
-
-    def _number(self, owner: JsonObject, path: str, key: str) -> int | None:
-        value = owner.get(key)
-        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-            return value
-        self._expected(_join(path, key), "an integer from 0", value)
-        return None
-
-    def _attempt(self, call: JsonObject, path: str) -> int:
-        number = self._number(call, path, "attempt")
-        return 1 if number is None else number
-
-    def _flag(self, owner: JsonObject, path: str, key: str, default: bool) -> bool:
-        value = owner.get(key, default)
-        if isinstance(value, bool):
-            return value
-        self._expected(_join(path, key), "true or false", value)
-        return default
-
-    def _word(self, owner: JsonObject, path: str, key: str, words: type[_WordT], default: _WordT) -> _WordT:
-        value = owner.get(key)
-        if value is None:
-            return default
-        try:
-            return words(str(value))
-        except ValueError:
-            self._expected(_join(path, key), "one of " + ", ".join(words), value)
-            return default
-
-    def _list(self, owner: JsonObject, key: str) -> list[JsonValue]:
-        value = owner.get(key)
-        if value is None or isinstance(value, list):
-            return value or []
-        self._expected(key, "a list", value)
-        return []
-
-    def _object(self, value: object, path: str, known: Sequence[str]) -> JsonObject:
-        if not isinstance(value, dict):
-            self._expected(path, "an object", value)
-            return {}
-        for key in value:
-            if key not in known:
-                self._problem(_join(path, key), f"unknown key{did_you_mean(key, known)}")
-        return value
-
-    def _expected(self, path: str, expected: str, found: object) -> None:
+    def expected(self, key: str, expected: str, found: object) -> None:
         text = json.dumps(found, ensure_ascii=False, default=str)
         shown = text if len(text) <= 60 else text[:59] + "…"
-        self._problem(path, f"expected {expected}, found {shown}")
+        self._problem(key, f"expected {expected}, found {shown}")
 
-    def _problem(self, path: str, message: str) -> None:
-        line = ": ".join(part for part in (self._where, path, message) if part)
-        self._problems.append(" ".join(line.splitlines()))
-
-
-def _join(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
+    def _problem(self, key: str, message: str) -> None:
+        line = ": ".join(part for part in (self.where, self.path_of(key), message) if part)
+        self.problems.append(" ".join(line.splitlines()))

@@ -1,171 +1,240 @@
 """The metrics table as Prometheus text and OpenMetrics, written again only where something changed.
 
-Series are written in blocks of neighbours. The text of a block is kept as long as its series and their values
-are the same; whoever has many blocks to take does other things between them.
+What must be consistent is copied at one moment, which is quick. Turning the copy into text costs more and
+may be interrupted: the table may change meanwhile. Series are written in blocks of neighbours. The text of a
+block is kept as long as its series and their values are the same; whoever has many blocks to take does other
+things between them.
 """
 
+import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from math import isfinite
+from typing import Any
 
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    exposition,
+)
+from prometheus_client.openmetrics import exposition as openmetrics_exposition
 from prometheus_client.utils import floatToGoString
 
-from collector.telemetry.families import INFO
-from collector.telemetry.instruments import Counter, Exemplar, Gauge, Histogram, Instrument, Labels
+from collector.telemetry.metrics import Counter, Exemplar, Gauge, Histogram, Instrument, Labels, Metrics
 
-_NUMBERS_PER_BLOCK = 250
-_HISTOGRAMS_PER_BLOCK = 20
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+_INFO = "_info"
+"""The end of the names of gauges that are 1 and mean their labels."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_RESERVED_SUFFIXES = ("_total", "_created", "_bucket", "_count", "_sum")
+_openmetrics_text: Callable[[CollectorRegistry], bytes] = openmetrics_exposition.generate_latest
 _go_number: Callable[[float], str] = floatToGoString
 
+_Copy = list[tuple[list[Labels], Sequence[float] | Sequence[bytes]]]
+"""What each instrument held at one moment: its series, and their values or packed rows.
 
-class _NumberBlock:
-    """Neighbouring series of a counter or gauge, as they were written last."""
+Exemplars are not copied, they belong to no moment.
+"""
 
-    __slots__ = ("labels", "lines", "starts", "text", "values")
 
-    def __init__(self, labels: list[Labels], starts: list[str]) -> None:
+class MetricsRegistry:
+    """One `Metrics` table and the metrics of process, platform and garbage collector.
+
+    Raises:
+        ValueError: A name in the table breaks the naming rules or is there twice.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        _check_names(metrics)
+        self._runtime = CollectorRegistry()
+        ProcessCollector(registry=self._runtime)
+        PlatformCollector(registry=self._runtime)
+        GCCollector(registry=self._runtime)
+        self._writers: dict[bool, list[_Writer]] = {}
+
+    def snapshot(self) -> "MetricsSnapshot":
+        """A copy of everything a scrape shows, taken at once; to be called where the table is written."""
+        return MetricsSnapshot(list(map(_copied, self._metrics.instruments())), self)
+
+    def blocks(self, copy: _Copy, *, openmetrics: bool) -> Iterator[str]:
+        """The text of a copy, in one of the formats."""
+        writers = self._writers.get(openmetrics)
+        if writers is None:
+            writers = [_Writer(instrument, openmetrics) for instrument in self._metrics.instruments()]
+            self._writers[openmetrics] = writers
+        for writer, (labels, values) in zip(writers, copy, strict=True):
+            yield from writer.blocks(labels, values)
+        text = _openmetrics_text if openmetrics else exposition.generate_latest
+        yield text(self._runtime).decode()
+
+
+class MetricsSnapshot:
+    """The table at one moment. The texts of snapshots of one registry are written by one thread."""
+
+    def __init__(self, copy: _Copy, registry: MetricsRegistry) -> None:
+        self._copy = copy
+        self._registry = registry
+
+    def blocks(self, accept: str = "") -> Iterator[str]:
+        """The text in the format that an Accept header prefers, in blocks of about half a millisecond.
+
+        Exemplars are in OpenMetrics only. Whatever the header asks for beside it gets the text format 0.0.4.
+        """
+        return self._registry.blocks(self._copy, openmetrics=_prefers_openmetrics(accept))
+
+    def content_type(self, accept: str = "") -> str:
+        """The name of the format that an Accept header prefers."""
+        return OPENMETRICS if _prefers_openmetrics(accept) else TEXT
+
+
+def gzip_accepted(accept_encoding: str) -> bool:
+    """Whether an Accept-Encoding header allows gzip."""
+    return _quality(accept_encoding, "gzip") > 0
+
+
+def _prefers_openmetrics(accept: str) -> bool:
+    wanted = _quality(accept, "application/openmetrics-text")
+    return wanted > 0 and wanted >= max(_quality(accept, "text/plain"), _quality(accept, "text/*"))
+
+
+def _quality(header: str, token: str) -> float:
+    """The highest weight that a header of alternatives gives `token`; 0 where it is not named."""
+    best = 0.0
+    for alternative in header.lower().split(","):
+        name, *parameters = (part.strip() for part in alternative.split(";"))
+        if name == token:
+            weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+            try:
+                best = max(best, float(weight))
+            except ValueError:
+                continue
+    return best
+
+
+def _check_names(metrics: Metrics) -> None:
+    names: set[str] = set()
+    for instrument in metrics.instruments():
+        if instrument.name in names:
+            raise ValueError(f"metric {instrument.name}: the name is in the table twice")
+        names.add(instrument.name)
+        for name in (instrument.name, *instrument.labels):
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"metric {instrument.name}: {name!r} must match {_NAME.pattern}")
+        if instrument.name.endswith(_RESERVED_SUFFIXES):
+            raise ValueError(f"metric {instrument.name}: the suffix is added when it is rendered")
+
+
+def _copied(
+    instrument: Counter | Gauge | Histogram,
+) -> tuple[list[Labels], Sequence[float] | Sequence[bytes]]:
+    if isinstance(instrument, Histogram):
+        return list(instrument.values), [row.tobytes() for row in instrument.values.values()]
+    values = instrument.values
+    if isinstance(instrument, Gauge) and instrument.functions:
+        values = values | {labels: function() for labels, function in instrument.functions.items()}
+    return list(values), list(values.values())
+
+
+class _Block:
+    """Neighbouring series, as they were written last; heads are what is always the same of their lines."""
+
+    __slots__ = ("heads", "labels", "lines", "text", "values")
+
+    def __init__(self, labels: list[Labels], heads: list[str]) -> None:
         self.labels = labels
-        self.starts = starts
+        self.heads = heads
+        self.values: list[Any] = [None] * len(labels)
         self.lines = [""] * len(labels)
-        self.values: list[float | None] = [None] * len(labels)
         self.text = ""
 
 
-class NumberWriter:
-    """Writes the series of one counter or gauge."""
+class _Writer:
+    """Writes the series of one instrument in one format."""
 
-    def __init__(self, instrument: Counter | Gauge, *, openmetrics: bool) -> None:
+    def __init__(self, instrument: Counter | Gauge | Histogram, openmetrics: bool) -> None:
         self._instrument = instrument
         self._header = _header(instrument, openmetrics)
-        self._sample = f"{instrument.name}_total" if isinstance(instrument, Counter) else instrument.name
-        self._blocks: list[_NumberBlock] = []
+        self._form = (
+            _HistogramForm(instrument, openmetrics)
+            if isinstance(instrument, Histogram)
+            else _NumberForm(instrument)
+        )
+        self._blocks: list[_Block] = []
+        self._removals = 0
 
-    def blocks(self, labels: Sequence[Labels], values: Sequence[float]) -> Iterator[str]:
+    def blocks(self, labels: Sequence[Labels], values: Sequence[Any]) -> Iterator[str]:
         """The text of the family whose series have these values, in blocks that take half a millisecond."""
         yield self._header
-        for number, start in enumerate(range(0, len(labels), _NUMBERS_PER_BLOCK)):
-            block = self._block(number, list(labels[start : start + _NUMBERS_PER_BLOCK]))
-            _write_numbers(block, list(values[start : start + _NUMBERS_PER_BLOCK]))
+        if self._removals != self._instrument.removals:  # a series of the same labels may be another one now
+            self._removals = self._instrument.removals
+            self._blocks.clear()
+        size = self._form.per_block
+        for number, start in enumerate(range(0, len(labels), size)):
+            block = self._block(number, list(labels[start : start + size]))
+            self._write(block, list(values[start : start + size]))
             yield block.text
-        del self._blocks[-(-len(labels) // _NUMBERS_PER_BLOCK) :]
+        del self._blocks[-(-len(labels) // size) :]
 
-    def _block(self, number: int, labels: list[Labels]) -> _NumberBlock:
+    def _block(self, number: int, labels: list[Labels]) -> _Block:
+        known: dict[Labels, str] = {}
         if number < len(self._blocks):
             block = self._blocks[number]
             if block.labels == labels:
                 return block
-            known = dict(zip(block.labels, block.starts, strict=True))
-            self._blocks[number] = block = _NumberBlock(
-                labels, [known.get(found) or self._start(found) for found in labels]
-            )
-            return block
-        block = _NumberBlock(labels, [self._start(found) for found in labels])
-        self._blocks.append(block)
+            known = dict(zip(block.labels, block.heads, strict=True))
+        block = _Block(labels, [known.get(found) or self._form.head(found) for found in labels])
+        self._blocks[number : number + 1] = [block]
         return block
 
-    def _start(self, labels: Labels) -> str:
+    def _write(self, block: _Block, values: list[Any]) -> None:
+        known, line = block.values, self._form.line
+        if known == values:
+            return
+        for position, value in enumerate(values):
+            if known[position] != value:
+                block.lines[position] = line(block.heads[position], value, block.labels[position])
+        block.values = values
+        block.text = "".join(block.lines)
+
+
+class _NumberForm:
+    """How a counter or a gauge is written: one line for a series."""
+
+    per_block = 250
+
+    def __init__(self, instrument: Counter | Gauge) -> None:
+        self._instrument = instrument
+        self._sample = f"{instrument.name}_total" if isinstance(instrument, Counter) else instrument.name
+
+    def head(self, labels: Labels) -> str:
         pairs = _pairs(self._instrument, labels)
         return f"{self._sample}{{{pairs}}} " if pairs else f"{self._sample} "
 
-
-def _write_numbers(block: _NumberBlock, values: list[float]) -> None:
-    known = block.values
-    if known == values:
-        return
-    lines, starts = block.lines, block.starts
-    for position, value in enumerate(values):
-        if known[position] != value:
-            lines[position] = f"{starts[position]}{_number(value)}\n"
-    block.values = [*values]
-    block.text = "".join(lines)
+    def line(self, head: str, value: float, labels: Labels) -> str:
+        return f"{head}{float(value)!r}\n" if isfinite(value) else f"{head}{_go_number(value)}\n"
 
 
-class _HistogramBlock:
-    """Neighbouring series of a histogram, as they were written last."""
+class _HistogramForm:
+    """How a histogram is written: a line for each bucket, with exemplars as they are then in OpenMetrics."""
 
-    __slots__ = ("labels", "rows", "suffixes", "templates", "text", "texts")
+    per_block = 20
 
-    def __init__(self, labels: list[Labels], templates: list[str]) -> None:
-        self.labels = labels
-        self.templates = templates
-        self.rows: list[bytes] = [b""] * len(labels)
-        self.texts = [""] * len(labels)
-        self.suffixes: list[dict[int, tuple[Exemplar, str]]] = [{} for _ in labels]
-        self.text = ""
-
-
-class HistogramWriter:
-    """Writes the series of one histogram; exemplars in OpenMetrics only, as they are when it writes."""
-
-    def __init__(self, histogram: Histogram, *, openmetrics: bool) -> None:
+    def __init__(self, histogram: Histogram, openmetrics: bool) -> None:
         self._histogram = histogram
-        self._header = _header(histogram, openmetrics)
         self._exemplars = histogram.exemplars if openmetrics else {}
         self._bounds = [*(_go_number(bound) for bound in histogram.buckets), "+Inf"]
         self._no_suffixes = [""] * len(self._bounds)
         self._unpack = struct.Struct(f"{len(self._bounds) + 1}d").unpack
-        self._blocks: list[_HistogramBlock] = []
-        self._removals = 0
 
-    def blocks(self, labels: Sequence[Labels], rows: Sequence[bytes]) -> Iterator[str]:
-        """The text of the family whose series have these packed rows, in blocks of half a millisecond."""
-        yield self._header
-        if self._removals != self._histogram.removals:  # a series of the same labels may be another one now
-            self._removals = self._histogram.removals
-            self._blocks.clear()
-        for number, start in enumerate(range(0, len(labels), _HISTOGRAMS_PER_BLOCK)):
-            block = self._block(number, list(labels[start : start + _HISTOGRAMS_PER_BLOCK]))
-            self._write(block, list(rows[start : start + _HISTOGRAMS_PER_BLOCK]))
-            yield block.text
-        del self._blocks[-(-len(labels) // _HISTOGRAMS_PER_BLOCK) :]
-
-    def _block(self, number: int, labels: list[Labels]) -> _HistogramBlock:
-        if number < len(self._blocks):
-            block = self._blocks[number]
-            if block.labels == labels:
-                return block
-            known = dict(zip(block.labels, block.templates, strict=True))
-            self._blocks[number] = block = _HistogramBlock(
-                labels, [known.get(found) or self._template(found) for found in labels]
-            )
-            return block
-        block = _HistogramBlock(labels, [self._template(found) for found in labels])
-        self._blocks.append(block)
-        return block
-
-    def _write(self, block: _HistogramBlock, rows: list[bytes]) -> None:
-        known = block.rows
-        if known == rows:
-            return
-        for position, row in enumerate(rows):
-            if known[position] != row:
-                *counts, total = self._unpack(row)
-                counts = list(accumulate(counts))
-                numbers: list[object] = [None] * (2 * len(counts))
-                numbers[0::2] = counts
-                numbers[1::2] = self._suffixes(block, position)
-                numbers += (counts[-1], _number(total))
-                block.texts[position] = block.templates[position] % tuple(numbers)
-        block.rows = rows
-        block.text = "".join(block.texts)
-
-    def _suffixes(self, block: _HistogramBlock, position: int) -> list[str]:
-        """The exemplars of a series as text, by bucket. They change only together with its row."""
-        exemplars = self._exemplars.get(block.labels[position])
-        if not exemplars:
-            return self._no_suffixes
-        known = block.suffixes[position]
-        suffixes = self._no_suffixes.copy()
-        for bucket, exemplar in exemplars.items():
-            written = known.get(bucket)
-            if written is None or written[0] is not exemplar:
-                written = known[bucket] = (exemplar, _suffix(exemplar))
-            suffixes[bucket] = written[1]
-        return suffixes
-
-    def _template(self, labels: Labels) -> str:
-        """The lines of a series, with `%d.0%s` for the count of a bucket and its exemplar."""
+    def head(self, labels: Labels) -> str:
+        """The lines, with `%d.0%s` for the count of a bucket and its exemplar."""
         name = self._histogram.name
         pairs = _pairs(self._histogram, labels).replace("%", "%%")
         start = f"{pairs}," if pairs else ""
@@ -173,19 +242,28 @@ class HistogramWriter:
         buckets = [f'{name}_bucket{{{start}le="{bound}"}} %d.0%s\n' for bound in self._bounds]
         return "".join(buckets) + f"{name}_count{braced} %d.0\n{name}_sum{braced} %s\n"
 
+    def line(self, head: str, value: bytes, labels: Labels) -> str:
+        *counts, total = self._unpack(value)
+        counts = list(accumulate(counts))
+        numbers: list[object] = [None] * (2 * len(counts))
+        numbers[0::2] = counts
+        numbers[1::2] = self._no_suffixes
+        for bucket, exemplar in self._exemplars.get(labels, {}).items():
+            numbers[2 * bucket + 1] = _suffix(exemplar)
+        return head % (*numbers, counts[-1], repr(total) if isfinite(total) else _go_number(total))
+
 
 def _header(instrument: Instrument, openmetrics: bool) -> str:
-    name, kind = instrument.name, instrument.type
+    name, kind, unit = instrument.name, instrument.type, ""
     text = instrument.help.replace("\\", r"\\").replace("\n", r"\n")
-    if not openmetrics:
-        if kind == "counter":
-            name = f"{name}_total"
-        return f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
-    text = text.replace('"', r"\"")
-    if kind == "gauge" and name.endswith(INFO):
-        name = name.removesuffix(INFO)
-        return f"# HELP {name} {text}\n# TYPE {name} info\n"
-    unit = f"# UNIT {name} {instrument.unit}\n" if instrument.unit else ""
+    if openmetrics:
+        text = text.replace('"', r"\"")
+        if kind == "gauge" and name.endswith(_INFO):
+            name, kind = name.removesuffix(_INFO), "info"
+        elif instrument.unit:
+            unit = f"# UNIT {name} {instrument.unit}\n"
+    elif kind == "counter":
+        name = f"{name}_total"
     return f"# HELP {name} {text}\n# TYPE {name} {kind}\n{unit}"
 
 
@@ -195,10 +273,6 @@ def _pairs(instrument: Instrument, labels: Labels) -> str:
 
 def _escaped(value: str) -> str:
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
-
-
-def _number(value: float) -> str:
-    return repr(float(value)) if isfinite(value) else _go_number(value)
 
 
 def _suffix(exemplar: Exemplar) -> str:

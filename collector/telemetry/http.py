@@ -1,21 +1,30 @@
 """The service's own HTTP endpoint: `/metrics`, `/healthz`, `/readyz`."""
 
 import asyncio
+import zlib
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 
 import orjson
 
 from collector.asgi_server import AsgiServer, HttpScope, Receive, Send
 from collector.clock import Clock
-from collector.endpoint import parse_endpoint
+from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
-from collector.telemetry.content_negotiation import gzip_accepted
-from collector.telemetry.readiness import Readiness
-from collector.telemetry.registry import MetricsRegistry
+from collector.telemetry.exposition import MetricsRegistry, MetricsSnapshot, gzip_accepted
 from collector.telemetry.score_series import ScoreSeries
-from collector.telemetry.scrape import ScrapeWriter
+from collector.telemetry.signals import Readiness
 from collector.telemetry.telemetry_config import TelemetryConfig
+
+TURN_SECONDS = 0.001
+"""How long text is written before requests get their turn again."""
+
+_ROUNDS_BETWEEN_TURNS = 4
+"""Rounds of the loop between two turns: a request takes several from its first byte to its answer."""
+_CHUNK_CHARACTERS = 256 * 1024
+_GZIP = 31
+"""zlib's window size with a gzip header and trailer."""
 
 _MAX_CONNECTIONS = 128
 _REQUEST_TIMEOUT_SECONDS = 10.0
@@ -149,6 +158,57 @@ class TelemetryServer:
         return _plain(status, "\n".join(["not ready", *lines]))
 
 
+class ScrapeWriter:
+    """Turns snapshots into bodies, between `start` and `shutdown`.
+
+    Whatever the size of a scrape, the loop is held for about `TURN_SECONDS` at a time. Compressing lets go of
+    the interpreter, and is one thread's work however many scrapes there are.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._compressing: ThreadPoolExecutor | None = None
+
+    def start(self) -> None:
+        """Get ready to compress."""
+        self._compressing = ThreadPoolExecutor(1, thread_name_prefix="metrics")
+
+    def shutdown(self) -> None:
+        """Compress nothing any more. Safe before `start` and twice."""
+        if self._compressing is not None:
+            self._compressing.shutdown(wait=False, cancel_futures=True)
+            self._compressing = None
+
+    async def body(self, snapshot: MetricsSnapshot, accept: str, *, gzipped: bool) -> list[bytes]:
+        """The text of `snapshot` for an Accept header, in pieces that one write can take."""
+        pieces: list[bytes] = []
+        compressed: list[asyncio.Future[bytes]] = []
+        loop = asyncio.get_running_loop()
+        compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP)
+        blocks: list[str] = []
+        characters = 0
+        turn_ends = self._clock.monotonic() + TURN_SECONDS
+        for block in snapshot.blocks(accept):
+            blocks.append(block)
+            characters += len(block)
+            if characters >= _CHUNK_CHARACTERS:
+                piece = _encoded(blocks)
+                characters = 0
+                if gzipped:
+                    compressed.append(loop.run_in_executor(self._compressing, compressor.compress, piece))
+                else:
+                    pieces.append(piece)
+            if self._clock.monotonic() >= turn_ends:
+                for _ in range(_ROUNDS_BETWEEN_TURNS):
+                    await self._clock.sleep(0)
+                turn_ends = self._clock.monotonic() + TURN_SECONDS
+        if not gzipped:
+            return [*pieces, _encoded(blocks)]
+        compressed.append(loop.run_in_executor(self._compressing, compressor.compress, _encoded(blocks)))
+        compressed.append(loop.run_in_executor(self._compressing, compressor.flush))
+        return await asyncio.gather(*compressed)
+
+
 def _plain(status: HTTPStatus, text: str) -> _Answer:
     return status, {"content-type": _TEXT}, [f"{text}\n".encode()]
 
@@ -156,3 +216,10 @@ def _plain(status: HTTPStatus, text: str) -> _Answer:
 def _header(scope: HttpScope, name: bytes) -> str:
     """The value of a request header, several joined as one list."""
     return ",".join(value.decode("latin-1") for key, value in scope["headers"] if key == name)
+
+
+def _encoded(blocks: list[str]) -> bytes:
+    """The blocks as one piece; the list is empty then."""
+    piece = "".join(blocks).encode(errors="replace")
+    blocks.clear()
+    return piece

@@ -115,37 +115,30 @@ class ForeignRateLimit(logging.Filter):
         return suppressed is not None
 
 
-class JsonLines(logging.Formatter):
-    """A record as one JSON object: time, level, logger, message, then its fields."""
+class _Lines(logging.Formatter):
+    """A record as one line: time, level, logger, message, then its fields.
+
+    For people it is `time level=... logger=... message="..." key=value ...`, else one JSON object.
+    """
+
+    def __init__(self, *, for_people: bool) -> None:
+        super().__init__()
+        self._for_people = for_people
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
-        return json.dumps(self._entry(record), default=str)
-
-    def _entry(self, record: logging.LogRecord) -> dict[str, object]:
-        return {
-            "time": _timestamp(record),
+        moment = datetime.fromtimestamp(record.created, UTC)
+        entry = {
+            "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
             **record_fields(record),
         }
-
-
-class KeyValueLines(logging.Formatter):
-    """A record as `time level=... logger=... message="..." key=value ...`."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
-        pairs = [
-            _timestamp(record),
-            f"level={record.levelname.lower()}",
-            f"logger={record.name}",
-            f"message={_quoted(record.getMessage())}",
-        ]
-        for name, value in record_fields(record).items():
-            pairs.append(f"{name}={_quoted(value)}")
-        return " ".join(pairs)
+        if not self._for_people:
+            return json.dumps(entry, default=str)
+        time = entry.pop("time")
+        return " ".join([str(time), *(f"{name}={_quoted(value)}" for name, value in entry.items())])
 
 
 def configure_logging(
@@ -162,7 +155,7 @@ def configure_logging(
     """
     for_people = encoding == "console" or (encoding == "auto" and stream.isatty())
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(KeyValueLines() if for_people else JsonLines())
+    handler.setFormatter(_Lines(for_people=for_people))
     handler.addFilter(ForeignRateLimit(clock or SystemClock()))
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -171,11 +164,6 @@ def configure_logging(
         logging.getLogger(name).setLevel(level.upper())
     logging.captureWarnings(True)
     return handler
-
-
-def _timestamp(record: logging.LogRecord) -> str:
-    moment = datetime.fromtimestamp(record.created, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
 
 
 def record_fields(record: logging.LogRecord) -> dict[str, object]:

@@ -1,37 +1,223 @@
-"""Every metric of the service, in one table. Nothing else creates an instrument."""
+"""Every metric of the service, in one table, and the kinds of metrics. Nothing else creates an instrument.
 
-from collector.telemetry.instruments import Counter, Exemplar, Gauge, Histogram, Labels
+Counting is adding to a plain number; everything that costs is left to the scrape.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple
+
 from processors.model.evaluation_result import NotEvaluatedReason, Outcome, SkipReason
 from processors.model.finish_reason import FinishReason
 
-__all__ = ["Counter", "Exemplar", "Gauge", "Histogram", "Labels", "Metrics"]
+Labels = tuple[str, ...]
+"""Label values of one series, in the order of the instrument's labels.
+
+Optional labels come last. One whose value is empty is left out of the series, and empty values at the end
+are left off the tuple, so that a series has one tuple only.
+"""
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
-_LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_LAG_SECONDS = _SECONDS[: _SECONDS.index(10) + 1]
 _SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)
-_EVALUATION_SECONDS = (
-    0.00001,
-    0.000025,
-    0.00005,
-    0.0001,
-    0.00025,
-    0.0005,
-    0.001,
-    0.0025,
-    0.005,
-    0.01,
-    0.05,
-    0.25,
-    1,
-)
+_EVALUATION_SECONDS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1)
+
+_AGENT, _AGENT_VERSION = "gen_ai_agent_name", "gen_ai_agent_version"
+_EVALUATION, _OUTCOME = "gen_ai_evaluation_name", "gen_ai_evaluation_score_label"
 
 
-_AGENT, _EVALUATION, _OUTCOME = (
-    "gen_ai_agent_name",
-    "gen_ai_evaluation_name",
-    "gen_ai_evaluation_score_label",
-)
-_AGENT_VERSION = "gen_ai_agent_version"
+class Exemplar(NamedTuple):
+    """The span behind one observation; `span_id` is empty where only the trace is known."""
+
+    value: float
+    trace_id: bytes
+    span_id: bytes
+    unix_nano: int
+
+
+class Instrument:
+    """A named metric with a fixed list of labels, of which the last `optional_labels` may be left out.
+
+    Its unit is the end of its name: seconds, bytes, or none.
+    """
+
+    __slots__ = ("help", "labels", "name", "optional_labels", "removals", "unit")
+
+    type: ClassVar[str]
+
+    def __init__(
+        self, name: str, help_text: str, labels: Labels = (), *, optional_labels: Labels = ()
+    ) -> None:
+        self.name = name
+        self.help = help_text
+        self.labels = labels + optional_labels
+        self.optional_labels = optional_labels
+        self.unit = next((unit for unit in ("seconds", "bytes") if name.endswith(f"_{unit}")), "")
+        self.removals = 0
+
+    def named_labels(self, labels: Labels) -> list[tuple[str, str]]:
+        """The labels that the series with these values has, with their names."""
+        required = len(self.labels) - len(self.optional_labels)
+        return [
+            (name, value)
+            for position, (name, value) in enumerate(zip(self.labels, labels, strict=False))
+            if value or position < required
+        ]
+
+
+class Counter(Instrument):
+    """A sum that only grows. Label values are given in the order of `labels`."""
+
+    __slots__ = ("values",)
+
+    type = "counter"
+
+    def __init__(
+        self, name: str, help_text: str, labels: Labels = (), *, optional_labels: Labels = ()
+    ) -> None:
+        super().__init__(name, help_text, labels, optional_labels=optional_labels)
+        self.values: dict[Labels, float] = {} if self.labels else {(): 0}
+
+    def add(self, amount: float, *labels: str) -> None:
+        """Add `amount`, not negative; 0 makes the series appear."""
+        self.values[labels] = self.values.get(labels, 0) + amount
+
+    def value(self, *labels: str) -> float:
+        """The sum so far, 0 for a series never touched."""
+        return self.values.get(labels, 0)
+
+    def remove(self, *labels: str) -> None:
+        """Let a series disappear, if it is there."""
+        self.values.pop(labels, None)
+
+    def begin(self, labels: Labels) -> None:
+        """Show a series at 0."""
+        self.values[labels] = 0
+
+    def twin(self) -> "Counter":
+        """Another counter of the same labels, without any series."""
+        return Counter(self.name, self.help, self.labels)
+
+    def take(self, other: "Counter", labels: Labels) -> None:
+        """Add what `other` counted in a series, and remove it there."""
+        self.values[labels] += other.values.pop(labels)
+
+
+class Gauge(Instrument):
+    """A value that is set, or read from a function at the time of a scrape."""
+
+    __slots__ = ("functions", "values")
+
+    type = "gauge"
+
+    def __init__(
+        self, name: str, help_text: str, labels: Labels = (), *, optional_labels: Labels = ()
+    ) -> None:
+        super().__init__(name, help_text, labels, optional_labels=optional_labels)
+        self.values: dict[Labels, float] = {}
+        self.functions: dict[Labels, Callable[[], float]] = {}
+
+    def set(self, value: float, *labels: str) -> None:
+        """Set the value of a series."""
+        self.values[labels] = value
+
+    def read_from(self, function: Callable[[], float], *labels: str) -> None:
+        """Let every scrape ask `function` for the value of a series."""
+        self.functions[labels] = function
+
+    def remove(self, *labels: str) -> None:
+        """Let a series disappear, if it is there."""
+        self.values.pop(labels, None)
+        self.functions.pop(labels, None)
+
+    def value(self, *labels: str) -> float:
+        """The value as a scrape would see it, 0 for a series never touched."""
+        function = self.functions.get(labels)
+        return self.values.get(labels, 0) if function is None else function()
+
+
+class Histogram(Instrument):
+    """Observations in buckets; `values` holds [count per bucket and above the last..., sum] for each series.
+
+    Rows are arrays because a scrape copies all of them at once. `exemplars` holds the last exemplar for each
+    of the same buckets; it changes only together with the row.
+    """
+
+    __slots__ = ("buckets", "exemplars", "values")
+
+    type = "histogram"
+
+    def __init__(
+        self,
+        name: str,
+        help_text: str,
+        buckets: Sequence[float],
+        labels: Labels = (),
+        *,
+        optional_labels: Labels = (),
+    ) -> None:
+        super().__init__(name, help_text, labels, optional_labels=optional_labels)
+        self.buckets = tuple(buckets)
+        self.values: dict[Labels, array[float]] = {}
+        self.exemplars: dict[Labels, dict[int, Exemplar]] = {}
+        if not self.labels:
+            self.row()
+
+    def observe(self, value: float, *labels: str) -> None:
+        """Count one observation."""
+        row = self.row(*labels)
+        row[bisect_left(self.buckets, value)] += 1
+        row[-1] += value
+
+    def observe_span(self, exemplar: Exemplar, labels: Labels) -> None:
+        """Count the value of `exemplar`, and name the span behind it.
+
+        An exemplar whose ids are not 16 and 8 bytes (or no span id) is counted without a name: a scrape must
+        never fail.
+        """
+        value, trace_id, span_id, _ = exemplar
+        row = self.values.get(labels)
+        if row is None:
+            row = self.row(*labels)
+        bucket = bisect_left(self.buckets, value)
+        row[bucket] += 1
+        row[-1] += value
+        if len(trace_id) == 16 and len(span_id) in (0, 8):
+            last = self.exemplars.get(labels)
+            if last is None:
+                last = self.exemplars[labels] = {}
+            last[bucket] = exemplar
+
+    def row(self, *labels: str) -> "array[float]":
+        """The counts of a series (made at 0 if need be)."""
+        row = self.values.get(labels)
+        if row is None:
+            row = self.values[labels] = array("d", bytes(8 * (len(self.buckets) + 2)))
+        return row
+
+    def remove(self, *labels: str) -> None:
+        """Let a series disappear, if it is there."""
+        if self.values.pop(labels, None) is not None:
+            self.removals += 1
+        self.exemplars.pop(labels, None)
+
+    def begin(self, labels: Labels) -> None:
+        """Show a series at 0."""
+        self.row(*labels)
+
+    def twin(self) -> "Histogram":
+        """Another histogram of the same labels and buckets, without any series."""
+        return Histogram(self.name, self.help, self.buckets, self.labels)
+
+    def take(self, other: "Histogram", labels: Labels) -> None:
+        """Add what `other` counted in a series, and remove it there."""
+        row = self.values[labels]
+        for position, count in enumerate(other.values.pop(labels)):
+            row[position] += count
+        exemplars = other.exemplars.pop(labels, None)
+        if exemplars:
+            self.exemplars.setdefault(labels, {}).update(exemplars)
 
 
 class Metrics:
@@ -71,46 +257,40 @@ class Metrics:
         )
         self.late_spans = Counter("tracegrade_late_spans", "Spans that came after their trace was finished.")
         self.traces_finished = Counter("tracegrade_traces_finished", "Finished traces.", ("reason",))
+        self.traces_interrupted = Counter(
+            "tracegrade_traces_interrupted",
+            "Finished traces of which spans may have been lost on our side: their runs are judged only where "
+            "no further span could change the verdict.",
+            ("reason",),
+        )
         self.traces_held = Gauge("tracegrade_traces_held", "Traces in the buffer.")
         self.held_bytes = Gauge(
-            "tracegrade_held_bytes",
-            "Bytes of held spans with their resources and scopes, queues included.",
-            unit="bytes",
+            "tracegrade_held_bytes", "Bytes of held spans with their resources and scopes, queues included."
         )
-        self.held_bytes_limit = Gauge("tracegrade_held_limit_bytes", "The memory limit.", unit="bytes")
+        self.held_bytes_limit = Gauge("tracegrade_held_limit_bytes", "The memory limit.")
         self.hold_seconds = Histogram(
-            "tracegrade_hold_seconds",
-            "Time from a trace's first span to its finish.",
-            _SECONDS,
-            unit="seconds",
+            "tracegrade_hold_seconds", "Time from a trace's first span to its finish.", _SECONDS
         )
         self.oldest_held_span = Gauge(
             "tracegrade_oldest_held_span_timestamp_seconds",
             "Unix time at which the oldest span in the buffer came; that of the scrape while there is none.",
-            unit="seconds",
         )
         self.finish_clock_standstill_seconds = Counter(
             "tracegrade_finish_clock_standstill_seconds",
             "Time during which the finish clock stood still because the service could not receive.",
-            unit="seconds",
         )
         self.evaluation_seconds = Histogram(
-            "tracegrade_evaluation_seconds",
-            "Time to rebuild and grade one trace.",
-            _EVALUATION_SECONDS,
-            unit="seconds",
+            "tracegrade_evaluation_seconds", "Time to rebuild and grade one trace.", _EVALUATION_SECONDS
         )
         self.verdict_delay_seconds = Histogram(
             "tracegrade_verdict_delay_seconds",
             "Time from the end of an agent run, by the sender's clock, to its verdict; backfill left out.",
             _SECONDS,
-            unit="seconds",
         )
         self.event_loop_lag_seconds = Histogram(
             "tracegrade_event_loop_lag_seconds",
             "How late a timer of the event loop fired; one sample every 250 ms.",
             _LAG_SECONDS,
-            unit="seconds",
         )
         self.traces_failed = Counter(
             "tracegrade_traces_failed", "Traces that could not be evaluated and left unchanged."
@@ -141,13 +321,9 @@ class Metrics:
             optional_labels=run_labels,
         )
         self.tool_calls = Counter(
-            "tracegrade_tool_calls",
-            "Tool calls seen in agent runs.",
-            (_AGENT, "gen_ai_tool_name", "status"),
+            "tracegrade_tool_calls", "Tool calls seen in agent runs.", (_AGENT, "gen_ai_tool_name", "status")
         )
-        self.queue_bytes = Gauge(
-            "tracegrade_queue_bytes", "Bytes waiting in a sending queue.", ("exporter",), "bytes"
-        )
+        self.queue_bytes = Gauge("tracegrade_queue_bytes", "Bytes waiting in a sending queue.", ("exporter",))
         self.export_attempts = Counter(
             "tracegrade_export_attempts", "Requests sent to backends, by outcome.", ("exporter", "outcome")
         )
@@ -191,7 +367,6 @@ class Metrics:
         self.self_check_last_success = Gauge(
             "tracegrade_self_check_last_success_timestamp_seconds",
             "Unix time of the last successful self-check, 0 before the first; absent without self-checks.",
-            unit="seconds",
         )
         self.evaluation_info = Gauge(
             "tracegrade_evaluation_info",
@@ -240,7 +415,6 @@ class Metrics:
             "tracegrade_evaluation_muted_until_timestamp_seconds",
             "Unix time at which the mute of an evaluation ends; alerts leave it out until then.",
             (_AGENT, _EVALUATION),
-            "seconds",
         )
         self.series_expired = Counter(
             "tracegrade_series_expired",

@@ -1,20 +1,15 @@
 """From graded traces to series: runs, scores, outcomes and tool calls by agent.
 
-Label values are bounded, every series is shown at 0 before it counts, and series in which nothing is counted
-for long are taken away. The tenant would join where a run gets its labels: `KnownAgents.series_of`.
+The tenant would join where a run gets its labels: `KnownAgents.series_of`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from collector.clock import Clock
-from collector.telemetry.evaluation_info import EvaluationInfo
-from collector.telemetry.first_sight import FirstSightCounter, FirstSightHistogram
-from collector.telemetry.instruments import Exemplar
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.run_series import AgentSeries, EvaluationSeries, KnownAgents, RunSeries
-from collector.telemetry.series_expiry import RunCounters, SeriesExpiry
+from collector.telemetry.agent_series import AgentSeries, EvaluationSeries, KnownAgents, RunSeries
+from collector.telemetry.metrics import Exemplar, Labels, Metrics
 from collector.trace import GradedTrace
-from processors.criteria.agent_criteria import CriteriaSet
+from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet, Evaluation
 from processors.model.agent_run import EVALUATED_CATEGORIES
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
 from processors.model.graded_run import GradedRun
@@ -22,7 +17,7 @@ from processors.model.graded_run import GradedRun
 DEFAULT_EXPIRY_SECONDS = 86_400.0
 
 _CLASSIFICATIONS = frozenset({"binary-classification", "multiclass-classification"})
-_PASS, _FAIL, _ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
+_FAIL = Outcome.FAIL
 _SHADOW = Stage.SHADOW
 _NO_CRITERIA = NotEvaluatedReason.NO_CRITERIA
 
@@ -53,18 +48,8 @@ class ScoreSeries:
     ) -> None:
         self._metrics = metrics
         self._clock = clock
-        self._counters = RunCounters(
-            runs=FirstSightCounter(metrics.agent_runs, clock),
-            scores=FirstSightHistogram(metrics.score, clock),
-            results=FirstSightCounter(metrics.results, clock),
-            shadow_scores=FirstSightHistogram(metrics.shadow_score, clock),
-            shadow_results=FirstSightCounter(metrics.shadow_results, clock),
-            classifications=FirstSightCounter(metrics.classifications, clock),
-            tool_calls=FirstSightCounter(metrics.tool_calls, clock),
-        )
-        self._known = KnownAgents(resource_attributes)
-        self._expiry = SeriesExpiry(self._known, self._counters, clock, expiry_seconds)
-        self._info = EvaluationInfo(metrics.evaluation_info)
+        self._known = KnownAgents(metrics, clock, resource_attributes, expiry_seconds)
+        self._evaluations_shown: dict[str, frozenset[Labels]] = {}
         self._criteria = CriteriaSet()
         self._has_criteria = False
 
@@ -102,45 +87,58 @@ class ScoreSeries:
                     if result.reason is not _NO_CRITERIA and result.stage is not _SHADOW:
                         self._metrics.backfill_results.add(1, result.outcome.value)
             return
-        self._counters.release(everything=False)
+        self._known.release(everything=False)
         for run in trace.runs:
             self._count_run(run)
 
     def before_scrape(self) -> None:
         """Apply what has been held for long enough; the scrape is to follow at once."""
-        self._counters.release(everything=False)
-        self._counters.show()
+        self._known.release(everything=False)
+        self._known.show()
 
     def after_scrape(self) -> None:
         """Take away what is idle, and apply what was held: everything has been shown as it stood."""
-        expired = self._expiry.sweep()
+        expired = self._known.sweep()
         if expired:
             self._metrics.series_expired.add(expired)
             self._remove_stale_gauges()
-        self._counters.release(everything=True)
+        self._known.release(everything=True)
 
     def flush(self) -> None:
         """Apply everything now, for the last look at the metrics."""
-        self._counters.release(everything=True)
+        self._known.release(everything=True)
 
     def _apply_criteria(self, agent: AgentSeries) -> None:
         """Let the evaluations in force for `agent` be seen, and have their series if it is named exactly."""
         sources = () if agent.is_overflow else self._criteria.sources_for(agent.name)
-        self._info.show(agent.name, sources)
-        agent.lasting = agent.lasting_shadow = frozenset()
+        self._show_evaluations(agent.name, sources)
+        agent.lasting = frozenset()
         if not agent.is_exact:
             return
-        agent.lasting = frozenset(found.name for _, found in sources if found.stage is not _SHADOW)
-        agent.lasting_shadow = frozenset(found.name for _, found in sources if found.stage is _SHADOW)
+        agent.lasting = frozenset((found.stage is _SHADOW, found.name) for _, found in sources)
         series = self._known.plain_series(agent)
-        self._counters.runs.appear(series.labels)
-        for _, evaluation in sources:
-            if evaluation.stage is _SHADOW:
-                self._appear_in_shadow(series, evaluation.name)
-            else:
-                self._appear(series, evaluation.name)
-                failures = self._metrics.consecutive_failures
-                failures.set(failures.value(agent.name, evaluation.name), agent.name, evaluation.name)
+        failures = self._metrics.consecutive_failures
+        for in_shadow, name in ((found.stage is _SHADOW, found.name) for _, found in sources):
+            self._known.evaluation_series(series, name, in_shadow=in_shadow)
+            if not in_shadow:
+                failures.set(failures.value(agent.name, name), agent.name, name)
+
+    def _show_evaluations(self, agent: str, sources: Iterable[tuple[AgentCriteria, Evaluation]]) -> None:
+        """Make the live evaluations among `sources` the ones that are shown of `agent`.
+
+        A changed evaluation is a new series, and its old one goes.
+        """
+        shown = frozenset(
+            _info_labels(agent, source, evaluation)
+            for source, evaluation in sources
+            if evaluation.stage is Stage.LIVE
+        )
+        for labels in self._evaluations_shown.pop(agent, frozenset()) - shown:
+            self._metrics.evaluation_info.remove(*labels)
+        for labels in shown:
+            self._metrics.evaluation_info.set(1, *labels)
+        if shown:
+            self._evaluations_shown[agent] = shown
 
     def _agent(self, name: str) -> AgentSeries:
         agent, is_new = self._known.agent(name)
@@ -148,53 +146,32 @@ class ScoreSeries:
             self._apply_criteria(agent)
         return agent
 
-    def _appear(self, runs: RunSeries, evaluation: str) -> EvaluationSeries:
-        series = runs.evaluations.get(evaluation)
-        if series is None:
-            series = runs.evaluations[evaluation] = EvaluationSeries(runs.agent, evaluation, runs.optional)
-            self._counters.scores.appear(series.score)
-            for labels in series.outcomes:
-                self._counters.results.appear(labels)
-        return series
-
-    def _appear_in_shadow(self, runs: RunSeries, evaluation: str) -> EvaluationSeries:
-        series = runs.shadow.get(evaluation)
-        if series is None:
-            series = runs.shadow[evaluation] = EvaluationSeries(runs.agent, evaluation, runs.optional)
-            self._counters.shadow_scores.appear(series.score)
-            for labels in series.outcomes:
-                self._counters.shadow_results.appear(labels)
-        return series
-
     def _count_run(self, graded: GradedRun) -> None:
         run = graded.run
-        counters = self._counters
         known = self._known
         agent = known.agents.get(run.agent.name) or self._agent(run.agent.name)
         series = known.series_of(agent, run)
-        counters.runs.add(1, series.labels)
+        series.count()
         span_id = run.carrier_span_id or run.span_id or b""
         now = self._clock.unix_nano()
         muted = self._metrics.muted_until.values
         for result in graded.results:
             if result.muted_until_unix_nano or muted:
                 self._note_mute(agent.name, result)
-            score = result.score
-            if result.stage is _SHADOW:
-                found = series.shadow.get(result.name) or self._appear_in_shadow(series, result.name)
-                counters.shadow_results.add(1, _outcome_labels(found, result.outcome))
-                if score is not None:
-                    counters.shadow_scores.observe(Exemplar(score, run.trace_id, span_id, now), found.score)
-                continue
-            if result.reason is not None:
+            in_shadow = result.stage is _SHADOW
+            if result.reason is not None and not in_shadow:
                 # Without criteria there is no event, and the evaluation stage has counted the run.
                 if result.reason is _NO_CRITERIA:
                     continue
                 self._metrics.not_evaluated.add(1, result.reason.value)
-            found = series.evaluations.get(result.name) or self._appear(series, result.name)
-            counters.results.add(1, _outcome_labels(found, result.outcome))
-            if score is not None:
-                counters.scores.observe(Exemplar(score, run.trace_id, span_id, now), found.score)
+            found = series.evaluations.get((in_shadow, result.name)) or known.evaluation_series(
+                series, result.name, in_shadow=in_shadow
+            )
+            found.count_result(result.outcome)
+            if result.score is None:
+                continue
+            found.observe(Exemplar(result.score, run.trace_id, span_id, now))
+            if not in_shadow:
                 self._count_failures(agent, result)
                 if result.evaluator in _CLASSIFICATIONS:
                     self._count_classes(series, found, result)
@@ -202,7 +179,7 @@ class ScoreSeries:
             if call.category in EVALUATED_CATEGORIES:
                 status = "error" if call.error is not None else "ok" if call.executed else "not_executed"
                 tool = agent.tools.get((call.name, status)) or known.tool_series(agent, call.name, status)
-                counters.tool_calls.add(1, tool.labels)
+                tool.count()
 
     def _count_failures(self, agent: AgentSeries, result: EvaluationResult) -> None:
         """Count failures in a row; those of agents without a slot would be of different agents in turn."""
@@ -214,8 +191,7 @@ class ScoreSeries:
     def _count_classes(self, runs: RunSeries, series: EvaluationSeries, result: EvaluationResult) -> None:
         expected, predicted = result.details.get("expected"), result.details.get("actual")
         if isinstance(expected, str) and isinstance(predicted, str):
-            pair = self._known.class_series(runs, series, expected, predicted)
-            self._counters.classifications.add(1, pair.labels)
+            self._known.class_series(runs, series, expected, predicted).count()
 
     def _note_mute(self, agent: str, result: EvaluationResult) -> None:
         if result.muted_until_unix_nano:
@@ -226,9 +202,9 @@ class ScoreSeries:
     def _remove_stale_gauges(self) -> None:
         """Let gauges go whose agent is not known any more, or whose evaluation is not in force."""
         agents = self._known.agents
-        for name in self._info.agents:
+        for name in list(self._evaluations_shown):
             if name not in agents:
-                self._info.remove(name)
+                self._show_evaluations(name, ())
         in_force = {
             name: {evaluation.name for evaluation in self._criteria.evaluations_for(name)} for name in agents
         }
@@ -238,9 +214,15 @@ class ScoreSeries:
                     gauge.remove(*labels)
 
 
-def _outcome_labels(series: EvaluationSeries, outcome: Outcome) -> tuple[str, ...]:
-    if outcome is _PASS:
-        return series.passed
-    if outcome is _FAIL:
-        return series.failed
-    return series.error if outcome is _ERROR else series.not_evaluated
+def _info_labels(agent: str, source: AgentCriteria, evaluation: Evaluation) -> Labels:
+    required = (
+        agent,
+        evaluation.name,
+        evaluation.evaluator.id,
+        evaluation.evaluator.version,
+        evaluation.criteria_hash,
+        evaluation.severity.value,
+    )
+    if source.contact:
+        return *required, source.owner, source.contact
+    return (*required, source.owner) if source.owner else required

@@ -1,21 +1,31 @@
-"""What the user writes under `service.telemetry`."""
+"""What the user writes under `service.telemetry` and `exporters.prometheus`."""
 
-from typing import Literal, TypeAlias
+import re
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
-from collector.duration import PositiveDuration
-from collector.endpoint import Endpoint
-from collector.file_path import FilePath
+from collector.config_fields import Duration, Endpoint, FilePath, PositiveDuration, Section
+from collector.telemetry.metrics import Metrics
+from collector.telemetry.score_series import DEFAULT_EXPIRY_SECONDS
+
+_LABEL = re.compile(r"[a-z][a-z0-9_]*")
+_NO_LABEL_CHARACTER = re.compile(r"[^a-z0-9_]")
+_PROMETHEUS_LABELS = frozenset({"job", "instance", "le", "quantile"})
+_MIN_EXPIRY_SECONDS = 60.0
+
+_Expiry: TypeAlias = Annotated[Duration, Field(ge=_MIN_EXPIRY_SECONDS)]
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 LogEncoding: TypeAlias = Literal["auto", "json", "console"]
 
 
-class OtlpConfig(BaseModel):
-    """Where the service sends telemetry about itself. Never its own receivers."""
-
+class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OtlpConfig(_Section):
+    """Where the service sends telemetry about itself. Never its own receivers."""
 
     endpoint: str = Field(
         min_length=1,
@@ -29,10 +39,8 @@ class OtlpConfig(BaseModel):
     )
 
 
-class TracesConfig(BaseModel):
+class TracesConfig(_Section):
     """The service's own spans; off unless `otlp` is given."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     otlp: OtlpConfig | None = None
     sampling_ratio: float = Field(
@@ -40,10 +48,8 @@ class TracesConfig(BaseModel):
     )
 
 
-class LogsConfig(BaseModel):
+class LogsConfig(_Section):
     """The service's own log, on standard error and, if `otlp` is given, sent there as well."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     level: LogLevel = "info"
     encoding: LogEncoding = Field(
@@ -52,19 +58,15 @@ class LogsConfig(BaseModel):
     otlp: OtlpConfig | None = None
 
 
-class SelfCheckTlsConfig(BaseModel):
+class SelfCheckTlsConfig(_Section):
     """The certificate that self-checks show to a listener which asks clients for one, as PEM files."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     cert_file: FilePath = Field(description="The client certificate, followed by its chain.")
     key_file: FilePath = Field(description="The private key of the certificate, without a passphrase.")
 
 
-class SelfCheckConfig(BaseModel):
+class SelfCheckConfig(_Section):
     """The service's check of itself: two traces through its own listener, whose verdicts must be right."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     enabled: bool = True
     interval: PositiveDuration = Field(
@@ -79,10 +81,8 @@ class SelfCheckConfig(BaseModel):
     )
 
 
-class TelemetryConfig(BaseModel):
+class TelemetryConfig(_Section):
     """The service's own metrics, health, logs and spans."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     endpoint: Endpoint = Field(
         default="127.0.0.1:9464",
@@ -90,4 +90,49 @@ class TelemetryConfig(BaseModel):
     )
     logs: LogsConfig = LogsConfig()
     traces: TracesConfig = TracesConfig()
-    self_check: SelfCheckConfig = SelfCheckConfig()
+    self_check: Section[SelfCheckConfig] = SelfCheckConfig()
+
+
+class PrometheusConfig(_Section):
+    """`exporters.prometheus`: where metrics and health are served, and what the series of agents tell."""
+
+    endpoint: Endpoint | None = Field(
+        default=None, description="Counts instead of `service.telemetry.endpoint`."
+    )
+    resource_attributes: tuple[str, ...] = Field(
+        default=(),
+        max_length=10,
+        description="Attributes of agents' resources that are labels of the series of agents, with `_` for "
+        "what is no letter or digit: `service.version` is the label `service_version`.",
+        examples=[["service.version", "deployment.environment.name"]],
+    )
+    series_expiry: _Expiry = Field(
+        default=DEFAULT_EXPIRY_SECONDS,
+        description="After how long without a count series of agents are taken away, at least `1m`. Those of "
+        "agents named exactly in criteria stay.",
+    )
+
+    @field_validator("resource_attributes")
+    @classmethod
+    def _check_labels(cls, attributes: tuple[str, ...]) -> tuple[str, ...]:
+        taken = _PROMETHEUS_LABELS.union(*(instrument.labels for instrument in Metrics().instruments()))
+        seen: dict[str, str] = {}
+        for attribute in attributes:
+            label = label_of(attribute)
+            if not _LABEL.fullmatch(label):
+                raise ValueError(f'"{attribute}" cannot be a label: expected a letter as its first character')
+            if label in taken:
+                raise ValueError(f'"{attribute}" cannot be a label: {label} has a meaning already')
+            if label in seen:
+                raise ValueError(f'"{seen[label]}" and "{attribute}" are the same label {label}')
+            seen[label] = attribute
+        return attributes
+
+    def resource_labels(self) -> tuple[str, ...]:
+        """The labels of `resource_attributes`, in their order."""
+        return tuple(label_of(attribute) for attribute in self.resource_attributes)
+
+
+def label_of(attribute: str) -> str:
+    """The label that holds an attribute: in lower case, with `_` for every other character."""
+    return _NO_LABEL_CHARACTER.sub("_", attribute.lower())

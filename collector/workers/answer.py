@@ -11,11 +11,16 @@ _REASONS = {reason.value: reason for reason in NotEvaluatedReason}
 
 
 class WorkerFailure(EvaluationError):
-    """A custom evaluator gave no verdict; `error_type` is the type of the error that the result names."""
+    """A custom evaluator gave no verdict."""
 
     def __init__(self, error_type: str, text: str) -> None:
         super().__init__(text)
-        self.error_type = error_type
+        self._error_type = error_type
+
+    @property
+    def error_type(self) -> str:
+        """What the worker failed with, in place of the class."""
+        return self._error_type
 
 
 def read_answer(evaluator: str, answer: Mapping[str, object]) -> Score | NotEvaluated:

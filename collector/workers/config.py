@@ -17,8 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from collector.duration import PositiveDuration
-from collector.file_path import FilePath
+from collector.config_fields import FilePath, PositiveDuration
 from processors.criteria.evaluator_discovery import evaluator_types
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")

@@ -7,16 +7,15 @@ from types import MappingProxyType
 
 import orjson
 
-from collector.duration import format_duration
+from collector.config_fields import format_duration
 from collector.workers.config import CustomEvaluatorConfig, WorkersConfig
-from collector.workers.json_text import json_text
 from collector.workers.protocol import LENGTH, frame
 from collector.workers.worker_evaluator import SubmissionEvaluator, WorkerEvaluator
 from collector.workers.worker_process import COMMAND
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problem import Problem, ProblemsFound
+from processors.documents.problems import Problem, ProblemsFound
 from processors.model.evaluator import Evaluator
-from processors.model.json_value import JsonObject
+from processors.model.json_value import JsonObject, encode_json
 
 LOAD_SECONDS = 15.0
 """How long the custom evaluators of a worker may take to load, all together."""
@@ -78,7 +77,7 @@ def _order(config: WorkersConfig) -> bytes:
             problems.append(_problem(name, f"{evaluator.file} cannot be read: {reason}"))
     if problems:
         raise ProblemsFound(problems)
-    return json_text(
+    return encode_json(
         {
             "memory_limit_bytes": config.memory_limit_mib * _MEBIBYTE,
             "load_seconds": LOAD_SECONDS,

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Protocol, TypeVar
 
-from collector.clock import Clock
-from collector.duration import format_duration
+from collector.clock import Clock, ends_within
+from collector.config_fields import format_duration
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
 from collector.workers.answer import WorkerFailure, read_answer
@@ -170,14 +170,11 @@ class WorkerPool:
     async def _within(self, seconds: float, work: Coroutine[object, object, _ResultT]) -> _ResultT:
         """What `work` returns; it is cancelled and TimeoutError raised after `seconds`."""
         working = asyncio.ensure_future(work)
-        timer = asyncio.ensure_future(self._clock.sleep(seconds))
         try:
-            await asyncio.wait((working, timer), return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
+            if not await ends_within(seconds, working, self._clock):
                 raise TimeoutError
             return working.result()
         finally:
-            timer.cancel()
             working.cancel()
 
 

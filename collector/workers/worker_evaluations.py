@@ -1,28 +1,20 @@
-"""Grading a run where some of its evaluations are custom: workers are asked first, then all is as always.
+"""Grading a run where some of its evaluations are custom: workers give their answers, all else is as always.
 
-Everything around the answer (sampling, `when`, incomplete runs, thresholds, mutes) is decided by
-`processors.evaluate` alone.
+What is asked at all, and what becomes of an answer (sampling, `when`, incomplete runs, thresholds, mutes), is
+decided by `processors.evaluate` alone.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
 
 from collector.workers.answer import WorkerFailure
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluator import WorkerEvaluator, run_text
 from processors.criteria.agent_criteria import Evaluation
-from processors.evaluate import evaluate_run
+from processors.evaluate import Answer, ask, finish, plan
 from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import (
-    EvaluationResult,
-    NotEvaluated,
-    NotEvaluatedReason,
-    Outcome,
-    Score,
-    SkipReason,
-)
+from processors.model.evaluation_result import EvaluationResult, NotEvaluated, SkipReason
+from processors.model.evaluator import RunFacts
 
 
 def need_workers(evaluations: Sequence[Evaluation]) -> bool:
@@ -42,43 +34,27 @@ async def evaluate_with_workers(
 
     Nothing is asked where the answer could not count. What a worker failed with is the `error_type`.
     """
-    asked = [
-        (evaluation.name, evaluation.evaluator)
-        for evaluation in evaluations
-        if isinstance(evaluation.evaluator, WorkerEvaluator)
-        and _counts(run, evaluation, evaluation.evaluator, unix_nano)
-    ]
+    planned = plan(run, evaluations, on_skip)
+    asked = {
+        evaluation.name: evaluation.evaluator
+        for evaluation, answer in planned
+        if answer is None and isinstance(evaluation.evaluator, WorkerEvaluator)
+    }
     text = run_text(run) if asked else b""
-    found = await asyncio.gather(*[_answer(run, text, evaluator, pool) for _, evaluator in asked])
-    answers = {name: answer for (name, _), answer in zip(asked, found, strict=True)}
-    ready = [
-        replace(
-            evaluation, evaluator=evaluation.evaluator.answered_by(partial(_give, answers[evaluation.name]))
+    found = await asyncio.gather(*[_answer(run, text, evaluator, pool) for evaluator in asked.values()])
+    answers = dict(zip(asked, found, strict=True))
+    facts = RunFacts()
+    return [
+        finish(
+            evaluation,
+            known or answers.get(evaluation.name) or ask(evaluation, run, facts),
+            unix_nano,
         )
-        if isinstance(evaluation.evaluator, WorkerEvaluator) and evaluation.name in answers
-        else evaluation
-        for evaluation in evaluations
+        for evaluation, known in planned
     ]
-    results = evaluate_run(run, ready, unix_nano=unix_nano, on_skip=on_skip)
-    return [_with_error_type(result, answers.get(result.name)) for result in results]
 
 
-def _counts(run: AgentRun, evaluation: Evaluation, evaluator: WorkerEvaluator, unix_nano: int) -> bool:
-    """Whether the evaluation gets as far as asking its evaluator."""
-    is_asked = False
-
-    def answer() -> NotEvaluated:
-        nonlocal is_asked
-        is_asked = True
-        return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE)
-
-    evaluate_run(run, [replace(evaluation, evaluator=evaluator.answered_by(answer))], unix_nano=unix_nano)
-    return is_asked
-
-
-async def _answer(
-    run: AgentRun, text: bytes, evaluator: WorkerEvaluator, pool: WorkerPool
-) -> Score | NotEvaluated | WorkerFailure:
+async def _answer(run: AgentRun, text: bytes, evaluator: WorkerEvaluator, pool: WorkerPool) -> Answer:
     question = evaluator.question(run, text)
     if isinstance(question, NotEvaluated):
         return question
@@ -86,17 +62,3 @@ async def _answer(
         return await pool.ask(evaluator.id, question)
     except WorkerFailure as failure:
         return failure
-
-
-def _give(answer: Score | NotEvaluated | WorkerFailure) -> Score | NotEvaluated:
-    if isinstance(answer, WorkerFailure):
-        raise answer
-    return answer
-
-
-def _with_error_type(
-    result: EvaluationResult, answer: Score | NotEvaluated | WorkerFailure | None
-) -> EvaluationResult:
-    if isinstance(answer, WorkerFailure) and result.outcome is Outcome.ERROR:
-        return replace(result, error_type=answer.error_type)
-    return result

@@ -1,21 +1,17 @@
 """A custom evaluator as criteria see it: an evaluator like any other, whose answers come from a worker."""
 
-from collections.abc import Callable
-from copy import copy
-from typing import ClassVar, Self, TypeAlias
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from collector.workers.json_text import json_text
 from processors.annotation.run_line import run_to_json
-from processors.comparison.letta_grading import ExtractorSettings
+from processors.comparison.extractors import ExtractorSettings
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, RunFacts
 from processors.model.graded_run import GradedRun
-from processors.model.json_value import JsonObject
-
-Answer: TypeAlias = Callable[[], Score | NotEvaluated]
+from processors.model.json_value import JsonObject, encode_json
 
 
 class FreeObject(BaseModel):
@@ -26,7 +22,7 @@ class FreeObject(BaseModel):
     __pydantic_extra__: dict[str, JsonValue]
 
 
-class WorkerEvaluator:
+class WorkerEvaluator(Evaluator):
     """The evaluator of one evaluation in a criteria file; each custom evaluator is a subclass.
 
     It grades nothing itself: `question` makes what a worker is asked.
@@ -43,33 +39,19 @@ class WorkerEvaluator:
             "config": config.model_dump(mode="json", exclude_unset=True),
             "criteria": criteria.model_dump(mode="json"),
         }
-        self._head = json_text(head)[:-1]
-        self._answer: Answer = self._refuse
+        self._head = encode_json(head)[:-1]
 
-    def answered_by(self, answer: Answer) -> Self:
-        """This evaluator, with `answer` called for what `evaluate` returns or raises."""
-        answered = copy(self)
-        answered._answer = answer
-        return answered
-
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
-        """The answer of a worker.
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """There is no answer here, but from `collector.workers.worker_evaluations`.
 
         Raises:
-            EvaluationError: there is none.
+            EvaluationError: always.
         """
-        return self._answer()
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: what custom code would say of further spans is not known."""
-        return 0.0, 1.0
+        raise EvaluationError(f"evaluator {self.id} runs in a worker process, and there is none")
 
     def question(self, run: AgentRun, run_text: bytes) -> bytes | NotEvaluated:
         """What to ask a worker about `run`, whose JSON is `run_text`; or why there is nothing to ask."""
         return b'%b,"run":%b}' % (self._head, run_text)
-
-    def _refuse(self) -> Score | NotEvaluated:
-        raise EvaluationError(f"evaluator {self.id} runs in a worker process, and there is none")
 
 
 class SubmissionEvaluator(WorkerEvaluator):
@@ -89,11 +71,11 @@ class SubmissionEvaluator(WorkerEvaluator):
         submission = self._extraction.text(run)
         if isinstance(submission, NotEvaluated):
             return submission
-        return b'%b,"submission":%b,"run":%b}' % (self._head, json_text(submission), run_text)
+        return b'%b,"submission":%b,"run":%b}' % (self._head, encode_json(submission), run_text)
 
 
 def run_text(run: AgentRun) -> bytes:
     """`run` as custom code gets it: the JSON object of a runs file, without results."""
     entry = run_to_json(GradedRun(run=run, results=()))
     del entry["evaluations"]
-    return json_text(entry)
+    return encode_json(entry)

@@ -8,24 +8,16 @@ when they are known, `tenant`, `executed` and `lenient_values` when they are not
 can select runs by, are read and never written.
 """
 
-import json
-
-import orjson
-
 from processors.model.agent_run import IncompleteReason, ToolCall, ValueState
 from processors.model.evaluation_result import EvaluationResult, Stage
 from processors.model.finish_reason import CUT_SHORT, FinishReason
 from processors.model.graded_run import GradedRun
-from processors.model.json_value import JsonObject
+from processors.model.json_value import JsonObject, encode_json
 
 
 def format_run(graded: GradedRun) -> bytes:
     """A graded run as one line of JSON, without its end. Total: text that no JSON can hold is escaped."""
-    entry = run_to_json(graded)
-    try:
-        return orjson.dumps(entry)
-    except TypeError:  # integers beyond 64 bits, lone surrogates
-        return json.dumps(entry, separators=(",", ":")).encode()
+    return encode_json(run_to_json(graded))
 
 
 def run_to_json(graded: GradedRun) -> JsonObject:

@@ -7,11 +7,10 @@ not the same as an empty text, though: then there is nothing to grade.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from processors.comparison.captured_value import comparable_result_text, unknown_arguments, unknown_result
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.model.limits import MAX_SEARCHED_CHARACTERS
@@ -47,7 +46,7 @@ class ExtractorConfig(EvaluatorModel):
         description="pattern: number or name of the group to take, 0 for the whole match; with `search_all` "
         "and two or more groups, 0 for the first of them.",
     )
-    search_all: LenientBool = Field(
+    search_all: bool = Field(
         default=False, description="pattern: all matches in the message, joined with spaces."
     )
     tool_name: str | None = Field(
@@ -56,7 +55,7 @@ class ExtractorConfig(EvaluatorModel):
     marker: str | None = Field(
         default=None, description="after_marker: the text is what follows.", examples=["ANSWER:"]
     )
-    include_marker: LenientBool = Field(
+    include_marker: bool = Field(
         default=False, description="after_marker: whether the text begins with the marker."
     )
 
@@ -106,6 +105,32 @@ class Extraction:
         `processors.model.limits`.
         """
         return self._extract(run, turn)
+
+
+class ExtractorSettings(EvaluatorModel):
+    """Which text of the run is graded."""
+
+    extractor: ExtractorName = Field(
+        default="last_assistant",
+        description="Where the graded text comes from: an answer of the agent, or one of its tool calls.",
+    )
+    extractor_config: ExtractorConfig = Field(
+        default_factory=ExtractorConfig, description="Settings of the extractor."
+    )
+
+    @model_validator(mode="after")
+    def _settings_fit_the_extractor(self) -> "ExtractorSettings":
+        self.extraction()
+        return self
+
+    @property
+    def extractor_is_given(self) -> bool:
+        """Whether an extractor or settings of one were written."""
+        return not self.model_fields_set.isdisjoint(("extractor", "extractor_config"))
+
+    def extraction(self) -> Extraction:
+        """The extractor, ready to use."""
+        return Extraction(self.extractor, self.extractor_config)
 
 
 def _extract(extractor: ExtractorName, config: ExtractorConfig) -> Extract:

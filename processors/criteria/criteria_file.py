@@ -1,13 +1,13 @@
 """Reads one criteria file: text in, ready evaluations out, or every mistake in it at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
-from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_camel
 
 from processors.comparison.expected_value import (
     KNOWN_MATCHERS,
@@ -15,23 +15,54 @@ from processors.comparison.expected_value import (
     is_matcher,
 )
 from processors.criteria.agent_criteria import AgentCriteria, Evaluation, Mute
-from processors.criteria.criteria_case import CriteriaCase, ExpectedResult
-from processors.criteria.criteria_file_model import CriteriaFile, EvaluationEntry, MuteEntry
+from processors.criteria.criteria_file_model import (
+    CriteriaFile,
+    EvaluationEntry,
+    ExpectedResultEntry,
+    MuteEntry,
+)
 from processors.criteria.criteria_template import CriteriaTemplate, has_references
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.criteria.reserved_agents import SELF_CHECK_AGENT
-from processors.criteria.when_entry import selector_of, when_problems
-from processors.documents.environment import expand
-from processors.documents.located_yaml import LocatedYaml, read_yaml
-from processors.documents.model_problems import Path, known_keys, model_problems, validated
-from processors.documents.model_types import camel_case
-from processors.documents.problem import Problem, ProblemsFound, did_you_mean
+from processors.criteria.selector import selector_of, when_problems
+from processors.documents.models import model_problems, validated
+from processors.documents.problems import Path, Problem, ProblemsFound, did_you_mean
+from processors.documents.yaml import LocatedYaml, expand, read_yaml
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject, JsonValue
 
-_PREFIX = "uipath-"
+SELF_CHECK_AGENT = "tracegrade.self-check"
+"""The agent of the traces by which the service checks itself. Criteria files cannot name it."""
+
 _DEFAULT_CRITERIA = "default_evaluation_criteria"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriteriaCase:
+    """One test of a criteria file.
+
+    Exactly one of `run` (an agent run in the form of a `*.runs.jsonl` line) and `trace` (a path as written,
+    relative to the file) is set. `agent` restricts a trace to the runs of one agent. `expect` is by the name
+    of the evaluation.
+    """
+
+    name: str
+    run: JsonObject | None
+    trace: str | None
+    agent: str | None
+    expect: Mapping[str, ExpectedResultEntry]
+    tenant: str
+    document: LocatedYaml
+    path: Path
+
+    @property
+    def file(self) -> str:
+        """The file that the test stands in."""
+        return self.document.file
+
+    def problem(self, path: Path, message: str) -> Problem:
+        """A problem with the part of this test at `path`."""
+        return self.document.problem((*self.path, *path), message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +105,6 @@ def read_criteria_file(
     return found
 
 
-class _Parts(NamedTuple):
-    """`config` and `criteria` of an evaluation after validation, and the latter as written."""
-
-    config: BaseModel
-    criteria: BaseModel | None
-    written: JsonObject | None
-
-
 class _Reader:
     def __init__(self, document: LocatedYaml, evaluators: Mapping[str, type[Evaluator]]) -> None:
         self.problems: list[Problem] = []
@@ -90,37 +113,27 @@ class _Reader:
 
     def read(self) -> CriteriaDocument:
         """What the file holds; only to be used when there are no problems."""
-        content = _with_preferred_keys(self._document.value)
+        content = self._document.value
         file = validated(CriteriaFile, content, self._document, self.problems)
-        self._check_agent_names(content)
+        written = content.get("agents") if isinstance(content, dict) else None
         agents = []
-        for agent, path, entries in _entries(content):
-            names: dict[str, int] = {}
-            evaluations = []
-            for index, entry in enumerate(entries):
-                if not isinstance(entry, dict):
-                    continue
-                entry_path = (*path, index)
-                is_selectable = self._check_when(entry.get("when"), (*entry_path, "when"))
-                evaluator = self._evaluator(entry, entry_path)
-                if evaluator is None:
-                    continue
-                parsed = file.agents[agent].evaluations[index] if file and is_selectable else None
-                self._check_name(entry.get("name"), evaluator.id, entry_path, names)
-                ready = self._evaluation(evaluator, entry, entry_path, parsed)
-                if ready is not None:
-                    evaluations.append(ready)
-            agents.append(
-                AgentCriteria(
-                    pattern=agent,
-                    evaluations=tuple(evaluations),
-                    tenant=file.tenant if file else "",
-                    owner=(file.owner if file else None) or "",
-                    contact=(file.contact if file else None) or "",
-                    source=self._source(("agents", agent)),
+        for name, agent in written.items() if isinstance(written, dict) else ():
+            if name == SELF_CHECK_AGENT:
+                message = "this agent is tracegrade's check of itself, which has criteria of its own"
+                self._problem(("agents", name), message)
+            entries = agent.get("evaluations") if isinstance(agent, dict) else None
+            if isinstance(entries, list):
+                agents.append(
+                    AgentCriteria(
+                        pattern=name,
+                        evaluations=tuple(self._evaluations(name, entries, file)),
+                        tenant=file.tenant if file else "",
+                        owner=(file.owner if file else None) or "",
+                        contact=(file.contact if file else None) or "",
+                        source=self._source(("agents", name)),
+                    )
                 )
-            )
-        return CriteriaDocument(tuple(agents), self._cases(file) if file else ())
+        return CriteriaDocument(tuple(agents), tuple(self._cases(file)) if file else ())
 
     def _problem(self, path: Path, message: str) -> None:
         self.problems.append(self._document.problem(path, message))
@@ -128,51 +141,38 @@ class _Reader:
     def _source(self, path: Path) -> str:
         return f"{self._document.file}:{self._document.problem(path, '').line}"
 
-    def _cases(self, file: CriteriaFile) -> tuple[CriteriaCase, ...]:
-        cases = []
+    def _cases(self, file: CriteriaFile) -> Iterator[CriteriaCase]:
         for index, test in enumerate(file.tests):
             path: Path = ("tests", index)
             if (test.run is None) == (test.trace is None):
                 self._problem(path, 'expected one of the keys "run" and "trace"')
             if test.run is not None and test.agent is not None:
                 self._problem((*path, "agent"), 'the agent of a "run" is named in it')
-            expect = {
-                name: ExpectedResult(expected)
-                if isinstance(expected, str)
-                else ExpectedResult(expected.outcome, expected.score, expected.reason)
-                for name, expected in test.expect.items()
-            }
-            cases.append(
-                CriteriaCase(
-                    name=test.name,
-                    run=test.run,
-                    trace=test.trace,
-                    agent=test.agent,
-                    expect=expect,
-                    tenant=file.tenant,
-                    document=self._document,
-                    path=path,
-                )
-            )
-        return tuple(cases)
+            yield CriteriaCase(**dict(test), tenant=file.tenant, document=self._document, path=path)
 
-    def _check_agent_names(self, content: JsonValue) -> None:
-        agents = content.get("agents") if isinstance(content, dict) else None
-        if isinstance(agents, dict) and SELF_CHECK_AGENT in agents:
-            message = "this agent is tracegrade's check of itself, which has criteria of its own"
-            self._problem(("agents", SELF_CHECK_AGENT), message)
+    def _evaluations(
+        self, agent: str, entries: Sequence[JsonValue], file: CriteriaFile | None
+    ) -> Iterator[Evaluation]:
+        names: dict[str, int] = {}
+        for index, entry in enumerate(entries):
+            if not isinstance(entry, dict):
+                continue  # the model has reported it, as it does with whatever is passed over below
+            path: Path = ("agents", agent, "evaluations", index)
+            when = entry.get("when")
+            conditions = list(when_problems(when)) if isinstance(when, dict) else []
+            for inner, message in conditions:
+                self._problem((*path, "when", *inner), message)
+            kind = self._evaluator(entry.get("evaluator"), path)
+            if kind is not None:
+                self._check_name(entry.get("name"), kind.id, path, names)
+                parsed = file.agents[agent].evaluations[index] if file and not conditions else None
+                evaluation = self._evaluation(kind, entry, path, parsed)
+                if evaluation is not None:
+                    yield evaluation
 
-    def _check_when(self, written: JsonValue, path: Path) -> bool:
-        """Whether there is no mistake in `written` but such as the model reports."""
-        problems = list(when_problems(written)) if isinstance(written, dict) else []
-        for inner_path, message in problems:
-            self._problem((*path, *inner_path), message)
-        return not problems
-
-    def _evaluator(self, entry: JsonObject, path: Path) -> type[Evaluator] | None:
-        written = entry.get("evaluator")
+    def _evaluator(self, written: JsonValue, path: Path) -> type[Evaluator] | None:
         if not isinstance(written, str) or not written:
-            return None  # the model has reported it
+            return None
         found = self._evaluators.get(evaluator_id(written))
         if found is None:
             hint = did_you_mean(evaluator_id(written), list(self._evaluators))
@@ -182,7 +182,7 @@ class _Reader:
     def _check_name(self, written: JsonValue, default: str, path: Path, names: dict[str, int]) -> None:
         name = default if written is None else written
         if not isinstance(name, str) or not name:
-            return  # the model has reported it
+            return
         line = self._document.problem(path, "").line
         if name in names:
             hint = "" if self._document.place_of((*path, "name")) else "; give one of them a name"
@@ -193,71 +193,60 @@ class _Reader:
     def _evaluation(
         self, kind: type[Evaluator], entry: JsonObject, path: Path, parsed: EvaluationEntry | None
     ) -> Evaluation | None:
+        """What `entry` says; None where it has mistakes, or `parsed`, the same validated, is missing."""
         before = len(self.problems)
-        parts = self._parts(kind, entry, path)
-        if parts is None or len(self.problems) > before:
+        settings, given = entry.get("config"), entry.get("criteria")
+        if not isinstance(settings, dict | None):
+            return None
+        config_path: Path = (*path, "config")
+        settings = dict(settings or {})
+        default, default_key = None, ""
+        for key in (_DEFAULT_CRITERIA, to_camel(_DEFAULT_CRITERIA)):  # of both, camelCase counts
+            if key in settings:
+                default, default_key = settings.pop(key), key
+        for key in ("name", "description"):
+            if key not in kind.Config.model_fields and not isinstance(settings.pop(key, ""), str):
+                self._problem((*config_path, key), "expected a text")
+        config = self._validated(kind.Config, settings, config_path)
+        criteria = None
+        if default is not None:
+            criteria = self._criteria(kind, default, (*config_path, default_key))
+        if given is not None:
+            criteria = self._criteria(kind, given, (*path, "criteria"))
+        elif default is None and kind.Criteria is not None:
+            try:
+                criteria = kind.Criteria.model_validate({})
+            except ValidationError:
+                keys = ", ".join(kind.Criteria.model_fields)
+                self._problem(path, f'missing key "criteria": {kind.id} needs {keys}')
+        written = default if given is None else given
+        if config is None or len(self.problems) > before or not isinstance(written, dict | None):
             return None
         try:
-            evaluator = kind(parts.config, parts.criteria)  # type: ignore[call-arg]  # protocols have no constructor
+            evaluator = kind(config, criteria)
         except ValueError as error:
             self._problem((*path, "criteria") if "criteria" in entry else path, str(error))
             return None
         if parsed is None:
             return None
-        is_template = parts.written is not None and has_references(parts.written)
         return Evaluation(
             name=parsed.name or kind.id,
             evaluator=evaluator,
             pass_threshold=parsed.pass_threshold,
             severity=parsed.severity,
-            criteria_hash=_criteria_hash(kind, parts, parsed),
+            criteria_hash=_criteria_hash(kind, config, criteria, parsed),
             enabled=parsed.enabled,
             source=self._source(path),
             when=None if parsed.when is None else selector_of(parsed.when),
             sample=parsed.sample,
             stage=parsed.stage,
             mute=None if parsed.mute is None else _mute(parsed.mute),
-            template=CriteriaTemplate(kind, parts.config, parts.written)
-            if is_template and parts.written is not None
-            else None,
+            template=CriteriaTemplate(kind, config, written) if written and has_references(written) else None,
         )
-
-    def _parts(self, kind: type[Evaluator], entry: JsonObject, path: Path) -> _Parts | None:
-        written_config = entry.get("config")
-        if written_config is not None and not isinstance(written_config, dict):
-            return None  # the model has reported it
-        config_path: Path = (*path, "config")
-        config = dict(written_config or {})
-        default, default_key = None, ""
-        for key in (_DEFAULT_CRITERIA, camel_case(_DEFAULT_CRITERIA)):  # of both, camelCase counts
-            if key in config:
-                default, default_key = config.pop(key), key
-        for key in ("name", "description"):
-            if key in config and key not in kind.Config.model_fields:
-                if not isinstance(config[key], str):
-                    self._problem((*config_path, key), "expected a text")
-                del config[key]
-        valid_config = self._validated(kind.Config, config, config_path)
-
-        given = entry.get("criteria")
-        criteria_path: Path = (*path, "criteria")
-        valid = self._criteria(kind, default, (*config_path, default_key)) if default is not None else None
-        if given is not None:
-            valid = self._criteria(kind, given, criteria_path)
-        elif default is None and kind.Criteria is not None:
-            try:
-                valid = kind.Criteria.model_validate({})
-            except ValidationError:
-                keys = ", ".join(known_keys(kind.Criteria))
-                self._problem(path, f'missing key "criteria": {kind.id} needs {keys}')
-        if valid_config is None or not isinstance(given, dict | None):
-            return None
-        written = default if given is None else given
-        return _Parts(valid_config, valid, written if isinstance(written, dict) else None)
 
     def _criteria(self, kind: type[Evaluator], value: JsonValue, path: Path) -> BaseModel | None:
         if not isinstance(value, dict):
-            if path[-1] != "criteria":  # there the model has reported it
+            if path[-1] != "criteria":
                 self._problem(path, "expected a mapping of keys to values")
             return None
         if kind.Criteria is None:
@@ -306,40 +295,7 @@ class _Reader:
 
 def evaluator_id(written: str) -> str:
     """The short id with hyphens of an evaluator as people write it, `uipath-` and underscores included."""
-    return written.replace("_", "-").removeprefix(_PREFIX)
-
-
-def _entries(content: JsonValue) -> list[tuple[str, Path, Sequence[JsonValue]]]:
-    """Each agent with a list of evaluations, the path of that list and the list, whatever else is wrong."""
-    agents = content.get("agents") if isinstance(content, dict) else None
-    found: list[tuple[str, Path, Sequence[JsonValue]]] = []
-    for name, agent in agents.items() if isinstance(agents, dict) else ():
-        entries = agent.get("evaluations") if isinstance(agent, dict) else None
-        if isinstance(entries, list):
-            found.append((name, ("agents", name, "evaluations"), entries))
-    return found
-
-
-def _with_preferred_keys(content: JsonValue) -> JsonValue:
-    """`content` with only the camelCase one where a key of an evaluation is there in both spellings."""
-    agents = content.get("agents") if isinstance(content, dict) else None
-    if not isinstance(content, dict) or not isinstance(agents, dict):
-        return content
-    preferred: JsonObject = {}
-    for name, agent in agents.items():
-        entries = agent.get("evaluations") if isinstance(agent, dict) else None
-        if isinstance(agent, dict) and isinstance(entries, list):
-            preferred[name] = {**agent, "evaluations": [_prefer_camel_case(entry) for entry in entries]}
-        else:
-            preferred[name] = agent
-    return {**content, "agents": preferred}
-
-
-def _prefer_camel_case(value: JsonValue) -> JsonValue:
-    if not isinstance(value, dict):
-        return value
-    both = {key for key in value if "_" in key and camel_case(key) in value}
-    return {key: inner for key, inner in value.items() if key not in both} if both else value
+    return written.replace("_", "-").removeprefix("uipath-")
 
 
 def _mute(entry: MuteEntry) -> Mute:
@@ -347,10 +303,12 @@ def _mute(entry: MuteEntry) -> Mute:
     return Mute(until_unix_nano=microseconds * 1000, reason=entry.reason, by=entry.by)
 
 
-def _criteria_hash(kind: type[Evaluator], parts: _Parts, entry: EvaluationEntry) -> str:
-    texts = [kind.id, kind.version, repr(entry.pass_threshold), parts.config.model_dump_json()]
-    if parts.criteria is not None:
-        texts.append(parts.criteria.model_dump_json())
+def _criteria_hash(
+    kind: type[Evaluator], config: BaseModel, criteria: BaseModel | None, entry: EvaluationEntry
+) -> str:
+    texts = [kind.id, kind.version, repr(entry.pass_threshold), config.model_dump_json()]
+    if criteria is not None:
+        texts.append(criteria.model_dump_json())
     if entry.when is not None:
         texts.append(entry.when.model_dump_json(exclude_unset=True))
     return sha256("\n".join(texts).encode()).hexdigest()[:16]

@@ -4,8 +4,7 @@ from datetime import UTC, date, datetime
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import (
-    AliasChoices,
-    BaseModel,
+    AfterValidator,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -14,9 +13,8 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from processors.criteria.when_entry import WhenEntry
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.criteria.selector import WhenEntry
+from processors.documents.models import EvaluatorModel, StrictModel
 from processors.model.evaluation_result import Severity, Stage
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -55,10 +53,8 @@ class MuteEntry(EvaluatorModel):
     by: Text = Field(description="Who muted it.", examples=["jane@example.com"])
 
 
-class EvaluationEntry(BaseModel):
+class EvaluationEntry(EvaluatorModel):
     """One evaluation of an agent."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     evaluator: Text = Field(description="Id of the evaluator, such as `tool-call-order`.")
     name: Text | None = Field(
@@ -92,7 +88,6 @@ class EvaluationEntry(BaseModel):
         default=1.0,
         ge=0,
         le=1,
-        validation_alias=AliasChoices("passThreshold", "pass_threshold"),
         description="The score from which on the evaluation passes.",
     )
     severity: Severity = Field(
@@ -107,16 +102,14 @@ class EvaluationEntry(BaseModel):
     mute: MuteEntry | None = Field(
         default=None, description="Keeps known failures from alerting and from deciding an exit code."
     )
-    enabled: LenientBool = Field(
+    enabled: bool = Field(
         default=True,
         description="False switches off the evaluation of this name that a less specific pattern gives.",
     )
 
 
-class AgentEntry(BaseModel):
+class AgentEntry(StrictModel):
     """The criteria of one agent or pattern."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     evaluations: list[EvaluationEntry] = Field(description="What to evaluate in every run of the agent.")
 
@@ -138,6 +131,10 @@ class ExpectedResultEntry(EvaluatorModel):
     )
 
 
+def _as_result(written: "ExpectedOutcome | ExpectedResultEntry") -> ExpectedResultEntry:
+    return ExpectedResultEntry(outcome=written) if isinstance(written, str) else written
+
+
 class CriteriaTestEntry(EvaluatorModel):
     """A test of criteria: a run, and how its evaluations are to end. `tracegrade validate` runs it."""
 
@@ -156,17 +153,17 @@ class CriteriaTestEntry(EvaluatorModel):
     agent: Text | None = Field(
         default=None, description="Whose runs of the trace are looked at; left out, all of them."
     )
-    expect: dict[Text, ExpectedOutcome | ExpectedResultEntry] = Field(
+    expect: dict[Text, Annotated[ExpectedOutcome | ExpectedResultEntry, AfterValidator(_as_result)]] = Field(
         min_length=1,
         description="For each evaluation, by name, its outcome, or its outcome with score or reason.",
         examples=[{"forecast-order": "pass", "forecast-args": {"outcome": "fail", "score": 0.5}}],
     )
 
 
-class CriteriaFile(BaseModel):
+class CriteriaFile(StrictModel):
     """A criteria file: what tracegrade expects of agents, by their names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, title="tracegrade criteria")
+    model_config = ConfigDict(title="tracegrade criteria")
 
     agents: dict[Text, AgentEntry] = Field(
         description="By the agent's name, or a pattern with `*`, `?` and `[abc]`; `*` alone is every agent. "

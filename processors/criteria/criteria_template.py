@@ -66,7 +66,7 @@ class CriteriaTemplate:
             raise TypeError(f"{kind.id} takes no criteria")
         try:
             criteria = kind.Criteria.model_validate(_filled(self._criteria, values))
-            return kind(self._config, criteria)  # type: ignore[call-arg]  # protocols have no constructor
+            return kind(self._config, criteria)
         except (ValidationError, ValueError):
             paths = ", ".join(f'"{path}"' for path in values)
             return NotEvaluated(

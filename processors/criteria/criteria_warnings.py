@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase, translate
 
 from processors.criteria.agent_criteria import AgentCriteria
-from processors.documents.problem import Problem, did_you_mean, join_path
+from processors.documents.problems import Path, Problem, did_you_mean, path_text
 
 _MATCHES_NOTHING = "(?!)"
 
@@ -86,7 +86,7 @@ def _run_of(wildcards: str) -> str:
 
 def _problem(source: str, agent: AgentCriteria, position: int | None, message: str) -> Problem:
     file, _, line = source.rpartition(":")
-    path = join_path("agents", agent.pattern)
+    path: Path = ("agents", agent.pattern)
     if position is not None:
-        path = join_path(join_path(path, "evaluations"), position)
-    return Problem(file, int(line) if line.isdecimal() else 0, path, message)
+        path = (*path, "evaluations", position)
+    return Problem(file, int(line) if line.isdecimal() else 0, path_text(path), message)

@@ -1,15 +1,27 @@
-"""Selectors: which runs an evaluation applies to (`when`)."""
+"""Which runs an evaluation applies to: `when`, the conditions on a run, and `sample`, the share of traces."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
-from processors.comparison.expected_value import Expected, fits, fits_members
+from pydantic import Field, JsonValue
+
+from processors.comparison.expected_value import (
+    Expected,
+    Matcher,
+    compile_expected,
+    expected_value_problems,
+    fits,
+    fits_members,
+)
 from processors.comparison.json_schema_check import SchemaTooComplexError
-from processors.comparison.matchers import Matcher
 from processors.comparison.run_input import input_object, unknown_input
+from processors.criteria.criteria_template import has_references
+from processors.documents.models import EvaluatorModel
+from processors.documents.problems import Path
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.json_value import JsonValue
+from processors.model.json_value import JsonObject
 
 NO_CONDITION = Matcher(lambda _: True, meets_absence=True)
 """A condition that was left out."""
@@ -38,7 +50,8 @@ class Selector:
         try:
             if self.resource_attributes and not _have(run.resource, self.resource_attributes):
                 return False
-            if self.session is not NO_CONDITION and not _have(_session(run), {"session": self.session}):
+            session: dict[str, JsonValue] = {} if run.session is None else {"session": run.session}
+            if self.session is not NO_CONDITION and not _have(session, {"session": self.session}):
                 return False
             if self.span_attributes and not _have(run.span_attributes, self.span_attributes):
                 return False
@@ -49,12 +62,73 @@ class Selector:
             return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "`when`: a $schema takes too long to check")
 
 
+class WhenEntry(EvaluatorModel):
+    """Which runs an evaluation applies to: all conditions have to hold. Matchers may stand in each.
+
+    Runs that are not selected give no result.
+    """
+
+    input: JsonValue = Field(
+        default=None,
+        description="The run's input: of an object the members that have to be there, else all of it.",
+        examples=[{"action": "get_forecast"}, {"$regex": "(?i)forecast"}],
+    )
+    session: JsonValue = Field(
+        default=None, description="The run's session (conversation).", examples=[{"$glob": "load-test-*"}]
+    )
+    resource_attributes: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        description="Resource attributes that have to be there, by name.",
+        examples=[{"deployment.environment.name": {"$in": ["staging", "production"]}}],
+    )
+    span_attributes: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        description="Attributes of the agent's own span that have to be there, by name.",
+        examples=[{"user.tier": "gold"}],
+    )
+
+
+def when_problems(written: JsonObject) -> Iterator[tuple[Path, str]]:
+    """The place in `written` and the message of every mistake that the shape does not tell."""
+    if not written:
+        yield (), f"expected at least one condition: {', '.join(WhenEntry.model_fields)}"
+    for key, value in written.items():
+        for path, condition in _conditions(key, value):
+            yield from expected_value_problems(condition, path)
+            if has_references(condition):
+                yield path, "$input cannot stand in `when`: it is what runs are selected by"
+
+
+def selector_of(entry: WhenEntry) -> Selector:
+    """The selector that `entry`, in which there are no mistakes, stands for."""
+    written = entry.model_fields_set
+    return Selector(
+        input=compile_expected(entry.input) if "input" in written else NO_CONDITION,
+        session=compile_expected(entry.session) if "session" in written else NO_CONDITION,
+        resource_attributes={key: compile_expected(one) for key, one in entry.resource_attributes.items()},
+        span_attributes={key: compile_expected(one) for key, one in entry.span_attributes.items()},
+    )
+
+
+def _conditions(key: str, value: JsonValue) -> Iterator[tuple[Path, JsonValue]]:
+    if key in ("input", "session") or not isinstance(value, dict):
+        yield (key,), value
+    else:
+        yield from (((key, name), member) for name, member in value.items())
+
+
+def is_sampled(trace_id: bytes, rate: float) -> bool:
+    """Whether a share of `rate` of all traces, from 0 to 1, holds this one.
+
+    Decided by the trace id alone: every evaluation, process and replay draws the same traces for one rate,
+    and a higher rate draws those of a lower one and more. Ids need not be random: their hash is what is
+    compared.
+    """
+    return int.from_bytes(blake2b(trace_id, digest_size=8).digest()) < rate * (1 << 64)
+
+
 def _have(actual: Mapping[str, JsonValue], expected: Mapping[str, Expected]) -> bool:
     return fits_members(expected, actual, subset=True)
-
-
-def _session(run: AgentRun) -> dict[str, JsonValue]:
-    return {} if run.session is None else {"session": run.session}
 
 
 def _fits_input(expected: Expected, actual: JsonValue) -> bool:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from processors.comparison.captured_value import (
     comparable_arguments,
@@ -15,13 +15,12 @@ from processors.comparison.captured_value import (
     unknown_result,
 )
 from processors.comparison.json_paths import JsonPath, parse_json_path
-from processors.comparison.tool_patterns import ToolPatterns
+from processors.comparison.tool_selection import ToolPatterns
 from processors.comparison.value_equality import equal_values
-from processors.documents.evaluator_model import EvaluatorModel
-from processors.documents.lenient_bool import LenientBool
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 from processors.model.json_value import JsonValue
 from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
 
@@ -51,9 +50,7 @@ class ArgumentFlow(EvaluatorModel):
         description="Path of the value in the result; left out, the whole result.",
         examples=["flights[*].id"],
     )
-    required: LenientBool = Field(
-        default=True, description="Whether a call without the argument is a violation."
-    )
+    required: bool = Field(default=True, description="Whether a call without the argument is a violation.")
 
 
 class ToolArgsFlowCriteria(EvaluatorModel):
@@ -86,7 +83,7 @@ class _Checks:
     comparisons: int = 0
 
 
-class ToolArgsFlow:
+class ToolArgsFlow(Evaluator):
     """The share of arguments that have the value which an earlier call returned.
 
     For each flow and each call of its tool, the argument has to equal (see `value_equality`)
@@ -101,26 +98,22 @@ class ToolArgsFlow:
     [{"id": 7}] and then book(id=8) scores 0.
     """
 
-    id: ClassVar[str] = "tool-args-flow"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolArgsFlowConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ToolArgsFlowCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-args-flow
-            criteria:
-              flows: [{tool: book, argument: id, from_tool: search, from_path: '[*].id'}]
-        """,
+    id = "tool-args-flow"
+    Config = ToolArgsFlowConfig
+    Criteria = ToolArgsFlowCriteria
+    example = EvaluatorExample(
         run="""
             tool_calls:
               - {name: search, result: [{id: 7}]}
               - {name: book, arguments: {id: 8}}
         """,
+        evaluation="""
+            criteria:
+              flows: [{tool: book, argument: id, from_tool: search, from_path: '[*].id'}]
+        """,
     )
 
-    def __init__(self, config: ToolArgsFlowConfig, criteria: ToolArgsFlowCriteria | None) -> None:
-        if criteria is None:
-            raise ValueError("tool-args-flow needs criteria: flows")
+    def __init__(self, config: ToolArgsFlowConfig, criteria: ToolArgsFlowCriteria) -> None:
         self._as_text = config.comparison == "text"
         self._flows = [
             _Flow(
@@ -133,7 +126,7 @@ class ToolArgsFlow:
             for flow in criteria.flows
         ]
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where values that are not known decide, and beyond caps."""
         calls = run.tool_calls
         checks = _Checks()
@@ -151,10 +144,6 @@ class ToolArgsFlow:
             line = f"{met} of {checks.checked} arguments come from results" if met else "nothing to check"
             return Score(1.0, details, (line,))
         return Score(met / checks.checked, details, tuple(shown))
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: a further call can be the source of any argument, or have a wrong one."""
-        return 0.0, 1.0
 
     def _check(
         self, flow: _Flow, calls: Sequence[ToolCall], position: int, checks: _Checks

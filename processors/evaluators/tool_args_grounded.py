@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
 from processors.comparison.captured_value import (
@@ -17,12 +17,11 @@ from processors.comparison.captured_value import (
 )
 from processors.comparison.grounding import Evidence, EvidenceTooLargeError
 from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
-from processors.comparison.tool_call_config import ToolSelectionConfig
-from processors.comparison.tool_patterns import ToolPatterns
+from processors.comparison.tool_selection import ToolPatterns, ToolSelectionConfig
 from processors.comparison.value_equality import equality_key
 from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 from processors.model.json_value import JsonValue
 
 _SHOWN_VIOLATIONS = 20
@@ -62,7 +61,7 @@ class _Findings:
     ungrounded: list[str] = field(default_factory=list)
 
 
-class ToolArgsGrounded:
+class ToolArgsGrounded(Evaluator):
     """The share of argument values that can be traced to what the agent was told or shown before the call.
 
     A value is traced to the user's input, the system's instructions, the result of an earlier call (also of
@@ -80,14 +79,9 @@ class ToolArgsGrounded:
     scores 0.5, since book[1].id was never told.
     """
 
-    id: ClassVar[str] = "tool-args-grounded"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolArgsGroundedConfig
-    Criteria: ClassVar[type[BaseModel] | None] = None
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-args-grounded
-        """,
+    id = "tool-args-grounded"
+    Config = ToolArgsGroundedConfig
+    example = EvaluatorExample(
         run="""
             input: Fly me to Oslo
             tool_calls:
@@ -96,16 +90,14 @@ class ToolArgsGrounded:
         """,
     )
 
-    def __init__(self, config: ToolArgsGroundedConfig, criteria: BaseModel | None = None) -> None:
-        if criteria is not None:
-            raise ValueError("tool-args-grounded takes no criteria")
+    def __init__(self, config: ToolArgsGroundedConfig, criteria: None = None) -> None:
         self._categories = config.categories()
         self._only = None if config.only is None else _paths_by_tool(config.only)
         self._ignored = _paths_by_tool(config.ignore)
         self._constants: list[JsonValue] = [*config.constants]
         self._text: Literal["words", "whole"] = config.text
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where evidence that is not known decides, and beyond caps."""
         try:
             answer = self._check(run)
@@ -126,10 +118,6 @@ class ToolArgsGrounded:
             line = f"{grounded} of {answer.checked} values were told" if grounded else "no value to check"
             return Score(1.0, details, (line,))
         return Score(grounded / answer.checked, details, tuple(f"{path}: never told" for path in shown))
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: a further result can be where a value comes from, and a further call can invent one."""
-        return 0.0, 1.0
 
     def _check(self, run: AgentRun) -> _Findings | NotEvaluated:
         calls = run.tool_calls

@@ -1,18 +1,15 @@
 """Evaluator `tool-args-schema`: whether arguments follow the schemas of the tools."""
 
-from typing import ClassVar
-
-from pydantic import BaseModel, Field
+from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
 from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
-from processors.comparison.json_schema_check import SchemaTooComplexError, schema_violations
-from processors.comparison.json_schema_problems import schema_problems
-from processors.comparison.tool_call_config import ToolSelectionConfig
-from processors.documents.evaluator_model import EvaluatorModel
+from processors.comparison.json_schema_check import SchemaTooComplexError, schema_problems, schema_violations
+from processors.comparison.tool_selection import ToolSelectionConfig, calls_of
+from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator_example import EvaluatorExample
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
 from processors.model.json_value import JsonValue
 from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
 from processors.model.tool_name import canonical_tool_name
@@ -31,7 +28,7 @@ class ToolArgsSchemaCriteria(EvaluatorModel):
     )
 
 
-class ToolArgsSchema:
+class ToolArgsSchema(Evaluator):
     """The share of calls whose arguments are valid against the JSON Schema of their tool.
 
     score = calls with valid arguments / calls of tools whose schema is known. Schemas come from the criteria,
@@ -46,21 +43,16 @@ class ToolArgsSchema:
     score 0.5.
     """
 
-    id: ClassVar[str] = "tool-args-schema"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = ToolSelectionConfig
-    Criteria: ClassVar[type[BaseModel] | None] = ToolArgsSchemaCriteria
-    example: ClassVar[EvaluatorExample] = EvaluatorExample(
-        evaluation="""
-            evaluator: tool-args-schema
-            criteria:
-              schemas: {get_weather: {type: object, required: [city]}}
-        """,
+    id = "tool-args-schema"
+    Config = ToolSelectionConfig
+    Criteria = ToolArgsSchemaCriteria
+    example = EvaluatorExample(
         run="""
             tool_calls:
               - {name: get_weather, arguments: {city: Oslo}}
               - {name: get_weather, arguments: {town: Oslo}}
         """,
+        evaluation="criteria: {schemas: {get_weather: {type: object, required: [city]}}}",
     )
 
     def __init__(self, config: ToolSelectionConfig, criteria: ToolArgsSchemaCriteria | None = None) -> None:
@@ -72,9 +64,9 @@ class ToolArgsSchema:
                 raise ValueError("; ".join(problems))
             self._schemas[canonical_tool_name(name)] = schema
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where arguments are not known, and beyond caps."""
-        calls = run.evaluated_calls(self._categories)
+        calls = calls_of(run, self._categories)
         if len(calls) > MAX_ASSIGNMENT_ATTEMPTS:
             return NotEvaluated(
                 NotEvaluatedReason.OVER_LIMIT, f"{len(calls)} tool calls, at most {MAX_ASSIGNMENT_ATTEMPTS}"
@@ -106,10 +98,6 @@ class ToolArgsSchema:
             line = f"{valid} of {checked} calls are valid" if checked else "no call was made"
             return Score(1.0, details, (line,))
         return Score(valid / checked, details, tuple(violations[:_SHOWN_VIOLATIONS]))
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Anything: further calls can be valid or not, and further spans can tell schemas."""
-        return 0.0, 1.0
 
     def _known_schemas(self, run: AgentRun) -> dict[str, JsonValue]:
         """The schemas by canonical name of the tool; without a schema a tool is left out."""

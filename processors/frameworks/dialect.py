@@ -1,15 +1,14 @@
 """The seam between telemetry conventions and the reconstruction of agent runs.
 
-A dialect is one file in `processors/frameworks/` that holds a `DIALECT`. It says which spans it recognises
-and reads their fields; it decides nothing about runs, calls or order. Several dialects may recognise one
-span: their readings are merged, field by field, in order of rank.
+A dialect is the `DIALECT` of a `reader.py` in `processors/frameworks/`, or a row of the table there. It says
+which spans it recognises and reads their fields; it decides nothing about runs, calls or order. Several
+dialects may recognise one span: their readings are merged, field by field, in order of rank.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.messages import ChatMessage
 from processors.model.agent_run import CallCategory, ToolError
 from processors.model.json_value import JsonValue
@@ -146,7 +145,7 @@ class Dialect(Protocol):
 
     @property
     def name(self) -> str:
-        """The convention's name, for people; equal to the file's."""
+        """The convention's name, for people; equal to the folder's or the row's."""
         ...
 
     @property
@@ -160,11 +159,6 @@ class Dialect(Protocol):
 
         There may be none for a `ScopeDialect` whose spans bear no dialect's keys.
         """
-        ...
-
-    @property
-    def frameworks(self) -> Sequence[Framework]:
-        """The frameworks that write this convention, for the page of frameworks."""
         ...
 
     def role(self, span: Span) -> SpanRole | None:

@@ -1,4 +1,4 @@
-"""Finds what the families' folders in `processors/frameworks/` hold, without a list to keep."""
+"""Finds what the families' folders in `processors/frameworks/` hold, and the rows of their table."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -10,12 +10,13 @@ from types import ModuleType
 import processors.frameworks
 from processors.frameworks.dialect import Dialect
 from processors.frameworks.rewriting import Rewrite
+from processors.frameworks.tame.table import TABLE
 
 
 @cache
 def discover_dialects() -> Sequence[Dialect]:
     """All dialects, lowest rank first, then by name. A reader without a `DIALECT` is an error."""
-    found: list[Dialect] = [module.DIALECT for module in _modules("reader")]
+    found: list[Dialect] = [*TABLE, *(module.DIALECT for module in _modules("reader"))]
     return tuple(sorted(found, key=lambda dialect: (dialect.rank, dialect.name)))
 
 

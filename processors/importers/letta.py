@@ -1,55 +1,69 @@
-"""Criteria from a Letta evaluation suite: its deterministic graders, held against each sample.
+"""Criteria from a Letta evaluation suite: its deterministic graders, held against each sample of its dataset.
 
 A sample becomes an evaluation for each grader with a ground truth, selected by the sample's input; a grader
 that needs none becomes one evaluation of every run. How the package runs the agent says nothing of traffic
 that has already happened.
 """
 
+import csv
+import io
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import get_args
+from dataclasses import dataclass, replace
+from typing import TypeAlias, get_args
 
 from pydantic import ValidationError
 
-from processors.comparison.extractors import ExtractorName
-from processors.comparison.letta_grading import ExtractorSettings
-from processors.criteria.imported_criteria import Imported, ImportedEvaluation
-from processors.documents.located_yaml import LocatedYaml
-from processors.documents.problem import Problem
-from processors.importers.letta_dataset import Sample
+from processors.comparison.extractors import ExtractorName, ExtractorSettings
+from processors.documents.problems import Problem
+from processors.documents.yaml import LocatedYaml
+from processors.importers.imported_criteria import Imported, ImportedEvaluation
 from processors.model.json_value import JsonObject, JsonValue
 
-_WITHOUT_TRUTH = "ascii_printable_only"
+_WITHOUT_TRUTH = "ascii-printable-only"
 _FUNCTIONS = {
     "exact_match": "exact-match",
     "contains": "contains",
     "regex_match": "regex-match",
-    _WITHOUT_TRUTH: "ascii-printable-only",
+    "ascii_printable_only": _WITHOUT_TRUTH,
 }
 _EXTRACTORS = get_args(ExtractorName)
+_NOT_GIVEN = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A", "n/a"})
+"""What the package reads as a cell without a value."""
 
 
-@dataclass(slots=True)
-class _Grader:
-    metric: str
-    function: str
-    config: JsonObject
-    pass_threshold: float | None
-    truths: dict[tuple[str, ...], tuple[int, str | list[str]]] = field(default_factory=dict)
-    """By input the first sample with it, and its truth."""
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One sample. `turns` are the messages to the agent, one or more; `number` counts from 0.
+
+    `agent_args` is true where the agent is set up for this sample in a way of its own.
+    """
+
+    number: int
+    file: str
+    line: int
+    turns: tuple[str, ...]
+    ground_truth: str | list[str] | None
+    agent_args: bool
+
+    def problem(self, message: str) -> Problem:
+        """A problem with this sample."""
+        return Problem(self.file, self.line, "", message)
+
+
+_Truths: TypeAlias = dict[tuple[str, tuple[str, ...]], Sample]
+"""The first sample by grader and input."""
 
 
 def import_letta(suite: LocatedYaml, samples: Sequence[Sample | Problem]) -> list[Imported]:
     """The evaluations of a suite in its order, those of a sample together, and what was left out."""
     found: list[Imported] = []
-    graders: list[_Grader] = []
-    written = suite.value if isinstance(suite.value, dict) else {}
+    graders: list[ImportedEvaluation] = []
+    written = _members(suite.value)
     for metric, entry in _members(written.get("graders")).items():
-        grader = _grader(suite, metric, entry, _threshold(written.get("gate"), metric))
-        if isinstance(grader, Problem):
+        grader = _grader(suite, metric, entry, _members(written.get("gate")))
+        if isinstance(grader, Problem) or grader.evaluator == _WITHOUT_TRUTH:
             found.append(grader)
-        elif grader.function == _WITHOUT_TRUTH:
-            found.append(_evaluation(grader, metric, suite.problem(("graders", metric), "")))
         else:
             graders.append(grader)
     for key in ("gate", "reward"):
@@ -59,8 +73,8 @@ def import_letta(suite: LocatedYaml, samples: Sequence[Sample | Problem]) -> lis
     if written.get("sample_tags"):
         found.append(suite.problem(("sample_tags",), "samples are not chosen by tags: all were read"))
     limit = written.get("max_samples")
-    taken = samples[:limit] if isinstance(limit, int) and limit > 0 else samples
-    for sample in taken:
+    truths: _Truths = {}
+    for sample in samples[:limit] if isinstance(limit, int) and limit > 0 else samples:
         if isinstance(sample, Problem):
             found.append(sample)
             continue
@@ -68,11 +82,12 @@ def import_letta(suite: LocatedYaml, samples: Sequence[Sample | Problem]) -> lis
             message = "agent_args are not in a trace: runs of other agents with this input are graded too"
             found.append(sample.problem(message))
         for grader in graders:
-            found += _graded_sample(grader, sample)
+            found += _graded_sample(grader, sample, truths)
     return found
 
 
-def _grader(suite: LocatedYaml, metric: str, entry: JsonValue, threshold: float | None) -> _Grader | Problem:
+def _grader(suite: LocatedYaml, metric: str, entry: JsonValue, gate: JsonObject) -> Imported:
+    """The evaluation that a grader is, without what a sample adds to it."""
     path = ("graders", metric)
     if not isinstance(entry, dict):
         return suite.problem(path, "expected a grader: an object")
@@ -99,63 +114,123 @@ def _grader(suite: LocatedYaml, metric: str, entry: JsonValue, threshold: float 
     except ValidationError as error:
         reasons = "; ".join([details["msg"].removeprefix("Value error, ") for details in error.errors()])
         return suite.problem((*path, "extractor_config"), f"{extractor} cannot take this: {reasons}")
-    return _Grader(metric, function, config, threshold)
-
-
-def _threshold(gate: JsonValue, metric: str) -> float | None:
-    """From which score on a sample passes, where a gate on this metric says so."""
-    members = _members(gate)
-    value = members.get("pass_threshold")
-    if members.get("metric_key") != metric or isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if 0 <= value < 1 else None
-
-
-def _graded_sample(grader: _Grader, sample: Sample) -> Iterator[Imported]:
-    truth = sample.ground_truth
-    if not truth:
-        yield sample.problem(
-            f"{grader.metric}: sample {sample.number} has no ground_truth to hold runs against"
-        )
-        return
-    first = grader.truths.setdefault(sample.turns, (sample.number, truth))
-    if first[0] != sample.number:
-        if first[1] != truth:
-            message = f"sample {first[0]} has the same input and another ground_truth; that one was taken"
-            yield sample.problem(f"{grader.metric}: {message}")
-        return
-    turns = len(sample.turns)
-    comment = f"A conversation of {turns} turns, selected by its last message." if turns > 1 else ""
-    yield _evaluation(
-        grader,
-        f"{grader.metric}/{sample.number}",
-        sample.problem(""),
-        criteria={"ground_truth": list(truth) if isinstance(truth, list) else truth},
-        when={"input": sample.turns[-1]},
-        comment=comment,
+    threshold = gate.get("pass_threshold") if gate.get("metric_key") == metric else None
+    is_score = isinstance(threshold, int | float) and not isinstance(threshold, bool) and 0 <= threshold < 1
+    return ImportedEvaluation(
+        evaluator=_FUNCTIONS[function],
+        name=metric,
+        origin=suite.problem(path, ""),
+        config=config,
+        pass_threshold=threshold if is_score else None,  # type: ignore[arg-type]  # a number, as just checked
     )
 
 
-def _evaluation(
-    grader: _Grader,
-    name: str,
-    origin: Problem,
-    *,
-    criteria: JsonObject | None = None,
-    when: JsonObject | None = None,
-    comment: str = "",
-) -> ImportedEvaluation:
-    return ImportedEvaluation(
-        evaluator=_FUNCTIONS[grader.function],
-        name=name,
-        origin=origin,
-        config=grader.config,
-        criteria=criteria,
-        when=when,
-        pass_threshold=grader.pass_threshold,
-        comment=comment,
+def _graded_sample(grader: ImportedEvaluation, sample: Sample, truths: _Truths) -> Iterator[Imported]:
+    truth = sample.ground_truth
+    if not truth:
+        message = f"sample {sample.number} has no ground_truth to hold runs against"
+        yield sample.problem(f"{grader.name}: {message}")
+        return
+    first = truths.setdefault((grader.name, sample.turns), sample)
+    if first is not sample:
+        if first.ground_truth != truth:
+            message = f"sample {first.number} has the same input and another ground_truth; that one was taken"
+            yield sample.problem(f"{grader.name}: {message}")
+        return
+    turns = len(sample.turns)
+    yield replace(
+        grader,
+        name=f"{grader.name}/{sample.number}",
+        origin=sample.problem(""),
+        criteria={"ground_truth": list(truth) if isinstance(truth, list) else truth},
+        when={"input": sample.turns[-1]},
+        comment=f"A conversation of {turns} turns, selected by its last message." if turns > 1 else "",
     )
 
 
 def _members(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
+
+
+def read_dataset(text: str, file: str) -> list[Sample | Problem]:
+    """The samples in `text`, in their order; a problem in place of what is no sample.
+
+    `file` is the name that messages use; by its ending the text is CSV, a sample a row, else JSON lines.
+    """
+    samples: list[Sample | Problem] = []
+    for line, row in _csv_rows(text) if file.lower().endswith(".csv") else _json_rows(text):
+        try:
+            samples.append(_sample(len(samples), file, line, row))
+        except ValueError as error:
+            samples.append(Problem(file, line, "", str(error)))
+    return samples
+
+
+def _json_rows(text: str) -> Iterator[tuple[int, JsonObject | ValueError]]:
+    for line, content in enumerate(text.split("\n"), start=1):
+        if not content.strip():
+            continue
+        try:
+            row = json.loads(content)
+        except (ValueError, RecursionError):
+            yield line, ValueError("not valid JSON: expected one sample on each line")
+            continue
+        if not isinstance(row, dict):
+            yield line, ValueError('expected an object with the key "input"')
+            continue
+        further = _members(row.get("metadata")).get("agent_args")
+        yield (
+            line,
+            {
+                "input": row.get("input") or row.get("prompt"),
+                "ground_truth": row.get("ground_truth"),
+                "agent_args": row.get("agent_args") or further,
+            },
+        )
+
+
+def _csv_rows(text: str) -> Iterator[tuple[int, JsonObject | ValueError]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    line = 2
+    try:
+        if "input" not in (reader.fieldnames or ()):
+            yield 1, ValueError('expected a first row of names with "input" among them')
+            return
+        for cells in reader:
+            try:
+                yield line, {key: _cell(cells.get(key)) for key in ("input", "ground_truth", "agent_args")}
+            except ValueError:
+                yield line, ValueError("a cell in brackets has to be a JSON list of texts")
+            line = reader.line_num + 1
+    except csv.Error as error:
+        yield line, ValueError(f"not valid CSV: {error}")
+
+
+def _cell(written: str | None) -> JsonValue:
+    """A text, or the list that a cell in brackets writes; None for a cell that holds nothing."""
+    cell = (written or "").strip()
+    if cell in _NOT_GIVEN:
+        return None
+    try:
+        return json.loads(cell) if cell.startswith("[") and cell.endswith("]") else cell
+    except RecursionError as error:
+        raise ValueError from error
+
+
+def _sample(number: int, file: str, line: int, row: JsonObject | ValueError) -> Sample:
+    if isinstance(row, ValueError):
+        raise row
+    written, truth = row["input"], row["ground_truth"]
+    turns = _texts("input", [written] if isinstance(written, str) else written or None)
+    truths = None if truth is None else _texts("ground_truth", truth if isinstance(truth, list) else [truth])
+    if isinstance(truth, list) and (isinstance(written, str) or len(truth) != len(turns)):
+        raise ValueError("ground_truth: expected one text, or one for each text of a list of inputs")
+    ground_truth = truths[0] if truths and not isinstance(truth, list) else truths
+    return Sample(number, file, line, tuple(turns), ground_truth, bool(row["agent_args"]))
+
+
+def _texts(what: str, values: JsonValue) -> list[str]:
+    texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+    if not isinstance(values, list) or len(texts) != len(values):
+        raise ValueError(f"{what}: expected a text or a list of texts")
+    return texts

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 
 from processors.criteria.criteria_file import evaluator_id
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.criteria.imported_criteria import (
+from processors.documents.problems import Path, Problem
+from processors.documents.yaml import LocatedYaml
+from processors.importers.imported_criteria import (
     Imported,
     ImportedEvaluation,
     as_literal,
     written_in_snake_case,
 )
-from processors.documents.located_yaml import LocatedYaml
-from processors.documents.model_types import camel_case
-from processors.documents.problem import Problem
 from processors.model.evaluator import Evaluator
 from processors.model.json_value import JsonObject, JsonValue
 
@@ -113,9 +112,7 @@ def _definition(document: LocatedYaml) -> _Definition | Problem:
     else:
         kind = evaluator_types()[evaluator_id(type_id)]
         names = [*kind.Config.model_fields, *_NAMING, _DEFAULT_CRITERIA]
-        settings, unknown = written_in_snake_case(
-            config or {}, names, {key: camel_case(key) for key in names}
-        )
+        settings, unknown = written_in_snake_case(config or {}, names)
         definition.kind, definition.unknown = kind, unknown
         definition.default = settings.pop(_DEFAULT_CRITERIA, None)
         definition.config = {key: value for key, value in settings.items() if key not in _NAMING}
@@ -125,10 +122,12 @@ def _definition(document: LocatedYaml) -> _Definition | Problem:
 def _set(document: LocatedYaml, known: Mapping[str, _Definition], prefix: str) -> Iterator[Imported]:
     written = document.value
     items = written.get("evaluations") if isinstance(written, dict) else None
-    if not isinstance(written, dict) or not isinstance(items, list):
+    refs = written.get("evaluatorRefs") if isinstance(written, dict) else None
+    if not isinstance(items, list):
         yield document.problem((), 'not an evaluation set: expected an object with a list "evaluations"')
         return
-    references = _references(written.get("evaluatorRefs"))
+    refs = refs if isinstance(refs, list) else []
+    used = [ref.get("ref") if isinstance(ref, dict) else ref for ref in refs]
     for index, item in enumerate(items):
         path = ("evaluations", index)
         criteria = item.get("evaluationCriterias") if isinstance(item, dict) else None
@@ -145,64 +144,44 @@ def _set(document: LocatedYaml, known: Mapping[str, _Definition], prefix: str) -
             if not item.get("inputs"):
                 message = "there are no inputs to select runs by: the item applies to every run"
                 yield document.problem((*path, "inputs"), message)
-            yield from _item(document, index, item, criteria, known, references, prefix)
+            for key, given in criteria.items():
+                place = (*path, "evaluationCriterias", key)
+                definition = known.get(key)
+                if definition is None:
+                    yield document.problem(place, "no evaluator has this id")
+                elif used and key not in used:
+                    yield document.problem(place, "the set does not name this evaluator in evaluatorRefs")
+                else:
+                    definition.uses += 1
+                    yield from _evaluation(definition, item, given, document, place, prefix)
 
 
-def _references(written: JsonValue) -> set[str] | None:
-    """The ids of the evaluators that a set uses; None where it does not say."""
-    if not isinstance(written, list) or not written:
-        return None
-    refs = [entry.get("ref") if isinstance(entry, dict) else entry for entry in written]
-    return {ref for ref in refs if isinstance(ref, str)}
-
-
-def _item(
-    document: LocatedYaml,
-    index: int,
-    item: JsonObject,
-    criteria: JsonObject,
-    known: Mapping[str, _Definition],
-    references: set[str] | None,
-    prefix: str,
+def _evaluation(
+    definition: _Definition, item: JsonObject, given: JsonValue, document: LocatedYaml, path: Path, set_: str
 ) -> Iterator[Imported]:
-    inputs = item.get("inputs")
-    for key, given in criteria.items():
-        path = ("evaluations", index, "evaluationCriterias", key)
-        definition = known.get(key)
-        if definition is None:
-            yield document.problem(path, "no evaluator has this id")
-            continue
-        if references is not None and key not in references:
-            yield document.problem(path, "the set does not name this evaluator in evaluatorRefs")
-            continue
-        definition.uses += 1
-        kind = definition.kind
-        if kind is None or kind.Criteria is None:
-            continue
-        names = _CRITERIA.get(kind.id, tuple(kind.Criteria.model_fields))
-        source = next(
-            (one for one in (given, _shared(item, names), definition.default) if one is not None), None
-        )
-        if not isinstance(source, dict):
-            yield document.problem(path, "there are no criteria, and the evaluator has no default ones")
-            continue
-        fields, unknown = written_in_snake_case(source, names, {name: camel_case(name) for name in names})
-        for extra in unknown:
-            yield document.problem((*path, extra), f"{kind.id} has no such criteria")
-        yield ImportedEvaluation(
-            evaluator=kind.id,
-            name=f"{prefix}{_label(item)}/{definition.label}",
-            origin=document.problem(path, ""),
-            config=definition.config,
-            criteria=_literal_criteria(kind.id, fields),
-            when={"input": as_literal(inputs)} if inputs else None,
-        )
-
-
-def _shared(item: JsonObject, names: Sequence[str]) -> JsonObject | None:
-    """The criteria that an item gives once for all of its evaluators."""
-    expected = item.get("expectedOutput")
-    return {"expected_output": expected} if expected is not None and "expected_output" in names else None
+    kind, inputs = definition.kind, item.get("inputs")
+    if kind is None or kind.Criteria is None:
+        return
+    names = _CRITERIA.get(kind.id, tuple(kind.Criteria.model_fields))
+    source = given
+    if source is None and "expected_output" in names and item.get("expectedOutput") is not None:
+        source = {"expected_output": item["expectedOutput"]}  # given once for all evaluators of the item
+    if source is None:
+        source = definition.default
+    if not isinstance(source, dict):
+        yield document.problem(path, "there are no criteria, and the evaluator has no default ones")
+        return
+    fields, unknown = written_in_snake_case(source, names)
+    for extra in unknown:
+        yield document.problem((*path, extra), f"{kind.id} has no such criteria")
+    yield ImportedEvaluation(
+        evaluator=kind.id,
+        name=f"{set_}{_label(item)}/{definition.label}",
+        origin=document.problem(path, ""),
+        config=definition.config,
+        criteria=_literal_criteria(kind.id, fields),
+        when={"input": as_literal(inputs)} if inputs else None,
+    )
 
 
 def _literal_criteria(evaluator: str, criteria: JsonObject) -> JsonObject:

@@ -5,7 +5,7 @@ calls and agent runs; how each is read from telemetry is the matter of `processo
 `processors.reconstruction.reconstruct`.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias, TypeVar, cast, dataclass_transform
@@ -14,8 +14,9 @@ from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonValue
 from processors.model.value_type import value_type
 
-IncompleteReason: TypeAlias = Literal["incomplete_trace", "over_limit", "content_not_captured"]
-"""Why a run is not known whole: spans may be missing, it was too large, or its telemetry tells no calls."""
+IncompleteReason: TypeAlias = Literal["incomplete_trace", "interrupted", "over_limit", "content_not_captured"]
+"""Why a run is not known whole: its trace was cut short, spans of it may have been lost on our side, it was
+too large, or its telemetry tells no calls."""
 
 
 class ValueState(StrEnum):
@@ -223,10 +224,6 @@ class AgentRun:
     content: RunContent | None = field(default=None, repr=False, compare=False)
     """Tells those of `input`, `output`, their states, `messages`, `span_attributes`, `available_tools` and
     `requested_tools` that were not given."""
-
-    shared_facts: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What evaluators worked out about the run and others need as well, while it is graded; no verdicts.
-    A changed copy of a run begins without any."""
 
     def answers_are_known(self) -> bool:
         """Whether `messages` shows what the agent said; if not, nothing of it was captured."""

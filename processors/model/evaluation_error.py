@@ -8,3 +8,8 @@ class EvaluationError(ValueError):
     what went wrong (`error_type`), and the text is the explanation: it says what the criteria ask for and
     what kind of thing was found, and holds nothing that was captured.
     """
+
+    @property
+    def error_type(self) -> str:
+        """What the result names as its `error_type`: the class."""
+        return type(self).__name__

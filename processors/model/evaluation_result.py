@@ -23,6 +23,7 @@ class NotEvaluatedReason(StrEnum):
     NO_CRITERIA = "no_criteria"
     CONTENT_NOT_CAPTURED = "content_not_captured"
     INCOMPLETE_TRACE = "incomplete_trace"
+    INTERRUPTED = "interrupted"
     OVER_LIMIT = "over_limit"
     NOT_APPLICABLE = "not_applicable"
 

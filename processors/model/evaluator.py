@@ -1,18 +1,57 @@
-"""The contract of an evaluator: one file in `processors/evaluators/`, found without registration."""
+"""The contract of an evaluator: a class in `processors/evaluators/`, found without registration."""
 
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from inspect import cleandoc
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from pydantic import BaseModel
 
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, Score
 
+_FoundT = TypeVar("_FoundT")
+
+
+class RunFacts:
+    """What evaluators of one run worked out and others need as well, while it is graded; no verdicts."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, work: Callable[[], _FoundT]) -> _FoundT:
+        """What `work` gives; it is done for the first who asks. Equal keys mean the same work on the run."""
+        if key in self._found:
+            found: _FoundT = self._found[key]
+        else:
+            found = self._found[key] = work()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorExample:
+    """An evaluation and a run that it grades; the reference page shows both with the verdict.
+
+    `run` is the YAML of a test's `run:` without its agent, `evaluation` that of one entry below
+    `evaluations:` without the evaluator. Common indentation is taken away from both.
+    """
+
+    run: str
+    evaluation: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "evaluation", cleandoc(self.evaluation))
+        object.__setattr__(self, "run", cleandoc(self.run))
+
 
 class Evaluator(Protocol):
     """Grades agent runs against one set of criteria.
 
     An evaluator is a class with the class attributes below and is constructed once per evaluation in a
-    criteria file, with its validated configuration and criteria. It is then called for many runs and
+    criteria file, with its validated configuration and criteria; criteria are None only for an evaluator
+    that takes none, or was given none that it can do without. It is then called for many runs and
     must not keep state between them. It is deterministic and total: for every run it returns a `Score`
     with a value in [0, 1] or a `NotEvaluated`; it does no I/O, reads no clock and raises nothing for what a
     trace can hold but an `EvaluationError`, where its criteria do not fit what the run holds. Work is
@@ -20,16 +59,27 @@ class Evaluator(Protocol):
     """
 
     id: ClassVar[str]
-    """Short id with hyphens; the file is the id with underscores."""
-    version: ClassVar[str]
+    """Short id with hyphens, one of its own; names of classes and files are free."""
+    version: ClassVar[str] = "1"
     """Changes whenever the same run could get another score; dashboards tell old from new by it."""
     Config: ClassVar[type[BaseModel]]
     """The `config:` object of a criteria file (unknown keys refused, camelCase aliases accepted)."""
-    Criteria: ClassVar[type[BaseModel] | None]
+    Criteria: ClassVar[type[BaseModel] | None] = None
     """The `criteria:` object, or None for evaluators that take none."""
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def __new__(cls, config: BaseModel, criteria: BaseModel | None = None) -> Self:
+        """Refuse, with a ValueError, to be made without criteria that are needed."""
+        if criteria is None and cls.Criteria is not None:
+            try:
+                cls.Criteria.model_validate({})
+            except ValueError:
+                raise ValueError(f"{cls.id} needs criteria: {', '.join(cls.Criteria.model_fields)}") from None
+        return super().__new__(cls)
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade one run as it stands, as if no further span could come.
+
+        `facts` is what the evaluators of this run share.
 
         Raises:
             EvaluationError: the run cannot be graded by the criteria; its outcome is `error`.
@@ -40,6 +90,8 @@ class Evaluator(Protocol):
         """The lowest and highest score that `run` could still reach if any further spans of it came.
 
         Asked only for runs that are not complete: `pass` needs the lowest at or above the threshold,
-        `fail` the highest below it, else the run is `not_evaluated`. `(0.0, 1.0)` is always right.
+        `fail` the highest below it, else the run is `not_evaluated`. `(0.0, 1.0)`, anything, is always right,
+        and what an evaluator says that leaves this out: the text, call or result that decides may be still
+        to come.
         """
-        ...
+        return 0.0, 1.0

@@ -71,6 +71,11 @@ def text_value(text: str | None) -> DecodedValue:
     return ABSENT if text is None else DecodedValue(text, text, ValueState.PRESENT)
 
 
+def value_of(value: JsonValue) -> DecodedValue:
+    """`value` as it is."""
+    return DecodedValue(value, value if isinstance(value, str) else json_text(value), ValueState.PRESENT)
+
+
 def decode_arguments(raw: "AttributeValue | JsonValue") -> DecodedValue:
     """Decode the arguments of a call, given as text or as a value.
 

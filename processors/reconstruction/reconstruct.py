@@ -52,7 +52,7 @@ def reconstruct(
     scopes = find_scopes(trace, lost_means_filtered=not may_lack_spans)
     told = {id(run): Telling(run, trace, scopes.calls(run)) for run in scopes.runs}
     session_of = sessions(scopes.runs, told)
-    ending = Ending(trace_id, tenant, reason, may_lack_spans, missing_parents == "not_evaluated")
+    ending = Ending(trace_id, tenant, reason, interrupted, may_lack_spans, missing_parents == "not_evaluated")
     runs: list[AgentRun] = []
     for run in scopes.runs:
         telling = told[id(run)]

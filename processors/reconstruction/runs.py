@@ -42,6 +42,7 @@ class Ending(NamedTuple):
     trace_id: bytes
     tenant: str
     reason: FinishReason
+    interrupted: bool
     may_lack_spans: bool
     refuses_lost_parents: bool
     """Whether runs with spans whose parent never came count as not complete."""
@@ -224,7 +225,7 @@ def rebuilt_run(
         messages_state=ValueState.ABSENT,
         finish_reason=ending.reason,
         complete=is_complete,
-        incomplete_reason=_incomplete_reason(ending.reason, tree.lacks_events, hides_calls),
+        incomplete_reason=_incomplete_reason(ending, tree.lacks_events, hides_calls),
         start_unix_nano=tree.starts[run.carrier],
         end_unix_nano=end,
         tenant=ending.tenant,
@@ -250,10 +251,12 @@ def sessions(runs: Sequence[RunScope], told: Mapping[int, Telling]) -> dict[int,
     return found
 
 
-def _incomplete_reason(reason: FinishReason, lacks_events: bool, hides_calls: bool) -> IncompleteReason:
-    if reason is FinishReason.OVER_LIMIT or lacks_events:
+def _incomplete_reason(ending: Ending, lacks_events: bool, hides_calls: bool) -> IncompleteReason:
+    if ending.reason is FinishReason.OVER_LIMIT or lacks_events:
         return "over_limit"
-    return "content_not_captured" if hides_calls and reason not in CUT_SHORT else "incomplete_trace"
+    if ending.interrupted:
+        return "interrupted"
+    return "content_not_captured" if hides_calls and ending.reason not in CUT_SHORT else "incomplete_trace"
 
 
 def _given_to_answer_tool(made: Sequence[ToolCall]) -> DecodedValue:

@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from processors.comparison.captured_value import value_written_in
-from processors.comparison.tool_call_failure import looks_failed
+from processors.comparison.captured_value import looks_failed, value_written_in
 from processors.model.agent_run import ToolCall, ValueState
 from processors.model.json_value import JsonValue
 from processors.response_checks.settings import ErrorClass

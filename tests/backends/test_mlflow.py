@@ -6,7 +6,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from collector.tools.demo.demo_agent import RUNS
+from collector.tools.demo.demo_agent import scripted_runs
 from processors.model.json_value import JsonObject
 from tests.support.corpus import recorded_requests
 from tests.support.demo_traffic import demo_request, sent_keys
@@ -80,7 +80,7 @@ async def test_mlflow_shows_types_of_genai_spans_and_no_assessments(
     assert expected == {span.name.split()[0]: span.kind for span in stored}
     agents = [span for span in stored if span.kind == "AGENT"]
     assert all("evaluations.0.evaluation.name" in span.attributes for span in agents)
-    assert len(RUNS) == len(traces)
+    assert len(scripted_runs()) == len(traces)
     assert not any(trace.get("assessments") for trace in traces)
 
 
@@ -95,7 +95,7 @@ async def test_streamed_spans_come_to_mlflow_with_a_span_of_verdicts_in_the_same
     async with ServiceProcess(tmp_path, {**forwarding(mlflow, experiment), **streamed}, CRITERIA) as service:
         async with GrpcSender(service.endpoints["grpc"]) as sender:
             await sender.send(body)
-        stored = await mlflow.until_spans(experiment, len(sent) + len(RUNS))
+        stored = await mlflow.until_spans(experiment, len(sent) + len(scripted_runs()))
 
     of_agents = [span for span in stored if (span.trace_id, span.span_id) in sent]
     of_verdicts = [span for span in stored if (span.trace_id, span.span_id) not in sent]
@@ -126,7 +126,7 @@ async def test_verdicts_only_adds_verdicts_to_spans_that_came_to_mlflow_another_
             assert 200 == response.status
         async with GrpcSender(service.endpoints["grpc"]) as sender:
             await sender.send(body)
-        stored = await mlflow.until_spans(experiment, len(sent) + len(RUNS))
+        stored = await mlflow.until_spans(experiment, len(sent) + len(scripted_runs()))
 
     of_verdicts = [span for span in stored if (span.trace_id, span.span_id) not in sent]
     assert sent | span_keys(of_verdicts) == span_keys(stored)

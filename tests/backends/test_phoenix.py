@@ -6,7 +6,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from collector.tools.demo.demo_agent import RUNS
+from collector.tools.demo.demo_agent import scripted_runs
 from processors.model.json_value import JsonObject
 from tests.support.corpus import recorded_requests
 from tests.support.demo_traffic import demo_request, sent_keys, without_roots
@@ -146,7 +146,7 @@ async def test_streamed_spans_come_to_phoenix_first_and_a_span_with_the_verdict_
         stored_first = await phoenix.until_spans("streamed", len(sent_keys(children)))
         graded_first = service.results()
         await sender.send(roots)
-        stored = await phoenix.until_spans("streamed", len(sent) + len(RUNS))
+        stored = await phoenix.until_spans("streamed", len(sent) + len(scripted_runs()))
 
     assert sent_keys(children) == span_keys(stored_first)
     assert [] == graded_first
@@ -177,7 +177,7 @@ async def test_verdicts_only_adds_verdicts_to_spans_that_came_to_phoenix_another
                 assert 200 == response.status
         async with GrpcSender(service.endpoints["grpc"]) as sender:
             await sender.send(body)
-        stored = await phoenix.until_spans("teed", len(sent) + len(RUNS))
+        stored = await phoenix.until_spans("teed", len(sent) + len(scripted_runs()))
 
     of_verdicts = [span for span in stored if (span.trace_id, span.span_id) not in sent]
     assert sent | span_keys(of_verdicts) == span_keys(stored)
@@ -200,7 +200,7 @@ async def test_log_records_go_to_a_logs_backend_while_phoenix_gets_the_spans(
             async with GrpcSender(service.endpoints["grpc"]) as sender:
                 await sender.send(body)
             stored = await phoenix.until_spans("with-logs", len(sent))
-            await logs.until_records(len(RUNS) * EVALUATIONS)
+            await logs.until_records(len(scripted_runs()) * EVALUATIONS)
 
     assert sent == span_keys(stored)
     assert {} == stored_verdicts(stored)

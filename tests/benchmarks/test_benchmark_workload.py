@@ -8,7 +8,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from benchmarks.agent_criteria import CRITERIA_TEXT, EVALUATIONS_PER_TRACE
 from benchmarks.agent_trace import AGENT_NAME, SPANS_PER_TRACE
 from benchmarks.naive_peer import NaivePeer
-from benchmarks.span_bytes import span_payloads
+from benchmarks.sink import span_payloads
 from benchmarks.workload import SHAPES, Shape, TemplateRequest, process_requests
 from collector.otlp.codec import split_request
 from processors.criteria.agent_criteria import CriteriaSet
@@ -139,7 +139,7 @@ def test_the_naive_peer_forwards_every_span_unchanged(requests: list[TemplateReq
             forwarded.append(request)
 
     now = 0.0
-    peer = NaivePeer(RecordingStub(), monotonic=lambda: now)
+    peer = NaivePeer(RecordingStub(), 1.0, monotonic=lambda: now)
     for request in requests:
         peer.Export(ExportTraceServiceRequest.FromString(request.for_pass(1)), None)
 

@@ -2,16 +2,15 @@ import sys
 
 import pytest
 
-from benchmarks.child_process import ChildProcess, MeasurementRefused
+from benchmarks.child_process import ChildProcess, MeasurementRefused, cpu_seconds, peak_rss_mib
 from benchmarks.load import Sent
 from benchmarks.measure import require_exact
-from benchmarks.process_usage import cpu_seconds, peak_rss_mib
-from benchmarks.servers import NaivePeer, Tracegrade
+from benchmarks.servers import Naive, Rotel, Tracegrade
 from benchmarks.sink import SinkCounts
 
 
 def test_a_span_forwarded_once_each_is_accepted() -> None:
-    require_exact(NaivePeer(), Sent(spans=26, traces=2), SinkCounts(spans=26, distinct_spans=26))
+    require_exact(Naive(), Sent(spans=26, traces=2), SinkCounts(spans=26, distinct_spans=26))
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ def test_anything_else_is_refused(counts: SinkCounts) -> None:
     sent = Sent(spans=26, traces=2)
 
     with pytest.raises(MeasurementRefused):
-        require_exact(NaivePeer(), sent, counts)
+        require_exact(Naive(), sent, counts)
 
 
 def test_the_service_must_add_six_events_to_every_trace() -> None:
@@ -36,6 +35,14 @@ def test_the_service_must_add_six_events_to_every_trace() -> None:
     require_exact(Tracegrade(), sent, SinkCounts(spans=26, distinct_spans=26, result_events=12))
     with pytest.raises(MeasurementRefused, match="11 evaluation events"):
         require_exact(Tracegrade(), sent, SinkCounts(spans=26, distinct_spans=26, result_events=11))
+
+
+def test_a_server_that_drops_may_forward_nothing() -> None:
+    sent = Sent(spans=26, traces=2)
+
+    require_exact(Rotel(), sent, SinkCounts())
+    with pytest.raises(MeasurementRefused):
+        require_exact(Rotel(), sent, SinkCounts(spans=26, distinct_spans=26))
 
 
 def test_a_process_that_ends_before_it_is_ready_is_refused_with_its_last_words() -> None:

@@ -13,7 +13,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Span, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from collector.tools.demo.demo_agent import RUNS, ScriptedCall, ScriptedRun, perform
+from collector.tools.demo.demo_agent import ScriptedCall, ScriptedRun, perform, scripted_runs
 from processors.model.json_value import JsonObject
 from tests.support.backfill import PastSeries, write_blocks
 from tests.support.dashboard_exceptions import exceptions
@@ -101,7 +101,7 @@ def send_runs(endpoint: str, version: str) -> None:
     )
     try:
         for _ in range(ROUNDS):
-            for run in (*RUNS, UNGRADED_RUN):
+            for run in (*scripted_runs(), UNGRADED_RUN):
                 perform(run, provider.get_tracer("agents"))
     finally:
         provider.shutdown()

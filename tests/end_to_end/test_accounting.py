@@ -25,7 +25,7 @@ pytestmark = pytest.mark.end_to_end
 T = TypeVar("T")
 
 _CONFIGURATION = """
-receivers: {{otlp: {{protocols: {{grpc: {{endpoint: "127.0.0.1:0"}}}}}}}}
+receivers: {{otlp: {{protocols: {{grpc: {{endpoint: "127.0.0.1:0", server: {server}}}}}}}}}
 processors:
   memory_limiter: {{limit_mib: 1}}
   group_by_trace: {{max_spans_per_trace: 6, idle_timeout: 5s, max_trace_age: 30s}}
@@ -45,8 +45,9 @@ class RunningService(RuleBasedStateMachine):
     @initialize(
         delivery=st.sampled_from(["required", "best_effort"]),
         mode=st.sampled_from(["hold", "stream", "verdicts_only"]),
+        server=st.sampled_from(["grpcio", "uvicorn"]),
     )
-    def start(self, delivery: str, mode: str) -> None:
+    def start(self, delivery: str, mode: str, server: str) -> None:
         self.end_of_spans = "prometheus" if mode == "verdicts_only" else "otlp"
         emit = "[span_event, log]" if mode == "hold" else "[log, span]"
         self.loop = asyncio.new_event_loop()
@@ -57,7 +58,10 @@ class RunningService(RuleBasedStateMachine):
         self.refused = 0
         self.run_until(self.backend.start())
         text = _CONFIGURATION.format(
-            endpoint=self.backend.endpoint, delivery=delivery, results=f"{{mode: {mode}, emit: {emit}}}"
+            server=server,
+            endpoint=self.backend.endpoint,
+            delivery=delivery,
+            results=f"{{mode: {mode}, emit: {emit}}}",
         )
         self.service = self.run_until(self.start_service(text))
         self.sender = self.run_until(self.make_sender())

@@ -58,9 +58,13 @@ async def _tracegrade(*arguments: str) -> tuple[int, str, str]:
     return process.returncode or 0, output.decode(), errors.decode()
 
 
-async def test_on_sigterm_what_is_held_is_delivered_and_the_exit_code_is_0(tmp_path: Path) -> None:
+@pytest.mark.parametrize("server", ["grpcio", "uvicorn"])
+async def test_on_sigterm_what_is_held_is_delivered_and_the_exit_code_is_0(
+    tmp_path: Path, server: str
+) -> None:
     settings: JsonObject = {
-        "processors": {"group_by_trace": {"root_grace": "1h", "max_lateness": "1000000h"}}
+        "receivers": {"otlp": {"protocols": {"grpc": {"server": server}}}},
+        "processors": {"group_by_trace": {"root_grace": "1h", "max_lateness": "1000000h"}},
     }
     async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
         await _send(service, BODIES)

@@ -63,12 +63,15 @@ def tls(name: str = "server", client_ca: bool = False) -> JsonObject:
     return {**files, "client_ca_file": str(TLS / "ca.pem")} if client_ca else files
 
 
-@pytest.mark.parametrize("protocol", ["grpc", "http"])
+@pytest.mark.parametrize("server", ["grpcio", "uvicorn", "http"])
 @pytest.mark.parametrize("security", ["none", "token", "tls", "tls and token", "mutual tls", "wildcard"])
 async def test_a_check_succeeds_through_the_listener_that_is_there(
-    tmp_path: Path, protocol: str, security: str
+    tmp_path: Path, server: str, security: str
 ) -> None:
+    protocol = "http" if server == "http" else "grpc"
     listener: JsonObject = {"endpoint": "127.0.0.1:0"}
+    if protocol == "grpc":
+        listener["server"] = server
     if "token" in security:
         listener["auth"] = token_file(tmp_path)
     if "tls" in security or security == "wildcard":

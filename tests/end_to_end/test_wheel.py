@@ -36,9 +36,11 @@ def test_the_wheel_brings_its_defaults_its_schemas_and_the_demo(tmp_path: Path) 
     _run(python, *pip, "install", "--constraint", pins, wheel, folder=tmp_path)
 
     schema = json.loads(_run(tracegrade, "schema", folder=empty))
+    rules = _run(tracegrade, "rules", folder=empty)
     demo = _run(tracegrade, "demo", folder=empty)
 
     assert "receivers" in schema["properties"]
+    assert (PROJECT / "deploy" / "prometheus" / "rules" / "tracegrade.yaml").read_text() == rules
     assert "8 runs, evaluations:" in demo
     assert "stopped with exit code 0" in demo
     assert str(environment) in demo  # the criteria it used are its own

@@ -5,10 +5,9 @@ import pytest
 from pydantic import BaseModel
 
 from processors.criteria.agent_criteria import Evaluation, Mute
-from processors.criteria.selector import Selector
-from processors.criteria.trace_sampling import is_sampled
-from processors.evaluate import evaluate_run
-from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
+from processors.criteria.selector import Selector, is_sampled
+from processors.evaluate import evaluate_run, finish, plan
+from processors.evaluators.tool_calls import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import (
     NotEvaluated,
@@ -19,6 +18,7 @@ from processors.model.evaluation_result import (
     SkipReason,
     Stage,
 )
+from processors.model.evaluator import RunFacts
 from tests.strategies import run_with
 
 
@@ -34,7 +34,7 @@ class _Answering:
         self._answer = answer
         self._attainable = attainable
 
-    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         if isinstance(self._answer, Exception):
             raise self._answer
         return self._answer
@@ -207,3 +207,36 @@ def test_a_mute_is_in_force_until_it_ends() -> None:
 
     assert (Outcome.FAIL, 100, False) == (muted.outcome, muted.muted_until_unix_nano, muted.counts)
     assert (Outcome.FAIL, 0, True) == (live.outcome, live.muted_until_unix_nano, live.counts)
+
+
+def test_a_plan_asks_no_evaluator_and_knows_what_needs_none() -> None:
+    class Untouchable(_Answering):
+        def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+            raise AssertionError("asked")
+
+    evaluation = Evaluation(name="n", evaluator=Untouchable(Score(1.0)))
+
+    [(planned, answer)] = plan(_RUN, [evaluation])
+    [(_, undecided)] = plan(run_with([], complete=False), [evaluation])
+
+    assert planned is evaluation
+    assert answer is None
+    assert isinstance(undecided, NotEvaluated)
+    assert Outcome.PASS is finish(evaluation, Score(1.0)).outcome
+    assert "TimeoutError" == finish(evaluation, TimeoutError()).error_type
+
+
+def test_what_evaluators_of_a_run_share_is_worked_out_once() -> None:
+    worked: list[str] = []
+
+    class Sharing(_Answering):
+        def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+            facts.once("key", lambda: worked.append("x"))
+            return Score(1.0)
+
+    evaluations = [Evaluation(name=name, evaluator=Sharing(Score(1.0))) for name in "ab"]
+
+    evaluate_run(_RUN, evaluations)
+    evaluate_run(_RUN, evaluations)
+
+    assert ["x", "x"] == worked

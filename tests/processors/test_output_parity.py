@@ -7,7 +7,7 @@ import pytest
 from collector.recordings.run_reader import run_from_json
 from processors.criteria.agent_criteria import AgentCriteria
 from processors.criteria.criteria_file import read_criteria
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.model.evaluation_result import Outcome
 from tests.support.parity import Case, load_cases, wanted

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from processors.criteria.criteria_file import read_criteria
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.model.evaluation_result import Outcome
 from tests.support.parity import Case, load_cases, run_of, wanted

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from collector.otlp.codec import split_request
-from collector.tools.demo.demo_agent import RUNS, SERVICE_NAME, perform
+from collector.tools.demo.demo_agent import SERVICE_NAME, perform, scripted_runs
 
 
 def demo_request(resource_attributes: Mapping[str, str] = MappingProxyType({})) -> bytes:
@@ -20,7 +20,7 @@ def demo_request(resource_attributes: Mapping[str, str] = MappingProxyType({})) 
     resource = Resource({"service.name": SERVICE_NAME, **resource_attributes})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(memory))
-    for run in RUNS:
+    for run in scripted_runs():
         perform(run, provider.get_tracer("tracegrade.demo"))
     provider.shutdown()
     return encode_spans(memory.get_finished_spans()).SerializeToString()

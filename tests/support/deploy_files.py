@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from collector.cli import run_command
-from collector.configuration.loading import ServiceConfig, load_configuration
+from collector.configuration.service_file import ServiceConfig, load_configuration
 from processors.model.json_value import JsonObject, JsonValue
 
 

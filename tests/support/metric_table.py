@@ -1,5 +1,6 @@
 """The metric table, as whoever reads series sees it: names and labels of series."""
 
+from collector.telemetry.exposition import MetricsSnapshot
 from collector.telemetry.metrics import Counter, Gauge, Histogram, Metrics
 
 OF_THE_PROCESS = {
@@ -46,3 +47,8 @@ def known_series() -> dict[str, set[str]]:
             labels = {*instrument.labels, *OF_THE_SCRAPE}
             known[name] = labels | {"le"} if name.endswith("_bucket") else labels
     return known
+
+
+def rendered(snapshot: MetricsSnapshot, accept: str = "") -> bytes:
+    """The whole text of a scrape."""
+    return "".join(snapshot.blocks(accept)).encode(errors="replace")

@@ -5,7 +5,7 @@ from typing import Any
 
 from collector.recordings.run_reader import run_from_json
 from processors.criteria.criteria_file import read_criteria
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.model.evaluation_result import EvaluationResult
 from tests.support.parity import Case

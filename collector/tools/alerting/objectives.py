@@ -1,23 +1,36 @@
-"""Objectives: the share of runs that is to pass, by agent and evaluation, and when a difference matters.
+"""What rules are made from: objectives and how fast they burn, the scores of a release, volume, criteria.
 
-This is the shape of the file that `tracegrade rules --objectives` reads, and of its JSON schema.
+`ObjectivesFile` is the shape of what `tracegrade rules --objectives` reads, and of its JSON schema.
 """
 
-from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from collector.tools.alerting.name_pattern import NamePattern
+from collector.text_file import read_text_file
+from collector.tools.alerting.selectors import NamePattern, Pair
+from processors.criteria.agent_criteria import CriteriaSet, Evaluation
+from processors.documents.models import validated
+from processors.documents.problems import Problem, ProblemsFound, did_you_mean
+from processors.documents.yaml import LocatedYaml, read_yaml
+from processors.model.evaluation_result import Severity, Stage
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Share: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
+Volume = Mapping[Pair, float]
+"""Results with a verdict in an hour, on average, by agent and evaluation."""
 
 
-class Objective(BaseModel):
-    """What is asked of an evaluation over time."""
-
+class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Objective(_Part):
+    """What is asked of an evaluation over time."""
 
     target: Share = Field(
         description="The share of runs that is to pass, of those that pass or fail.", examples=[0.95]
@@ -29,20 +42,16 @@ class Objective(BaseModel):
     )
 
 
-class AgentObjectives(BaseModel):
+class AgentObjectives(_Part):
     """The objectives of one agent or pattern."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     evaluations: dict[Text, Objective] = Field(
         description="By the evaluation's name, or a pattern with `*`, `?` and `[abc]`."
     )
 
 
-class Thresholds(BaseModel):
+class Thresholds(_Part):
     """From when on a difference matters. They hold for every agent."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     min_results: int = Field(
         default=20, ge=1, description="Fewer results in a window are not enough data for any alert on shares."
@@ -81,11 +90,16 @@ class Thresholds(BaseModel):
         default=0.8, description="The share of the memory limit that held spans and queues may take."
     )
 
+    @property
+    def half_occupancy(self) -> float:
+        """The share of the memory limit that one queue may take."""
+        return self.occupancy / 2
 
-class ObjectivesFile(BaseModel):
+
+class ObjectivesFile(_Part):
     """An objectives file: what `tracegrade rules` makes alert rules for, without any PromQL."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, title="tracegrade objectives")
+    model_config = ConfigDict(title="tracegrade objectives")
 
     agents: dict[Text, AgentObjectives] = Field(
         default_factory=dict,
@@ -107,10 +121,11 @@ class ObjectivesFile(BaseModel):
             for agent, objectives in self.agents.items()
             for evaluation, objective in objectives.evaluations.items()
         ]
-        in_order = [one for _, one in sorted(enumerate(found), key=lambda item: _rank(*item), reverse=True)]
+        found.reverse()  # sorting is stable: of equals the later one comes first
+        found.sort(key=PlacedObjective.rank, reverse=True)
         if self.defaults is not None:
-            in_order.append(PlacedObjective(NamePattern("*"), NamePattern("*"), self.defaults))
-        return in_order
+            found.append(PlacedObjective(NamePattern("*"), NamePattern("*"), self.defaults))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +140,152 @@ class PlacedObjective:
         """Whether it could be the objective of an evaluation of an agent."""
         return self.agent.matches(agent) and self.evaluation.matches(evaluation)
 
+    def rank(self) -> tuple[bool, int, bool, int]:
+        """How specific it is; the larger counts."""
+        agent, evaluation = self.agent, self.evaluation
+        return agent.is_exact, agent.literal_characters, evaluation.is_exact, evaluation.literal_characters
 
-def _rank(index: int, placed: PlacedObjective) -> tuple[bool, int, bool, int, int]:
-    agent, evaluation = placed.agent, placed.evaluation
-    return (
-        agent.is_exact,
-        agent.literal_characters,
-        evaluation.is_exact,
-        evaluation.literal_characters,
-        index,
+
+@dataclass(frozen=True, slots=True)
+class BurnPair:
+    """A long and a short window and by how much the budget is burnt too fast over both, for how long.
+
+    A pair whose factor times the budget is 1 or more asks for more failures than there are results: it can
+    never fire.
+
+    A fast pair asks of people what the objective or the evaluation says, another one is always a ticket.
+    """
+
+    long: str
+    short: str
+    factor: float
+    hold: str
+    is_fast: bool
+
+    def threshold(self, target: float) -> float:
+        """The share of failures above which the budget of an objective burns too fast."""
+        return round(self.factor * (1 - target), 10)
+
+    def can_fire(self, target: float) -> bool:
+        """Whether there can be such a share of failures."""
+        return self.threshold(target) < 1
+
+
+PAIRS = (
+    BurnPair("1h", "5m", 14.4, "2m", is_fast=True),
+    BurnPair("6h", "30m", 6.0, "15m", is_fast=True),
+    BurnPair("1d", "2h", 3.0, "1h", is_fast=False),
+    BurnPair("3d", "6h", 1.0, "3h", is_fast=False),
+)
+"""The windows and factors of multi-window burn-rate alerts for a budget of 30 days."""
+
+
+class PinnedScore(_Part):
+    """The mean score of one evaluation of one agent."""
+
+    mean: float = Field(ge=0, le=1)
+    samples: int = Field(ge=0)
+
+
+class BaselinesFile(_Part):
+    """A baselines file: the scores of a release, by agent and evaluation, from `tracegrade baseline`."""
+
+    release: Text
+    created: Text
+    agents: dict[Text, dict[Text, PinnedScore]]
+
+
+class VolumeFile(_Part):
+    """A volume file: results in an hour, by agent and evaluation."""
+
+    agents: dict[Text, dict[Text, Annotated[float, Field(ge=0, allow_inf_nan=False)]]]
+
+    def volume(self) -> Volume:
+        """What the file holds."""
+        return {
+            (agent, evaluation): results
+            for agent, evaluations in self.agents.items()
+            for evaluation, results in evaluations.items()
+        }
+
+
+def read_data_file(path: Path, model: type[ModelT]) -> tuple[ModelT, LocatedYaml]:
+    """The content of the YAML or JSON file as `model`, and as it is written, for messages.
+
+    Raises:
+        ProblemsFound: the file cannot be read or holds mistakes: all of them.
+    """
+    name = str(path)
+    document = read_yaml(read_text_file(path), name)
+    problems: list[Problem] = []
+    content = validated(model, {} if document.value is None else document.value, document, problems)
+    problems = document.all_problems(problems)
+    if problems or content is None:
+        raise ProblemsFound(problems)
+    return content, document
+
+
+@dataclass(frozen=True, slots=True)
+class CriteriaCoverage:
+    """The evaluations of agents named exactly.
+
+    `unconditional` give a result for every run of their agent. `quiet` never alert but on a change of their
+    rate, with the reason.
+    """
+
+    unconditional: Sequence[Pair] = ()
+    quiet: Mapping[Pair, str] = field(default_factory=dict)
+
+
+def criteria_coverage(criteria: CriteriaSet | None) -> CriteriaCoverage:
+    """What is known of `criteria`; nothing without them."""
+    unconditional: list[Pair] = []
+    quiet: dict[Pair, str] = {}
+    for agent in criteria.exact_names() if criteria else ():
+        for evaluation in criteria.evaluations_for(agent) if criteria else ():
+            reason = _why_quiet(evaluation)
+            if reason:
+                quiet[agent, evaluation.name] = reason
+            elif evaluation.when is None and evaluation.sample >= 1:
+                unconditional.append((agent, evaluation.name))
+    return CriteriaCoverage(unconditional, quiet)
+
+
+def objective_problems(
+    objectives: ObjectivesFile, document: LocatedYaml, criteria: CriteriaSet
+) -> list[Problem]:
+    """Objectives for what no criteria evaluate, as problems of their file."""
+    problems = []
+    for name, agent in objectives.agents.items():
+        known = _evaluation_names(NamePattern(name), criteria)
+        path = ("agents", name)
+        if not known:
+            message = f"no criteria apply to this agent{did_you_mean(name, criteria.exact_names())}"
+            problems.append(document.problem(path, message))
+            continue
+        for evaluation in agent.evaluations:
+            if not any(NamePattern(evaluation).matches(one) for one in known):
+                message = f"no criteria give this evaluation to the agent{did_you_mean(evaluation, known)}"
+                problems.append(document.problem((*path, "evaluations", evaluation), message))
+    return problems
+
+
+def _why_quiet(evaluation: Evaluation) -> str:
+    if evaluation.stage is Stage.SHADOW:
+        return "in shadow"
+    return "advisory" if evaluation.severity is Severity.ADVISORY else ""
+
+
+def _evaluation_names(agent: NamePattern, criteria: CriteriaSet) -> list[str]:
+    """What criteria could evaluate of the agents that `agent` means; of globs in them, everything counts."""
+    if agent.is_exact:
+        return [evaluation.name for evaluation in criteria.evaluations_for(agent.text)]
+    return list(
+        dict.fromkeys(
+            evaluation.name
+            for one in criteria.agents
+            if not one.is_exact or agent.matches(one.pattern)
+            for evaluation in one.evaluations
+            if evaluation.enabled
+        )
     )

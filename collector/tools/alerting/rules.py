@@ -1,29 +1,77 @@
-"""Puts the rule file together, and says what it cannot alert on."""
+"""Makes the rule file out of `rules.yaml` beside this file, and says what it cannot alert on.
 
-from collections.abc import Mapping, Sequence
+Everything that is the same whatever the arguments stands there. Here is what depends on names that users
+wrote: these must not meet what is filled in there.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from string import Template
+from textwrap import dedent, indent
+from typing import Any
 
-from collector.tools.alerting.agent_series import agent_series
-from collector.tools.alerting.alert_links import AlertLinks
-from collector.tools.alerting.baselines import BaselinesFile, baseline_rules
-from collector.tools.alerting.burn_rate import BURN, PAIRS, burn_alerts, unreachable
-from collector.tools.alerting.evaluation_alerts import evaluation_alerts
-from collector.tools.alerting.evaluation_series import evaluation_series
-from collector.tools.alerting.fleet_alerts import fleet_alerts, fleet_series
-from collector.tools.alerting.objectives import ObjectivesFile
-from collector.tools.alerting.rule_file import RecordingRule, Rule, RuleGroup, rule_file_text
-from collector.tools.alerting.score_alerts import score_alerts, score_series
-from collector.tools.alerting.series_selector import Pair
-from collector.tools.alerting.service_alerts import service_alerts
-from collector.tools.alerting.time_scale import TimeScale, hours
-from collector.tools.alerting.version_alerts import version_alerts, version_series
-from collector.tools.alerting.volume import WINDOWS, Volume, window_for
+import yaml
 
-_HEADING = (
-    "Recording and alert rules of tracegrade, for Prometheus 2.42 and newer.",
-    "Written by `tracegrade rules`; objectives, baselines and volume are its arguments. Do not edit.",
-    "docs/runbooks.md says what each alert means.",
+from collector.tools.alerting.objectives import (
+    PAIRS,
+    BaselinesFile,
+    ObjectivesFile,
+    PlacedObjective,
+    Volume,
 )
+from collector.tools.alerting.selectors import Pair, pair_matchers, pattern_matchers, quoted
+from collector.tools.alerting.windows import WINDOWS, Blanks, TimeScale, hours, window_for
+
+RUNBOOK_BASE = "https://github.com/tracegrade/tracegrade/blob/main/docs/runbooks.md"
+DASHBOARD_BASE = "http://localhost:3000"
+
+_HEADING = """\
+# Recording and alert rules of tracegrade, for Prometheus 2.42 and newer.
+# Written by `tracegrade rules`; objectives, baselines and volume are its arguments. Do not edit.
+# docs/runbooks.md says what each alert means.
+groups:
+  # Agents: series, then the alerts on them. One group, so that alerts see what was just recorded.
+  - name: tracegrade-agents
+    rules:
+"""
+_SERVICE_HEADING = """\
+
+  # tracegrade itself.
+  - name: tracegrade-service
+    rules:
+"""
+_SAFE_IN_YAML = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:()[]<>=.,+-*/ ")
+
+_BURN = "AgentEvaluationObjectiveBurn"
+_EVALUATION = "job, gen_ai_agent_name, gen_ai_evaluation_name"
+"""The labels that name one evaluation of one agent, for `on` and `by`."""
+_RESULTS = "gen_ai_evaluation_results_total"
+_ROUTING = "agent:tracegrade_evaluation_routing:info"
+_UNCONDITIONAL = "agent:tracegrade_evaluation_unconditional:info"
+"""As `_ROUTING`, for the evaluations alone that give a result for every run of their agent."""
+_MUTED = "agent:tracegrade_evaluation_muted:info"
+_CHANGED = "agent:tracegrade_evaluation_definitions:count1h"
+_OBJECTIVE = "agent:gen_ai_evaluation_objective:ratio"
+"""The share of runs that is to pass; with `severity` where the objective names one."""
+_BASELINE = "agent:gen_ai_evaluation_score:baseline"
+_COUNT, _SUM = "agent:gen_ai_evaluation_results:increase", "agent:gen_ai_evaluation_score_sum:increase1h"
+_ALWAYS_COUNTED = ("6h", "1d", "3d")
+"""The longer windows of which `rules.yaml` has the number of results."""
+
+_Rule = Mapping[str, str | Mapping[str, str]]
+"""A rule as Prometheus names its parts: `record` or `alert`, `expr`, `for`, `labels`, `annotations`."""
+
+_Several = dict[str, list[dict[str, str]]]
+"""What the names in `each` of `rules.yaml` stand for: variables, for each of which there is an alert."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertLinks:
+    """Where runbooks and dashboards are. Texts may hold Prometheus templates."""
+
+    runbook_base: str = RUNBOOK_BASE
+    dashboard_base: str = DASHBOARD_BASE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,45 +92,38 @@ class RuleInputs:
 
 
 def rules_text(inputs: RuleInputs) -> str:
-    """The rule file."""
-    scale, links, thresholds = inputs.scale, inputs.links, inputs.objectives.thresholds
+    """The rule file: YAML for Prometheus."""
+    template = _RuleTemplate(inputs)
     objectives = inputs.objectives.placed()
     by_window = _pairs_by_window(inputs)
-    windows = [window for window in WINDOWS if window == WINDOWS[0] or window in by_window]
-    pinned = baseline_rules(inputs.baselines, thresholds.min_results) if inputs.baselines else []
-    series: list[RecordingRule] = [
-        *agent_series(scale, by_window),
-        *evaluation_series(scale, objectives, inputs.unconditional),
-        *pinned,
-        *score_series(scale, windows),
-        *version_series(scale, thresholds),
+    longer = [window for window in WINDOWS if window in by_window]
+    windows = [{"window": window, "hold": "1h"} for window in longer]
+    windows.insert(0, {"window": WINDOWS[0], "hold": "15m"})
+    several: _Several = {"windows": windows, "burns": _burns(objectives)}
+    several["unconditional"] = [{}] if inputs.unconditional else []
+    of_agents = [
+        *template.series("agents"),
+        *(template.series("sums") if longer else []),
+        *(rule for window in longer for rule in _means(window, by_window[window], template.blanks)),
+        *template.series("evaluations"),
+        *_objectives(objectives),
+        *_unconditional(inputs.unconditional),
+        *_baselines(inputs.baselines, inputs.objectives.thresholds.min_results),
+        *(rule for window in windows for rule in template.series("drops", window)),
+        *template.series("versions"),
+        *template.alerts("agents", several),
+        *template.series("fleet"),
+        *template.alerts("fleet"),
     ]
-    alerts: list[Rule] = [
-        *score_alerts(scale, thresholds, links, windows),
-        *burn_alerts(scale, thresholds, links, objectives),
-        *version_alerts(scale, thresholds, links),
-        *evaluation_alerts(scale, thresholds, links, has_unconditional=bool(inputs.unconditional)),
-        *fleet_series(),
-        *fleet_alerts(scale, thresholds, links),
-    ]
-    groups = [
-        RuleGroup(
-            "tracegrade-agents",
-            "Agents: series, then the alerts on them. One group, so that alerts see what was just recorded.",
-            [*series, *alerts],
-        ),
-        RuleGroup("tracegrade-service", "tracegrade itself.", service_alerts(scale, thresholds, links)),
-    ]
-    return rule_file_text(groups, _HEADING)
+    of_service = template.alerts("service")
+    return "".join([_HEADING, *map(_rule_text, of_agents), _SERVICE_HEADING, *map(_rule_text, of_service)])
 
 
 def never_firing(inputs: RuleInputs) -> list[str]:
     """What no rule of the file can alert on, a line for people each."""
-    lines = []
     minimum = inputs.objectives.thresholds.min_results
     objectives = inputs.objectives.placed()
-    for placed in objectives:
-        lines += unreachable(placed)
+    lines = [line for placed in objectives for line in unreachable(placed)]
     for (agent, evaluation), reason in sorted(inputs.quiet.items()):
         lines.append(
             f"no alert but on a change of its rate can fire for {agent}: {evaluation}: it is {reason}"
@@ -93,7 +134,7 @@ def never_firing(inputs: RuleInputs) -> list[str]:
             expected = an_hour * hours(pair.long)
             if expected < minimum and objective is not None and pair.can_fire(objective.target):
                 lines.append(
-                    f"{BURN} over {pair.long} and {pair.short} can hardly fire for {agent}: {evaluation}: "
+                    f"{_BURN} over {pair.long} and {pair.short} can hardly fire for {agent}: {evaluation}: "
                     f"it expects {expected:.3g} results in {pair.long}, and {minimum} are needed"
                 )
         if window_for(an_hour, minimum) is None:
@@ -102,6 +143,177 @@ def never_firing(inputs: RuleInputs) -> list[str]:
                 f"{an_hour * hours(WINDOWS[-1]):.3g} results in {WINDOWS[-1]}, and {minimum} are needed"
             )
     return lines
+
+
+def unreachable(placed: PlacedObjective) -> list[str]:
+    """Which pairs can never fire for an objective, a line for people each."""
+    budget = 1 - placed.objective.target
+    return [
+        f"{_BURN} over {pair.long} and {pair.short} can never fire for {placed.agent.text}: "
+        f"{placed.evaluation.text}: {pair.factor:g} times the budget of {budget:.4g} is "
+        f"{pair.threshold(placed.objective.target):.4g}, and no share of failures is larger than 1"
+        for pair in PAIRS
+        if not pair.can_fire(placed.objective.target)
+    ]
+
+
+class _RuleTemplate:
+    """`rules.yaml`, filled in as `inputs` say."""
+
+    def __init__(self, inputs: RuleInputs) -> None:
+        self.blanks = Blanks(inputs.scale, inputs.objectives.thresholds)
+        self._links = inputs.links
+        self._content: dict[str, Any] = yaml.safe_load(
+            Path(__file__).with_name("rules.yaml").read_text("utf-8")
+        )
+
+    def series(self, part: str, variables: Mapping[str, str] | None = None) -> list[_Rule]:
+        """The recording rules of a part."""
+        fill = self._filler(variables or {})
+        return [
+            {"record": fill(record), "expr": fill(expression)}
+            for record, expression in self._content["series"][part].items()
+        ]
+
+    def alerts(self, part: str, several: _Several | None = None) -> list[_Rule]:
+        """The alert rules of a part."""
+        rules = []
+        for row in self._content["alerts"][part]:
+            each = row.get("each", [{}])
+            for variables in (several or {})[each] if isinstance(each, str) else each:
+                rules.append(self._alert(row, variables))
+        return rules
+
+    def _alert(self, row: Mapping[str, Any], own: Mapping[str, str]) -> _Rule:
+        fill = self._filler(own)
+        dashboard = self._content["dashboards"][row["about"]]
+        query = "&".join(
+            f"var-{name}={{{{ $labels.{label} | urlquery }}}}"
+            for name, label in dashboard["variables"].items()
+        )
+        base = self._links.dashboard_base.rstrip("/")
+        return {
+            "alert": row["alert"],
+            "expr": fill(row["expr"] if "expr" in row else self._condition(row, own)),
+            "for": fill(row.get("for", "")),
+            "labels": {name: filled for name, text in row["labels"].items() if (filled := fill(text))},
+            "annotations": {
+                "summary": fill(row["summary"]),
+                "description": fill(row["description"]),
+                "runbook_url": f"{self._links.runbook_base}#{row['alert'].lower()}",
+                "dashboard_url": f"{base}/d/tracegrade-{dashboard['uid']}?{query}",
+            },
+        }
+
+    def _condition(self, row: Mapping[str, Any], variables: Mapping[str, str]) -> str:
+        """The first of the row's terms where all others hold too, for the evaluations that it is about."""
+        operator = f"and ignoring ({row['ignoring']})" if "ignoring" in row else "and"
+        text = f"\n{operator}\n".join(indent(_promql(term), "  ") for term in row["terms"])
+        if "only" in row:
+            text += f"\nand on ({_EVALUATION})\n  {row['only']}"
+        unless = [_MUTED]
+        if "changed_within" in row:
+            # The series is there for an hour after a change, so it is looked back for an hour less.
+            within = Template(row["changed_within"]).substitute(variables)
+            unless.append(_CHANGED if within == "1h" else f"present_over_time({_CHANGED}[<{within}-1h>])")
+        text += "".join(f"\nunless on ({_EVALUATION})\n  {selected}" for selected in unless)
+        severities = Template(row.get("severities", "page|ticket")).substitute(variables)
+        matches = "=~" if "|" in severities else "="
+        return (
+            f"  (\n{indent(text, '    ')}\n  )\n* on ({_EVALUATION}) group_left (severity, owner, contact)\n"
+            f'  {_ROUTING}{{severity{matches}"{severities}"}}'
+        )
+
+    def _filler(self, variables: Mapping[str, str]) -> Callable[[str], str]:
+        known = {**self._content["names"], **variables}
+        return lambda text: self.blanks.fill(_promql(Template(text).safe_substitute(known)))
+
+
+def _promql(text: str) -> str:
+    """An indented text without common indentation and empty lines."""
+    return "\n".join(line.rstrip() for line in dedent(text).splitlines() if line.strip())
+
+
+def _means(window: str, pairs: Iterable[Pair], blanks: Blanks) -> list[_Rule]:
+    """Means over a longer window, for the pairs alone that need them."""
+    span = blanks.fill(f"[<{window}>:<1h>]")
+    selections = [f"{{{matchers}}}{span}" for matchers in pair_matchers(pairs)]
+    counts = [f"sum_over_time({_COUNT}1h{selection})" for selection in selections]
+    means = [
+        f"sum_over_time({_SUM}{selection}) / ({count} > 0)"
+        for selection, count in zip(selections, counts, strict=True)
+    ]
+    rules: list[_Rule] = [{"record": f"agent:gen_ai_evaluation_score:mean{window}", "expr": _any_of(means)}]
+    if window not in _ALWAYS_COUNTED:
+        rules.append({"record": _COUNT + window, "expr": _any_of(counts)})
+    return rules
+
+
+def _objectives(objectives: Sequence[PlacedObjective]) -> list[_Rule]:
+    targets = list(map(_target, objectives))
+    return [{"record": _OBJECTIVE, "expr": _any_of(targets, f" on ({_EVALUATION})")}] if targets else []
+
+
+def _target(placed: PlacedObjective) -> str:
+    matchers = pattern_matchers(placed.agent, placed.evaluation)
+    selector = f"{_RESULTS}{{{matchers}}}" if matchers else _RESULTS
+    target = f"group by ({_EVALUATION}) ({selector}) * {placed.objective.target!r}"
+    if placed.objective.severity:
+        target = f'label_replace({target}, "severity", "{placed.objective.severity}", "", "")'
+    return target
+
+
+def _unconditional(pairs: Sequence[Pair]) -> list[_Rule]:
+    routed = [f"{_ROUTING}{{{matchers}}}" for matchers in pair_matchers(pairs)]
+    return [{"record": _UNCONDITIONAL, "expr": _any_of(routed)}] if routed else []
+
+
+def _baselines(baselines: BaselinesFile | None, min_samples: int) -> list[_Rule]:
+    """A series for every score that is pinned from at least `min_samples` results."""
+    if baselines is None:
+        return []
+    return [
+        {
+            "record": _BASELINE,
+            "expr": f"vector({score.mean!r})",
+            "labels": {
+                "gen_ai_agent_name": agent,
+                "gen_ai_evaluation_name": evaluation,
+                "release": baselines.release,
+            },
+        }
+        for agent, evaluations in sorted(baselines.agents.items())
+        for evaluation, score in sorted(evaluations.items())
+        if score.samples >= min_samples
+    ]
+
+
+def _burns(objectives: Iterable[PlacedObjective]) -> list[dict[str, str]]:
+    """An alert for every different target, every pair that can fire for it, and every severity asked for."""
+    severities: dict[float, dict[str, None]] = {}
+    for placed in objectives:
+        severities.setdefault(placed.objective.target, {})[placed.objective.severity or ""] = None
+    return [
+        {
+            "long": pair.long,
+            "short": pair.short,
+            "hold": pair.hold,
+            "threshold": f"{pair.threshold(target):.10g}",
+            "matcher": f'{{severity="{severity}"}}' if pair.is_fast else "",
+            "severity": severity,
+            "target": f"{target!r}",
+            "share": f"{target:.6g}",
+        }
+        for target, asked in severities.items()
+        for pair in PAIRS
+        if pair.can_fire(target)
+        for severity in (asked if pair.is_fast else ["ticket"])
+    ]
+
+
+def _any_of(expressions: Sequence[str], on: str = "") -> str:
+    """The series of each of `expressions`; of those that agree in the labels of `on` (all), the first one."""
+    return f"\nor{on}\n".join(f"  {expression}" for expression in expressions)
 
 
 def _pairs_by_window(inputs: RuleInputs) -> dict[str, list[Pair]]:
@@ -113,3 +325,24 @@ def _pairs_by_window(inputs: RuleInputs) -> dict[str, list[Pair]]:
         if window != WINDOWS[0]:
             found.setdefault(window, []).append(pair)
     return found
+
+
+def _rule_text(rule: _Rule) -> str:
+    lines = []
+    for name, value in rule.items():
+        if not value:
+            continue
+        if not isinstance(value, str):
+            lines += [f"{name}:", *(f"  {key}: {quoted(text)}" for key, text in value.items())]
+        elif name == "expr":
+            lines += _expression_lines(value)
+        else:
+            lines.append(f"{name}: {value}")
+    return f"      - {lines[0]}\n" + "".join(f"        {line}\n" for line in lines[1:])
+
+
+def _expression_lines(expression: str) -> list[str]:
+    expression = expression if "\n" in expression else expression.strip()
+    if "\n" not in expression and ": " not in expression and _SAFE_IN_YAML.issuperset(expression):
+        return [f"expr: {expression}"]
+    return ["expr: |2", *(f"  {line}" for line in expression.splitlines())]

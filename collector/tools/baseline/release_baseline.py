@@ -12,9 +12,9 @@ from pathlib import Path
 
 import orjson
 
-from collector.telemetry.label_values import OVERFLOW
-from collector.tools.alerting.baselines import BaselinesFile, PinnedScore
-from collector.tools.baseline.prometheus_api import PrometheusApi
+from collector.telemetry.agent_series import OVERFLOW
+from collector.tools.alerting.objectives import BaselinesFile, PinnedScore
+from collector.tools.prometheus_api import PrometheusApi
 from processors.model.evaluation_result import Stage
 from processors.model.graded_run import GradedRun
 

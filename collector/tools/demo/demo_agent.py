@@ -7,9 +7,12 @@ They emit what a real framework emits under the OpenTelemetry GenAI conventions:
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
+import yaml
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
+from collector.configuration.files import default_file
 from processors.model.json_value import JsonObject, JsonValue
 
 SERVICE_NAME = "tracegrade-demo"
@@ -36,103 +39,14 @@ class ScriptedRun:
     answer: str
 
 
-def _temperature(city: str) -> ScriptedCall:
-    return ScriptedCall("get_temperature", {"city": city}, {"temperature": 25.0, "unit": "fahrenheit"})
-
-
-def _condition(city: str) -> ScriptedCall:
-    return ScriptedCall("get_weather_condition", {"city": city}, {"condition": "rainy"})
-
-
-def _humidity(city: str) -> ScriptedCall:
-    return ScriptedCall("get_humidity", {"city": city}, {"humidity": 90})
-
-
-def _forecast(city: str) -> ScriptedCall:
-    return ScriptedCall("get_forecast", {"city": city}, {"tomorrow": "rain", "chance": 0.8})
-
-
-def _lookup(order: str) -> ScriptedCall:
-    return ScriptedCall(
-        "lookup_order", {"order_id": order}, {"order_id": order, "total": 42.5, "status": "delivered"}
-    )
-
-
-def _refund(order: str) -> ScriptedCall:
-    return ScriptedCall("refund_payment", {"order_id": order, "amount": 42.5}, {"refunded": True})
-
-
-_WEATHER_ANSWER = "London: 25 degrees, rainy, 90% humidity; rain tomorrow."
-
-RUNS: Sequence[ScriptedRun] = (
-    ScriptedRun(
-        "weather_agent",
-        "does it right",
-        "What is the forecast for London?",
-        (_temperature("London"), _condition("London"), _humidity("London"), _forecast("London")),
-        _WEATHER_ANSWER,
-    ),
-    ScriptedRun(
-        "weather_agent",
-        "forecasts before it has looked",
-        "What is the forecast for London?",
-        (_forecast("London"), _temperature("London"), _condition("London"), _humidity("London")),
-        _WEATHER_ANSWER,
-    ),
-    ScriptedRun(
-        "weather_agent",
-        "asks about the wrong city and skips a step",
-        "What is the forecast for London?",
-        (_temperature("Kyoto"), _condition("London"), _forecast("London")),
-        _WEATHER_ANSWER,
-    ),
-    ScriptedRun(
-        "weather_agent",
-        "a tool fails, the agent tries again",
-        "What is the forecast for London?",
-        (
-            _temperature("London"),
-            _condition("London"),
-            ScriptedCall("get_humidity", {"city": "London"}, error="weather station timeout (503)"),
-            _humidity("London"),
-            _forecast("London"),
-        ),
-        _WEATHER_ANSWER,
-    ),
-    ScriptedRun(
-        "support_agent",
-        "looks the order up, then refunds it",
-        "Please refund order A-17.",
-        (_lookup("A-17"), _refund("A-17")),
-        "Order A-17 is refunded: 42.50.",
-    ),
-    ScriptedRun(
-        "support_agent",
-        "refunds twice",
-        "Please refund order A-18.",
-        (_refund("A-18"), _lookup("A-18"), _refund("A-18")),
-        "Order A-18 is refunded.",
-    ),
-    ScriptedRun(
-        "support_agent",
-        "turns in a circle",
-        "Where is order A-19?",
-        tuple(_lookup("A-19") for _ in range(6)),
-        "I could not find out where it is.",
-    ),
-    ScriptedRun(
-        "support_agent",
-        "gives up on an error and claims success",
-        "Please refund order A-20.",
-        (
-            _lookup("A-20"),
-            ScriptedCall(
-                "refund_payment", {"order_id": "A-20", "amount": 42.5}, error="payment gateway unavailable"
-            ),
-        ),
-        "Order A-20 is refunded.",
-    ),
-)
+@cache
+def scripted_runs() -> Sequence[ScriptedRun]:
+    """What `config/demo_agents.yaml` has the agents do, in its order."""
+    scripts = yaml.safe_load(default_file("demo_agents.yaml").read_text(encoding="utf-8"))
+    return [
+        ScriptedRun(**{**script, "calls": [ScriptedCall(**call) for call in script["calls"]]})
+        for script in scripts
+    ]
 
 
 def perform(run: ScriptedRun, tracer: Tracer) -> None:

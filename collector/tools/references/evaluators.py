@@ -17,10 +17,9 @@ from processors.annotation.run_line import run_to_json
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import CriteriaDocument, read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 from processors.evaluate import evaluate_run
-from processors.model.evaluator import Evaluator
-from processors.model.evaluator_example import EvaluatorExample
+from processors.model.evaluator import Evaluator, EvaluatorExample
 from processors.model.graded_run import GradedRun
 from processors.model.json_value import JsonObject, JsonValue
 from processors.response_checks.checks import RESPONSE_CHECKS
@@ -74,7 +73,7 @@ def example_of(evaluator: type[Evaluator]) -> EvaluatorExample:
 def example_file(evaluator: type[Evaluator], expected: str = "pass") -> str:
     """The example of an evaluator as a criteria file with a test that expects `expected`, written in YAML."""
     example = example_of(evaluator)
-    evaluation = indent(example.evaluation, " " * 8).strip()
+    evaluation = indent(f"evaluator: {evaluator.id}\n{example.evaluation}", " " * 8).strip()
     return (
         f"agents:\n  {_AGENT}:\n    evaluations:\n      - {evaluation}\n"
         f"tests:\n  - name: example\n    run:\n      agent: {{name: {_AGENT}}}\n"

@@ -1,18 +1,20 @@
-"""The page of frameworks, written from the dialects: `make reference`."""
+"""The page of frameworks, written from the READMEs of the families: `make reference`."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
-from processors.frameworks.dialect import Dialect
-from processors.frameworks.discovery import discover_dialects
-from processors.frameworks.framework import Framework
+import processors.frameworks
 
 _INTRODUCTION = """\
 # Frameworks
 
-This page is generated from `processors/frameworks/` by `make reference`.
+This page is generated from the READMEs in `processors/frameworks/` by `make reference`.
 
 Every framework below is read without configuration.
-Each telemetry convention is a dialect: one file that says which spans it recognises and reads their fields.
+Each telemetry convention is a dialect: a folder, or a row of a table, that says which spans it recognises and
+reads their fields.
 Several dialects may read one span, so instrumentations can be mixed; what one leaves out the other fills in.
 
 - A call that several spans report (an agent's, a protocol client's, a server's) is one call.
@@ -26,29 +28,45 @@ Several dialects may read one span, so instrumentations can be mixed; what one l
 | Framework | Versions | Dialect |
 |---|---|---|
 """
+_SECTION = re.compile(
+    r"^## (?P<name>.+)\n\n(?:- Dialect: `(?P<dialect>\w+)`\.\n)?- Versions: (?P<versions>.+)\.\n"
+    r"(?P<rest>- Read: .+\.\n- Switch on: .+\.\n- Cannot be known: .+\.\n)(?=\n## |\Z)",
+    re.MULTILINE,
+)
+
+
+class Framework(NamedTuple):
+    """One framework or instrumentation whose spans are read. All fields are Markdown for people."""
+
+    name: str
+    dialect: str
+    """Whose reading it is."""
+    versions: str
+    """What the reading was built from: versions, or "any"."""
+    rest: str
+    """Which spans are calls and runs, what must be switched on at the sender, what the spans cannot tell."""
 
 
 def frameworks_reference() -> str:
     """The page in Markdown."""
-    rows = sorted(_rows(), key=lambda row: row[0].name.lower())
-    table = "".join(f"| {framework.name} | {framework.versions} | `{name}` |\n" for framework, name in rows)
-    return _INTRODUCTION + table + "".join(_section(framework) for framework, _ in rows)
+    rows = sorted(supported_frameworks(), key=lambda row: row.name.lower())
+    table = "".join(f"| {row.name} | {row.versions} | `{row.dialect}` |\n" for row in rows)
+    return _INTRODUCTION + table + "".join(f"\n## {row.name}\n\n{row.rest}" for row in rows)
 
 
-def _rows() -> Iterator[tuple[Framework, str]]:
-    dialect: Dialect
-    for dialect in discover_dialects():
-        for framework in dialect.frameworks:
-            yield framework, dialect.name
+def supported_frameworks() -> Iterator[Framework]:
+    """What the README of each family says is read.
 
-
-def _section(framework: Framework) -> str:
-    return (
-        f"\n## {framework.name}\n\n"
-        f"- Read: {framework.reads}.\n"
-        f"- Switch on: {framework.capture}.\n"
-        f"- Cannot be known: {framework.unknown}.\n"
-    )
+    Raises:
+        ValueError: a README has a section that is not in the form of the others.
+    """
+    for page in sorted(Path(processors.frameworks.__path__[0]).glob("*/README.md")):
+        text = page.read_text()
+        sections = list(_SECTION.finditer(text))
+        if len(sections) != text.count("\n## "):
+            raise ValueError(f"{page}: a section lacks Versions, Read, Switch on or Cannot be known")
+        for told in sections:
+            yield Framework(told["name"], told["dialect"] or page.parent.name, told["versions"], told["rest"])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,7 @@
 """The reference page of all metrics, from their table: `python -m collector.tools.references.metrics`."""
 
-from collector.telemetry.first_sight import HOLD_SECONDS
-from collector.telemetry.label_values import OVERFLOW
-from collector.telemetry.metrics import Counter, Gauge, Histogram, Metrics
-from collector.telemetry.run_series import (
+from collector.telemetry.agent_series import (
+    HOLD_SECONDS,
     MAX_AGENTS,
     MAX_CLASS_LENGTH,
     MAX_CLASS_SERIES,
@@ -13,7 +11,9 @@ from collector.telemetry.run_series import (
     MAX_TOOLS,
     MAX_TOOLS_PER_AGENT,
     MAX_VERSIONS,
+    OVERFLOW,
 )
+from collector.telemetry.metrics import Counter, Gauge, Histogram, Metrics
 
 _RESOURCE_ATTRIBUTES = "resource attributes"
 _INTRODUCTION = f"""\

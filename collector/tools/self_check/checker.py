@@ -10,16 +10,16 @@ import logging
 import secrets
 from collections.abc import Callable
 
-from collector.clock import Clock
+from collector.clock import Clock, ends_within
 from collector.errors import TracegradeError
 from collector.exporters.exporter import TaskOwner
 from collector.pipeline import EvaluationStage
 from collector.receivers.server_config import ServerConfig
-from collector.telemetry.accounting import BEFORE_FAN_OUT
 from collector.telemetry.logs import RateLimitedLogger
 from collector.telemetry.metrics import Metrics
+from collector.telemetry.signals import BEFORE_FAN_OUT
 from collector.telemetry.telemetry_config import SelfCheckConfig
-from collector.tools.self_check.listener_client import ListenerClient, NotAcceptedError, listener_client
+from collector.tools.self_check.listener_client import ListenerClient, NotAcceptedError
 from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_request
 from collector.trace import FinishedTrace, held_bytes
 from processors.model.evaluation_result import Outcome
@@ -98,7 +98,7 @@ class SelfCheck:
             StartupError: a certificate for TLS cannot be read.
         """
         if self._config.enabled:
-            client = listener_client(listener, endpoint, self._config)
+            client = ListenerClient(listener, endpoint, self._config)
             self._task = tasks.create_task(self._check_for_ever(client), name="self-check")
 
     async def shutdown(self) -> None:
@@ -172,13 +172,7 @@ class SelfCheck:
         verdicts = list(self._awaited.values())
         await client.send(self_check_request(expected, self._clock.unix_nano()))
         standstill = self._metrics.finish_clock_standstill_seconds.value()
-        timer = asyncio.ensure_future(self._clock.sleep(self._patience))
-        answered = asyncio.ensure_future(asyncio.wait(verdicts))
-        try:
-            await asyncio.wait((timer, answered), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            answered.cancel()
+        await ends_within(self._patience, asyncio.wait(verdicts), self._clock)
         standstill = self._metrics.finish_clock_standstill_seconds.value() - standstill
         if not all(verdict.done() for verdict in verdicts):
             message = f"no verdict within {self._patience:g} s"

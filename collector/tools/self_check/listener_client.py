@@ -1,39 +1,56 @@
 """A client of the service's own listener: sends an export request as any sender would.
 
 Each request has a connection of its own, so that accepting connections is checked too, and nothing is open
-between two checks. Proxies that the environment names are not used.
+between two checks. Proxies that the environment names are not used. The stock exporter would not do: it
+retries by itself, keeps refusals' words and partial successes to itself, and insists on a certificate's name.
+
+With TLS it trusts the listener's certificate itself, as it was when the service started, whoever issued it.
+What a certificate says of names is not held against it, since the listener is reached by its address; that it
+has expired is.
 """
 
+import contextlib
 import ssl
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import aiohttp
 import grpc
 
-from collector.endpoint import parse_endpoint
-from collector.errors import TracegradeError
-from collector.exporters.client_config import user_agent
-from collector.exporters.otlp_response import one_line, read_response, read_status
+from collector.config_fields import parse_endpoint
+from collector.errors import StartupError, TracegradeError
+from collector.exporters.otlp_client import one_line, read_response, read_status, user_agent
 from collector.receivers.otlp_grpc import TRACE_SERVICE, GrpcServerConfig
 from collector.receivers.otlp_http import PROTOBUF, TRACES_PATH
-from collector.receivers.server_config import ServerConfig
-from collector.telemetry.telemetry_config import SelfCheckConfig
-from collector.tools.self_check.listener_tls import ListenerTls
+from collector.receivers.server_config import ServerConfig, ServerTlsConfig
+from collector.telemetry.telemetry_config import SelfCheckConfig, SelfCheckTlsConfig
 
 TIMEOUT_SECONDS = 10.0
 """For connecting, sending and the answer."""
 
 _EXPORT_METHOD = f"/{TRACE_SERVICE}/Export"
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+_HANDSHAKE_STEPS = 10
 
 
 class NotAcceptedError(TracegradeError):
     """The listener was not reached, or did not take the request; the message says which and why."""
 
 
-class ListenerClient(Protocol):
-    """Sends to one listener."""
+class ListenerClient:
+    """Sends to the listener of `config`, which listens on `endpoint`.
+
+    Raises:
+        StartupError: a certificate or key cannot be read.
+    """
+
+    def __init__(self, config: ServerConfig, endpoint: str, self_check: SelfCheckConfig) -> None:
+        host, port = parse_endpoint(endpoint)
+        host = _ANY_ADDRESS.get(host, host)
+        self._address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._tls = None if config.tls is None else ListenerTls(config.tls, self_check.tls)
+        self._token_file = None if config.auth is None else config.auth.bearer_token_file
+        self._post = self._send_grpc if isinstance(config, GrpcServerConfig) else self._send_http
 
     async def send(self, request: bytes) -> None:
         """Send a serialised ExportTraceServiceRequest and return when all of it is accepted.
@@ -41,44 +58,22 @@ class ListenerClient(Protocol):
         Raises:
             NotAcceptedError: it is not.
         """
-        ...
+        response = read_response(await self._post(request, _token(self._token_file)))
+        if response.rejected_spans:
+            raise NotAcceptedError(f"{response.rejected_spans} spans were rejected: {response.message}")
 
-
-def listener_client(config: ServerConfig, endpoint: str, self_check: SelfCheckConfig) -> ListenerClient:
-    """A client for the listener of `config`, which listens on `endpoint`.
-
-    Raises:
-        StartupError: a certificate or key cannot be read.
-    """
-    tls = None if config.tls is None else ListenerTls(config.tls, self_check.tls)
-    token_file = None if config.auth is None else config.auth.bearer_token_file
-    if isinstance(config, GrpcServerConfig):
-        return _GrpcClient(_reachable(endpoint), tls, token_file)
-    return _HttpClient(_reachable(endpoint), tls, token_file)
-
-
-class _GrpcClient:
-    """Calls `TraceService/Export`."""
-
-    def __init__(self, endpoint: str, tls: ListenerTls | None, token_file: Path | None) -> None:
-        self._endpoint = endpoint
-        self._tls = tls
-        self._token_file = token_file
-
-    async def send(self, request: bytes) -> None:
-        """Send one request; see `ListenerClient.send`."""
-        token = _token(self._token_file)
+    async def _send_grpc(self, request: bytes, token: str | None) -> bytes:
         metadata = () if token is None else (("authorization", token),)
         try:
             async with self._channel() as channel:
                 export = channel.unary_unary(_EXPORT_METHOD)
-                answer = await export(request, metadata=metadata, timeout=TIMEOUT_SECONDS)
+                answer: bytes = await export(request, metadata=metadata, timeout=TIMEOUT_SECONDS)
+                return answer
         except grpc.aio.AioRpcError as error:
             message = f"{error.code().name}: {one_line(error.details() or '')}"
-            raise NotAcceptedError(f"gRPC listener {self._endpoint}: {message}") from error
+            raise NotAcceptedError(f"gRPC listener {self._address}: {message}") from error
         except ssl.SSLError as error:
-            raise NotAcceptedError(f"gRPC listener {self._endpoint}: {error}") from error
-        _check_nothing_rejected(answer)
+            raise NotAcceptedError(f"gRPC listener {self._address}: {error}") from error
 
     def _channel(self) -> grpc.aio.Channel:
         options: list[tuple[str, str | int]] = [
@@ -88,24 +83,14 @@ class _GrpcClient:
         ]
         tls = self._tls
         if tls is None:
-            return grpc.aio.insecure_channel(self._endpoint, options=options)
+            return grpc.aio.insecure_channel(self._address, options=options)
         options.append(("grpc.ssl_target_name_override", tls.certificate_name()))
         credentials = grpc.ssl_channel_credentials(tls.authorities, tls.key, tls.certificate)
-        return grpc.aio.secure_channel(self._endpoint, credentials, options=options)
+        return grpc.aio.secure_channel(self._address, credentials, options=options)
 
-
-class _HttpClient:
-    """Posts to `/v1/traces`."""
-
-    def __init__(self, endpoint: str, tls: ListenerTls | None, token_file: Path | None) -> None:
-        self._url = f"{'http' if tls is None else 'https'}://{endpoint}{TRACES_PATH}"
-        self._tls = tls
-        self._token_file = token_file
-
-    async def send(self, request: bytes) -> None:
-        """Send one request; see `ListenerClient.send`."""
+    async def _send_http(self, request: bytes, token: str | None) -> bytes:
+        url = f"{'http' if self._tls is None else 'https'}://{self._address}{TRACES_PATH}"
         headers = {"Content-Type": PROTOBUF.decode(), "User-Agent": user_agent()}
-        token = _token(self._token_file)
         if token is not None:
             headers["Authorization"] = token
         connector = aiohttp.TCPConnector(ssl=True if self._tls is None else self._tls.context)
@@ -113,23 +98,76 @@ class _HttpClient:
         try:
             async with (
                 aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
-                session.post(self._url, data=request, headers=headers, allow_redirects=False) as response,
+                session.post(url, data=request, headers=headers, allow_redirects=False) as response,
             ):
                 answer = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             message = one_line(f"{type(error).__name__}: {error}")
-            raise NotAcceptedError(f"HTTP listener {self._url}: {message}") from error
+            raise NotAcceptedError(f"HTTP listener {url}: {message}") from error
         if response.status != 200:
             text = read_status(answer)[0]
-            raise NotAcceptedError(f"HTTP listener {self._url}: status {response.status}: {text}")
-        _check_nothing_rejected(answer)
+            raise NotAcceptedError(f"HTTP listener {url}: status {response.status}: {text}")
+        return answer
 
 
-def _reachable(endpoint: str) -> str:
-    """The address at which a listener on `endpoint` is reached from its own machine."""
-    host, port = parse_endpoint(endpoint)
-    host = _ANY_ADDRESS.get(host, host)
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+class ListenerTls:
+    """Everything a client of one TLS listener needs.
+
+    Where the listener asks clients for a certificate, it is shown the one in `client`; without that its own,
+    which serves if its authorities issued it and it is not limited to servers.
+
+    Attributes:
+        authorities: The certificates to trust, PEM.
+        certificate: What to show where the listener asks for it, PEM; None: nothing.
+        key: The private key of it, PEM.
+
+    Raises:
+        StartupError: a file cannot be read or does not hold what it should.
+    """
+
+    def __init__(self, listener: ServerTlsConfig, client: SelfCheckTlsConfig | None) -> None:
+        self._server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        _load(self._server, listener.cert_file, listener.key_file)
+        self.authorities = _read(listener.cert_file)
+        self.certificate: bytes | None = None
+        self.key: bytes | None = None
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self.context.check_hostname = False
+        self.context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        self.context.load_verify_locations(cadata=self.authorities.decode())
+        if listener.client_ca_file is not None:
+            own = client or SelfCheckTlsConfig(cert_file=listener.cert_file, key_file=listener.key_file)
+            _load(self.context, own.cert_file, own.key_file)
+            self.certificate, self.key = _read(own.cert_file), _read(own.key_file)
+
+    def certificate_name(self) -> str:
+        """A name that the listener's certificate is made out to, for clients that insist on one.
+
+        Raises:
+            ssl.SSLError: the certificate is not valid now.
+        """
+        certificate = self._peer_certificate()
+        subject = [pair for fields in certificate.get("subject", ()) for pair in fields]
+        names = [*certificate.get("subjectAltName", ()), *subject]
+        for wanted in ("DNS", "IP Address", "commonName"):
+            for key, value in names:
+                if key == wanted:
+                    return str(value).replace("*", "self-check")
+        return ""
+
+    def _peer_certificate(self) -> dict[str, Any]:
+        """The listener's certificate as a client decodes it, from a handshake within this process."""
+        to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = self.context.wrap_bio(to_client, to_server)
+        server = self._server.wrap_bio(to_server, to_client, server_side=True)
+        for _ in range(_HANDSHAKE_STEPS):
+            try:
+                client.do_handshake()
+                return client.getpeercert() or {}
+            except ssl.SSLWantReadError:
+                with contextlib.suppress(ssl.SSLWantReadError):
+                    server.do_handshake()
+        raise ssl.SSLError("no handshake with the listener's certificate")
 
 
 def _token(path: Path | None) -> str | None:
@@ -145,7 +183,18 @@ def _token(path: Path | None) -> str | None:
     return f"Bearer {tokens[0]}"
 
 
-def _check_nothing_rejected(answer: bytes) -> None:
-    response = read_response(answer)
-    if response.rejected_spans:
-        raise NotAcceptedError(f"{response.rejected_spans} spans were rejected: {response.message}")
+def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
+    try:
+        # The callback keeps OpenSSL from asking the terminal for a passphrase.
+        context.load_cert_chain(certificate, key, password=lambda: "")
+    except (ssl.SSLError, OSError) as error:
+        raise StartupError(
+            f"{certificate}, {key}: no certificate with its unencrypted key in PEM form: {error}"
+        ) from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise StartupError(f"{path}: cannot be read: {error.strerror or error}") from error

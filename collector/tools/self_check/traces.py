@@ -14,8 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 from collector.trace import FinishedTrace, GradedTrace
 from processors.annotation.span_event import count_results
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.criteria.criteria_file import read_criteria
-from processors.criteria.reserved_agents import SELF_CHECK_AGENT
+from processors.criteria.criteria_file import SELF_CHECK_AGENT, read_criteria
 from processors.model.evaluation_result import Outcome
 
 _CRITERIA = """
@@ -52,7 +51,7 @@ def self_check_request(expected: Mapping[bytes, Outcome], unix_nano: int) -> byt
 
     Args:
         expected: `pass` or `fail` by trace id.
-        unix_nano: When all of them ended.
+        unix_nano: When all of them began.
     """
     spans = [span for trace, outcome in expected.items() for span in _spans(trace, outcome, unix_nano)]
     resource = Resource(attributes=[_attribute("service.name", SELF_CHECK_AGENT)])
@@ -86,8 +85,8 @@ def _spans(trace: bytes, outcome: Outcome, unix_nano: int) -> list[Span]:
         span_id=_span_id(1),
         name=f"invoke_agent {SELF_CHECK_AGENT}",
         kind=Span.SPAN_KIND_INTERNAL,
-        start_time_unix_nano=unix_nano - (len(calls) + 1) * _MILLISECOND,
-        end_time_unix_nano=unix_nano,
+        start_time_unix_nano=unix_nano,
+        end_time_unix_nano=unix_nano + (len(calls) + 1) * _MILLISECOND,
         attributes=[
             _attribute("gen_ai.operation.name", "invoke_agent"),
             _attribute("gen_ai.agent.name", SELF_CHECK_AGENT),
@@ -95,7 +94,7 @@ def _spans(trace: bytes, outcome: Outcome, unix_nano: int) -> list[Span]:
     )
     spans = [agent]
     for number, (tool, arguments) in enumerate(calls):
-        start = unix_nano - (len(calls) - number) * _MILLISECOND
+        start = unix_nano + (number + 1) * _MILLISECOND
         spans.append(
             Span(
                 trace_id=trace,

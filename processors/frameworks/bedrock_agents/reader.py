@@ -2,14 +2,12 @@
 
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.model.agent_run import ValueState
+from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
+from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.model.json_value import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_result, json_text
+from processors.model.values import ABSENT, DecodedValue, decode_result, value_of
 from processors.spans.span import Span
 
-_SCOPE = "openinference.instrumentation.bedrock"
 _PARAMETERS = "tool.parameters"
 _KIND = "openinference.span.kind"
 _COLLABORATOR = "agent_collaborator["
@@ -17,41 +15,24 @@ _PARAMETER_KEYS = {"name", "type", "value"}
 _NO_TEXTS = frozenset({"array", "boolean", "integer", "number", "object"})
 
 
-class _BedrockAgents:
-    name: Final = "bedrock_agents"
-    rank: Final = 25
-    keys: Final = (_KIND,)
-    frameworks: Final = (
-        Framework(
-            name="Amazon Bedrock Agents, OpenInference",
-            versions="instrumentor for Bedrock 0.1, `invoke_agent` with `enableTrace=True`",
-            reads="TOOL spans of action groups, with arguments out of the list of parameters; a collaborator "
-            "is a run of its own",
-            capture="`enableTrace=True` of each invocation",
-            unknown="the agent's name: the service's name stands in; call ids; calls that a collaborator is "
-            "asked by, except from messages",
-        ),
-    )
+def _role(span: Span) -> SpanRole | None:
+    if span.envelope.scope_name != "openinference.instrumentation.bedrock":
+        return None
+    kind = span.attributes.get(_KIND)
+    return SpanRole.TOOL if kind == "TOOL" else SpanRole.AGENT if kind == "AGENT" else None
 
-    def role(self, span: Span) -> SpanRole | None:
-        if span.envelope.scope_name != _SCOPE:
-            return None
-        kind = span.attributes.get(_KIND)
-        return SpanRole.TOOL if kind == "TOOL" else SpanRole.AGENT if kind == "AGENT" else None
 
-    def tool(self, span: Span) -> ToolReading:
-        if _PARAMETERS not in span.attributes:
-            return ToolReading()
-        return ToolReading(arguments=_by_name(decode_result(span.attributes.get(_PARAMETERS)).value))
+def _tool(span: Span) -> ToolReading:
+    if _PARAMETERS not in span.attributes:
+        return ToolReading()
+    return ToolReading(arguments=_by_name(decode_result(span.attributes.get(_PARAMETERS)).value))
 
-    def agent(self, span: Span) -> AgentReading:
-        if not span.name.startswith(_COLLABORATOR):  # named, as otherwise it would only be what holds others
-            service = span.envelope.service_name
-            return AgentReading(name="" if service.startswith("unknown_service") else service)
-        return AgentReading(name=span.name[len(_COLLABORATOR) :].removesuffix("]"))
 
-    def conversation(self, span: Span) -> Conversation:
-        return Conversation()
+def _agent(span: Span) -> AgentReading:
+    if not span.name.startswith(_COLLABORATOR):  # named, as otherwise it would only be what holds others
+        service = span.envelope.service_name
+        return AgentReading(name="" if service.startswith("unknown_service") else service)
+    return AgentReading(name=span.name[len(_COLLABORATOR) :].removesuffix("]"))
 
 
 def _by_name(parameters: JsonValue) -> DecodedValue:
@@ -67,7 +48,14 @@ def _by_name(parameters: JsonValue) -> DecodedValue:
             return ABSENT
         is_text = parameter.get("type") not in _NO_TEXTS or not isinstance(value, str)
         arguments[name] = value if is_text else decode_result(value).value
-    return DecodedValue(arguments, json_text(arguments), ValueState.PRESENT)
+    return value_of(arguments)
 
 
-DIALECT = _BedrockAgents()
+DIALECT: Final = MappedDialect(
+    name="bedrock_agents",
+    rank=25,
+    keys=(_KIND,),
+    role=_role,
+    tool=_tool,
+    agent=_agent,
+)

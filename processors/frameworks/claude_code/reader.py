@@ -2,13 +2,20 @@
 
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_text
+from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.frameworks.shapes.result_envelope import open_result
 from processors.model.agent_run import ToolError, ValueState
 from processors.model.json_value import JsonObject
-from processors.model.values import ABSENT, REDACTION_MARKERS, DecodedValue, decode_result, json_text
+from processors.model.values import (
+    ABSENT,
+    REDACTION_MARKERS,
+    DecodedValue,
+    decode_result,
+    text_value,
+    value_of,
+)
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
@@ -20,65 +27,41 @@ _ROLES = {
     "claude_code.tool": SpanRole.TOOL,
     _EXECUTION: SpanRole.TOOL,
 }
-_DETAILS = ("full_command", "file_path", "skill_name", "subagent_type")
 _SUB_AGENT = "subagent_type"
 _AGENT_TOOLS = ("Agent", "Task")
-_OUTPUT_EVENT = "tool.output"
 _OUTPUT_KEYS = ("output", "content", "diff")
 
 
-class _ClaudeCode:
-    name: Final = "claude_code"
-    rank: Final = 5
-    keys: Final = ("span.type", "tool_name", "user_prompt")
-    frameworks: Final = (
-        Framework(
-            name="Claude Code, Claude Agent SDK",
-            versions="enhanced telemetry, beta",
-            reads="`claude_code.tool` spans are calls, `claude_code.interaction` (one for each prompt) is a "
-            "run, and so is what lies below the call of a sub-agent, named by `subagent_type`; arguments "
-            "from `tool_input`, else an object of the details `full_command`, `file_path`, `skill_name` and "
-            "`subagent_type`; results from the event `tool.output`; failures from the child "
-            "`claude_code.tool.execution`",
-            capture="`CLAUDE_CODE_ENABLE_TELEMETRY=1`, `CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1`, "
-            "`OTEL_TRACES_EXPORTER=otlp`, and for content `OTEL_LOG_USER_PROMPTS=1`, "
-            "`OTEL_LOG_TOOL_DETAILS=1`, `OTEL_LOG_TOOL_CONTENT=1`",
-            unknown="the agent's name (the service's name stands in), the answer's text; where a sub-agent's "
-            "calls are not below the call of `Agent` or `Task` they count as calls of the interaction",
-        ),
+def _role(span: Span) -> SpanRole | None:
+    name = span.name
+    return _ROLES.get(name, SpanRole.OTHER) if name.startswith(_PREFIX) else None
+
+
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    if span.name == _EXECUTION:
+        failed = attributes.get("success") in (False, "false")
+        message = first_text(attributes, ("error",))
+        return ToolReading(error=ToolError(type="", message=message) if failed else None, is_part=True)
+    result = open_result(_output(span))
+    return ToolReading(
+        name=first_text(attributes, ("tool_name",)),
+        call_id=first_text(attributes, ("tool_use_id", "gen_ai.tool.call.id")),
+        arguments=better(first_arguments(attributes, ("tool_input",)), _details(attributes)),
+        result=result.result,
+        error=result.error,
+        runs_agent=_SUB_AGENT in attributes or attributes.get("tool_name") in _AGENT_TOOLS,
     )
 
-    def role(self, span: Span) -> SpanRole | None:
-        name = span.name
-        return _ROLES.get(name, SpanRole.OTHER) if name.startswith(_PREFIX) else None
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        if span.name == _EXECUTION:
-            failed = attributes.get("success") in (False, "false")
-            message = first_text(attributes, ("error",))
-            return ToolReading(error=ToolError(type="", message=message) if failed else None, is_part=True)
-        result = open_result(_output(span))
-        return ToolReading(
-            name=first_text(attributes, ("tool_name",)),
-            call_id=first_text(attributes, ("tool_use_id", "gen_ai.tool.call.id")),
-            arguments=better(first_arguments(attributes, ("tool_input",)), _details(attributes)),
-            result=result.result,
-            error=result.error,
-            runs_agent=_SUB_AGENT in attributes or attributes.get("tool_name") in _AGENT_TOOLS,
-        )
-
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        asked = decode_result(attributes.get("user_prompt")) if "user_prompt" in attributes else ABSENT
-        if asked.state is ValueState.PRESENT:
-            asked = DecodedValue(asked.text, asked.text, ValueState.PRESENT)
-        return AgentReading(
-            name=_name_of_sub_agent(attributes), session=first_text(attributes, ("session.id",)), input=asked
-        )
-
-    def conversation(self, span: Span) -> Conversation:
-        return Conversation()
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    asked = decode_result(attributes.get("user_prompt")) if "user_prompt" in attributes else ABSENT
+    if asked.state is ValueState.PRESENT:
+        asked = text_value(asked.text)
+    return AgentReading(
+        name=_name_of_sub_agent(attributes), session=first_text(attributes, ("session.id",)), input=asked
+    )
 
 
 def _name_of_sub_agent(attributes: Attributes) -> str:
@@ -91,25 +74,32 @@ def _details(attributes: Attributes) -> DecodedValue:
     """What the span tells of the arguments besides the arguments themselves."""
     told: JsonObject = {}
     is_redacted = False
-    for key in _DETAILS:
+    for key in ("full_command", "file_path", "skill_name", "subagent_type"):
         detail = attributes.text(key)
         if detail is not None and detail.strip() in REDACTION_MARKERS:
             is_redacted = True
         elif detail is not None:
             told[key] = detail
     if told:
-        return DecodedValue(told, json_text(told), ValueState.PRESENT)
+        return value_of(told)
     return DecodedValue(None, "", ValueState.REDACTED) if is_redacted else ABSENT
 
 
 def _output(span: Span) -> DecodedValue:
     found = ABSENT
     for event in span.events if span.has_events else ():
-        if event.name == _OUTPUT_EVENT:
+        if event.name == "tool.output":
             for key in _OUTPUT_KEYS:
                 if event.attributes.get(key) not in (None, ""):
                     found = better(found, decode_result(event.attributes.get(key)))
     return found
 
 
-DIALECT = _ClaudeCode()
+DIALECT: Final = MappedDialect(
+    name="claude_code",
+    rank=5,
+    keys=("span.type", "tool_name", "user_prompt"),
+    role=_role,
+    tool=_tool,
+    agent=_agent,
+)

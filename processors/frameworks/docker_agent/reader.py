@@ -2,67 +2,43 @@
 
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_text
-from processors.frameworks.shapes.placeholder_names import HANDOFF_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
-from processors.model.agent_run import CallCategory
+from processors.frameworks.shapes.mapped_dialect import MappedDialect, Sign, by_signs, tool_fields
+from processors.frameworks.shapes.placeholder_names import handoff_or_function
 from processors.spans.span import Span
 
-_AGENT = "agent"
-_TOOL_NAME = "tool.name"
-_SESSION_SPAN = "runtime.session"
 _TURN_SPAN = "runtime.stream"
 _CALL_SPAN = "runtime.tool.call"
-_PART_SPANS = "runtime.tool.handler"
+
+_fields = tool_fields(
+    name=("tool.name",), call_id=("tool.call_id",), agent_name=("agent",), category=handoff_or_function
+)
 
 
-class _DockerAgent:
-    name: Final = "docker_agent"
-    rank: Final = 20
-    keys: Final = (_AGENT,)
-    frameworks: Final = (
-        Framework(
-            name="Docker Agent (cagent)",
-            versions="1, read from its source of March 2026",
-            reads="`runtime.session` spans are runs, named by the `agent` of their `runtime.stream` spans: "
-            "an agent to which another one hands over has a run of its own; `runtime.tool.call` spans "
-            "are calls",
-            capture="nothing can be: its spans hold no content",
-            unknown="arguments, results, input and answer; that a tool answered with an error",
-        ),
+def _tool(span: Span) -> ToolReading:
+    return _fields(span)._replace(is_part=span.name != _CALL_SPAN)
+
+
+def _agent(span: Span) -> AgentReading:
+    # A session keeps the name of the agent that it began with, whoever takes over.
+    is_turn = span.name == _TURN_SPAN
+    return AgentReading(
+        name=first_text(span.attributes, ("agent",)) if is_turn else "",
+        session=first_text(span.attributes, ("session.id",)),
     )
 
-    def role(self, span: Span) -> SpanRole | None:
-        if span.name == _SESSION_SPAN:
-            return SpanRole.AGENT
-        if span.name == _TURN_SPAN:
-            return SpanRole.STEP
-        is_call = span.name == _CALL_SPAN or span.name.startswith(_PART_SPANS)
-        return SpanRole.TOOL if is_call and _TOOL_NAME in span.attributes else None
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        name = first_text(attributes, (_TOOL_NAME,))
-        is_handoff = name in HANDOFF_TOOL_NAMES or name.startswith(HANDOFF_TOOL_PREFIXES)
-        return ToolReading(
-            name=name,
-            call_id=first_text(attributes, ("tool.call_id",)),
-            category=CallCategory.HANDOFF if is_handoff else CallCategory.FUNCTION,
-            agent_name=first_text(attributes, (_AGENT,)),
-            is_part=span.name != _CALL_SPAN,
-        )
-
-    def agent(self, span: Span) -> AgentReading:
-        # A session keeps the name of the agent that it began with, whoever takes over.
-        is_turn = span.name == _TURN_SPAN
-        return AgentReading(
-            name=first_text(span.attributes, (_AGENT,)) if is_turn else "",
-            session=first_text(span.attributes, ("session.id",)),
-        )
-
-    def conversation(self, span: Span) -> Conversation:
-        return Conversation()
-
-
-DIALECT = _DockerAgent()
+DIALECT: Final = MappedDialect(
+    name="docker_agent",
+    rank=20,
+    keys=("agent",),
+    role=by_signs(
+        Sign(SpanRole.AGENT, names=("runtime.session",)),
+        Sign(SpanRole.STEP, names=(_TURN_SPAN,)),
+        Sign(SpanRole.TOOL, names=(_CALL_SPAN,), present=("tool.name",)),
+        Sign(SpanRole.TOOL, prefixes=("runtime.tool.handler",), present=("tool.name",)),
+    ),
+    tool=_tool,
+    agent=_agent,
+)

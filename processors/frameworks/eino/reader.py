@@ -3,10 +3,13 @@
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.flattened_list import flattened_list
+from processors.frameworks.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    flattened_list,
+)
+from processors.frameworks.shapes.chat_envelope import decode_input, first_output
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
 from processors.model.agent_run import CallCategory
 from processors.model.json_value import JsonValue
@@ -16,8 +19,6 @@ from processors.spans.span import Span
 
 _COMPONENT = "runinfo.component"
 _NAME = "runinfo.name"
-_TYPE = "runinfo.type"
-_KIND = "gen_ai.span.kind"
 _ROOT = "workflow"
 _AGENT_TOOL = "agentTool"
 _GENERIC_NAMES = frozenset({"", "ReAct", "ReActAgent"})
@@ -34,30 +35,18 @@ class _Eino:
     name: Final = "eino"
     rank: Final = 8
     keys: Final = (_COMPONENT,)
-    frameworks: Final = (
-        Framework(
-            name="CloudWeGo Eino",
-            versions="0.7, its APMPlus callback (built from 0.7.36)",
-            reads="components `Tool` are calls and `ChatModel` model turns; the outermost graph or chain and "
-            "the chains of its ADK's agents are runs, named by `runinfo.name`, or by the service where that "
-            "is `ReActAgent`",
-            capture="nothing",
-            unknown="call ids; what a model asked for beside an answer in words; agents to which another one "
-            "transfers, whose spans are traces of their own",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
         role = _ROLES.get(attributes.text(_COMPONENT) or "", SpanRole.OTHER)
         if role is not SpanRole.OTHER:
             return role
-        is_run = attributes.get(_KIND) == _ROOT or _is_agent(attributes)
+        is_run = attributes.get("gen_ai.span.kind") == _ROOT or _is_agent(attributes)
         return SpanRole.AGENT if is_run else SpanRole.OTHER
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
-        is_agent = attributes.get(_TYPE) == _AGENT_TOOL
+        is_agent = attributes.get("runinfo.type") == _AGENT_TOOL
         return ToolReading(
             name=first_text(attributes, (_NAME,)),
             inferred_name=span.name,
@@ -108,7 +97,7 @@ def _asked(attributes: Attributes) -> DecodedValue:
 
 def _answered(attributes: Attributes) -> DecodedValue:
     key = "gen_ai.output" if "gen_ai.output" in attributes else _OUTPUT
-    return decode_output(attributes.get(key)) if key in attributes else ABSENT
+    return first_output(attributes, (key,))
 
 
 def _flattened(attributes: Attributes, prefix: str) -> list[JsonValue]:

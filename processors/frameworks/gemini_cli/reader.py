@@ -6,7 +6,6 @@ The messages of a tool span hold the scheduler's request and its completed call.
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.messages import read_messages
 from processors.model.agent_run import ToolError, ValueState
@@ -18,7 +17,6 @@ from processors.spans.span import Span
 _OPERATION = "gen_ai.operation.name"
 _INPUTS = ("gen_ai.input.messages", "input-json")
 _OUTPUTS = ("gen_ai.output.messages", "output-json")
-_CALL_IDS = ("gen_ai.tool.call.id", "gen_ai.tool.call_id")
 _ROLES = {
     "tool_call": SpanRole.TOOL,
     "agent_call": SpanRole.AGENT,
@@ -31,20 +29,6 @@ class _GeminiCli:
     name: Final = "gemini_cli"
     rank: Final = 5
     keys: Final = (_OPERATION,)
-    frameworks: Final = (
-        Framework(
-            name="Gemini CLI",
-            versions="operation names of 2026 (built from 0.61)",
-            reads="operations `tool_call`, `agent_call` and `llm_call`; arguments from the request and "
-            "results from the completed call in the tool span's messages; `schedule_tool_calls` is no call",
-            capture="`telemetry.enabled` and `telemetry.traces` in its settings; `telemetry.logPrompts: "
-            "false` leaves content out",
-            unknown="the names of tools while `telemetry.traces` is off, as it is by default: calls are "
-            "then named `tool_call`; a prompt's run as a whole where it was not typed in: each turn of the "
-            "model and each batch of calls is then a trace of its own; without "
-            "content that a call failed",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         operation = span.attributes.get(_OPERATION)
@@ -59,7 +43,8 @@ class _GeminiCli:
             arguments = decode_arguments(request["args"])
         return ToolReading(
             name=first_text(attributes, ("gen_ai.tool.name",)) or _text(request, "name"),
-            call_id=first_text(attributes, _CALL_IDS) or _text(request, "callId"),
+            call_id=first_text(attributes, ("gen_ai.tool.call.id", "gen_ai.tool.call_id"))
+            or _text(request, "callId"),
             arguments=arguments,
             result=result,
             error=error,

@@ -3,14 +3,18 @@
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+)
 from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.chat_envelope import decode_output, first_input
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
 from processors.model.agent_run import CallCategory, ValueState
 from processors.model.json_value import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_result
+from processors.model.values import ABSENT, DecodedValue, decode_result, text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
@@ -36,17 +40,6 @@ class _Genkit:
     name: Final = "genkit"
     rank: Final = 20
     keys: Final = (_TYPE, _SUBTYPE)
-    frameworks: Final = (
-        Framework(
-            name="Genkit",
-            versions="1 (JavaScript) and 0.12 (Python); Go writes the same attributes",
-            reads="actions of subtype `tool` are calls, of subtype `model` model turns; flows, agents and "
-            "prompts that are executed are runs, named by `genkit:name`; what `generate` does outside of "
-            "all of them is a run named by the service",
-            capture="nothing",
-            unknown="call ids; calls of tools that do not exist, which end the run",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         kind = _kind(span.attributes)
@@ -69,7 +62,7 @@ class _Genkit:
         return AgentReading(
             name=first_text(attributes, _NAME) if self.role(span) is SpanRole.AGENT else "",
             session=first_text(attributes, ("genkit:metadata:agent:sessionId", "genkit:sessionId")),
-            input=decode_input(attributes.get(_INPUT)) if _INPUT in attributes else ABSENT,
+            input=first_input(attributes, (_INPUT,)),
             output=_answer(attributes),
         )
 
@@ -99,7 +92,7 @@ def _kind(attributes: Attributes) -> str:
 
 
 def _object(attributes: Attributes, key: str) -> JsonObject:
-    value = decode_result(attributes.get(key)).value if key in attributes else None
+    value = first_value(attributes, (key,))
     return value if isinstance(value, dict) else {}
 
 
@@ -119,7 +112,7 @@ def _answer(attributes: Attributes) -> DecodedValue:
     if not isinstance(message, dict) or "role" not in message:
         return decode_output(attributes.get(_OUTPUT))
     text = "\n".join(filter(None, (read.text for read in _messages([message], "assistant"))))
-    return DecodedValue(text, text, ValueState.PRESENT)
+    return text_value(text)
 
 
 def _messages(messages: JsonValue, default_role: str) -> list[ChatMessage]:

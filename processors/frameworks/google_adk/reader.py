@@ -3,7 +3,6 @@
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
 from processors.frameworks.shapes.placeholder_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
@@ -35,26 +34,6 @@ class _GoogleADK:
     rank: Final = 8
     keys: Final = (_EVENT_ID, _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE)
     scopes: Final = ("gcp.vertex.agent",)
-    frameworks: Final = (
-        Framework(
-            name="Google ADK",
-            versions="1 and 2 (built from 1.14 and 2.13 for Python, 2.0 for JavaScript and 2.2 for Go; read "
-            "from its source for Java)",
-            reads="`execute_tool` spans are calls, `invoke_agent` spans (`agent_run` before them) "
-            "are runs; a returned `error` is a "
-            "failed call where the span says so; a result that is no object comes out of its `result` "
-            "envelope, a list in JavaScript out of `results`; the `(merged tools)` span is left out; "
-            "requests and answers that kagent adds to Go's spans",
-            capture="`ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true`; in version 2 also "
-            "`OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental` and "
-            "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY`",
-            unknown="the call id of a tool that raised, in versions with `agent_run` spans also its "
-            "arguments; in version 1 and in JavaScript that a returned `error` is one, and in JavaScript why "
-            "a tool raised; in Go without kagent what was asked and answered, which goes into log records; "
-            "whether a tool returned an object "
-            "with nothing but a `result` that is no object, or that value itself",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes

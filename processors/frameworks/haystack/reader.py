@@ -4,29 +4,26 @@ import re
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+)
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.messages import CallResponse, ChatMessage, last_text, read_messages
 from processors.model.agent_run import ToolError
 from processors.model.json_value import JsonObject, JsonValue
-from processors.model.values import decode_result, text_value
+from processors.model.values import text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import STATUS_ERROR, Span
 
 _TOOL = "haystack.tool.name"
-_TOOL_INPUT = "haystack.agent.step.tool.input"
-_TOOL_OUTPUT = "haystack.agent.step.tool.output"
-_TOOL_FAILED = "haystack.tool.error"
 _MODEL_INPUT = "haystack.agent.step.llm.input"
 _MODEL_OUTPUT = "haystack.agent.step.llm.output"
 _STEP = "haystack.agent.step"
 _AGENT = "haystack.agent.max_steps"
 _AGENT_INPUT = "haystack.agent.input"
-_AGENT_OUTPUT = "haystack.agent.output"
-_TOOLS = "haystack.agent.tools"
-_STEPS_TAKEN = "haystack.agent.steps_taken"
-_EXIT_CONDITIONS = "haystack.agent.exit_conditions"
 _COMPONENT = "haystack.component.type"
 _COMPONENT_INPUT = "haystack.component.input"
 _COMPONENT_OUTPUT = "haystack.component.output"
@@ -44,19 +41,6 @@ class _Haystack:
     name: Final = "haystack"
     rank: Final = 8
     keys: Final = (_TOOL, _MODEL_INPUT, _MODEL_OUTPUT, _STEP, _AGENT, _COMPONENT)
-    frameworks: Final = (
-        Framework(
-            name="Haystack, own tracing",
-            versions="2 and 3 (built from haystack-ai 2.31, and 3.4 with opentelemetry-haystack 2.0)",
-            reads="`haystack.agent.step.tool` spans are calls, `haystack.agent.run` spans are runs, named by "
-            "the pipeline's component; before version 3 calls and results come from what generators and "
-            "`ToolInvoker` put out",
-            capture="`HAYSTACK_CONTENT_TRACING_ENABLED=true`",
-            unknown="call ids, in version 3; the name of an agent outside a pipeline: the service's name "
-            "stands in, or that of the tool as which it runs; before version 3, without content, what was "
-            "called and which calls failed; a result of None from a text",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -73,10 +57,10 @@ class _Haystack:
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
-        opened = first_result(attributes, (_TOOL_OUTPUT,))
+        opened = first_result(attributes, ("haystack.agent.step.tool.output",))
         return ToolReading(
             name=first_text(attributes, (_TOOL,)),
-            arguments=first_arguments(attributes, (_TOOL_INPUT,)),
+            arguments=first_arguments(attributes, ("haystack.agent.step.tool.input",)),
             result=opened.result,
             error=opened.error or _failure(opened.result.value) or _mark_of_failure(attributes),
         )
@@ -114,7 +98,7 @@ class _Haystack:
         return Conversation(
             asked,
             # The outcome repeats what went in.
-            lambda: _messages(attributes, _AGENT_OUTPUT, "messages")[len(asked()) :],
+            lambda: _messages(attributes, "haystack.agent.output", "messages")[len(asked()) :],
         ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
 
 
@@ -126,12 +110,12 @@ def _may_hide_calls(attributes: Attributes) -> bool:
     """
     if _AGENT not in attributes or _AGENT_INPUT in attributes:
         return False
-    ended_with_text = attributes.get(_EXIT_CONDITIONS) == '["text"]'
-    return not (ended_with_text and attributes.get(_STEPS_TAKEN) == 1)
+    ended_with_text = attributes.get("haystack.agent.exit_conditions") == '["text"]'
+    return not (ended_with_text and attributes.get("haystack.agent.steps_taken") == 1)
 
 
 def _listed_tools(attributes: Attributes) -> list[JsonValue]:
-    listed = decode_result(attributes.get(_TOOLS)).value if _TOOLS in attributes else None
+    listed = first_value(attributes, ("haystack.agent.tools",))
     if not isinstance(listed, list):
         return []
     return [entry.get("data") for entry in listed if isinstance(entry, dict)]
@@ -146,7 +130,7 @@ def _failure(result: JsonValue) -> ToolError | None:
 
 
 def _mark_of_failure(attributes: Attributes) -> ToolError | None:
-    failed = attributes.get(_TOOL_FAILED) in (True, "true", "True")
+    failed = attributes.get("haystack.tool.error") in (True, "true", "True")
     return ToolError(type="", message="") if failed else None
 
 
@@ -167,7 +151,7 @@ def _call_that_raised(span: Span) -> list[ChatMessage]:
 
 
 def _messages(attributes: Attributes, key: str, member: str) -> list[ChatMessage]:
-    told = decode_result(attributes.get(key)).value if key in attributes else None
+    told = first_value(attributes, (key,))
     listed = told.get(member) if isinstance(told, dict) else None
     if not isinstance(listed, list):
         return []

@@ -2,11 +2,10 @@
 
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_text
+from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
+from processors.frameworks.shapes.attribute_reading import first_text, flattened_value
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.flattened_list import flattened_value
+from processors.frameworks.shapes.mapped_dialect import MappedDialect, by_kind
 from processors.frameworks.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.frameworks.shapes.result_envelope import open_result
 from processors.model.json_value import JsonObject, JsonValue
@@ -19,70 +18,45 @@ _NAME = "honeyhive_event_name"
 _INPUTS = "honeyhive_inputs."
 _OUTPUTS = "honeyhive_outputs."
 _RESULT = "result"
-_FAILURE = "honeyhive_error"
-_FAILURE_SUFFIX = "_error"
 _STREAMS = ('"<generator object ', '"<async_generator object ')
 _ROLES = {"tool": SpanRole.TOOL, "model": SpanRole.MODEL}
 
 
-class _HoneyHive:
-    name: Final = "honeyhive"
-    rank: Final = 60
-    keys: Final = (_KIND,)
-    frameworks: Final = (
-        Framework(
-            name="HoneyHive SDK",
-            versions="1 (Python, built from 1.7)",
-            reads="`honeyhive_event_type` tool of `@trace`; the event's name is the tool's; values from "
-            "`honeyhive_inputs.*` and `honeyhive_outputs.result`; a span that only repeats a failure is left "
-            "out",
-            capture="nothing",
-            unknown="agents: the root span stands for the run, its name for the agent's; call ids; empty "
-            "results, and members of results that are nothing; whether a text that writes an object was one",
-        ),
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    if _is_failure(span):
+        return ToolReading(is_synthetic=True)
+    result = _result(attributes)
+    opened = open_result(result)
+    return ToolReading(
+        name=first_text(attributes, (_NAME,)),
+        inferred_name=span.name,
+        call_id=opened.call_id,
+        arguments=_arguments(attributes, is_told=result is not ABSENT),
+        result=opened.result,
+        error=opened.error,
     )
 
-    def role(self, span: Span) -> SpanRole | None:
-        kind = span.attributes.text(_KIND)
-        return None if kind is None else _ROLES.get(kind, SpanRole.OTHER)
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        if _is_failure(span):
-            return ToolReading(is_synthetic=True)
-        result = _result(attributes)
-        opened = open_result(result)
-        return ToolReading(
-            name=first_text(attributes, (_NAME,)),
-            inferred_name=span.name,
-            call_id=opened.call_id,
-            arguments=_arguments(attributes, is_told=result is not ABSENT),
-            result=opened.result,
-            error=opened.error,
-        )
-
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        name = first_text(attributes, (_NAME,)) or span.name
-        asked = _arguments(attributes, is_told=False)
-        answered = attributes.get(_OUTPUTS + _RESULT)
-        is_stream = isinstance(answered, str) and answered.startswith(_STREAMS)
-        made = ABSENT if is_stream else _result(attributes)
-        return AgentReading(
-            inferred_name="" if name in GENERIC_CHAIN_NAMES else name,
-            session=first_text(attributes, ("honeyhive.session_id",)),
-            input=ABSENT if asked is ABSENT else decode_input(asked.value),
-            output=ABSENT if made is ABSENT else decode_output(made.value),
-        )
-
-    def conversation(self, span: Span) -> Conversation:
-        return Conversation()
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    name = first_text(attributes, (_NAME,)) or span.name
+    asked = _arguments(attributes, is_told=False)
+    answered = attributes.get(_OUTPUTS + _RESULT)
+    is_stream = isinstance(answered, str) and answered.startswith(_STREAMS)
+    made = ABSENT if is_stream else _result(attributes)
+    return AgentReading(
+        inferred_name="" if name in GENERIC_CHAIN_NAMES else name,
+        session=first_text(attributes, ("honeyhive.session_id",)),
+        input=ABSENT if asked is ABSENT else decode_input(asked.value),
+        output=ABSENT if made is ABSENT else decode_output(made.value),
+    )
 
 
 def _is_failure(span: Span) -> bool:
     """Whether the span only repeats that the function beside it failed."""
     attributes = span.attributes
-    return _FAILURE in attributes and _NAME not in attributes and span.name.endswith(_FAILURE_SUFFIX)
+    return "honeyhive_error" in attributes and _NAME not in attributes and span.name.endswith("_error")
 
 
 def _arguments(attributes: Attributes, *, is_told: bool) -> DecodedValue:
@@ -111,4 +85,11 @@ def _result(attributes: Attributes) -> DecodedValue:
     return decode_result(json_text(made[_RESULT]))
 
 
-DIALECT = _HoneyHive()
+DIALECT: Final = MappedDialect(
+    name="honeyhive",
+    rank=60,
+    keys=(_KIND,),
+    role=by_kind((_KIND,), {"tool": SpanRole.TOOL, "model": SpanRole.MODEL}),
+    tool=_tool,
+    agent=_agent,
+)

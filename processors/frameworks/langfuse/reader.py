@@ -3,20 +3,23 @@
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.langgraph.graphs import (
+    GRAPH_AGENT,
+    GRAPH_NODE,
+    PASSED_ON,
+    agent_of_graph,
+    is_chain_part,
+)
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.frameworks.shapes.chat_envelope import decode_output
-from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part
+from processors.frameworks.shapes.chat_envelope import first_output
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.frameworks.shapes.placeholder_names import (
     GENERIC_CHAIN_NAMES,
-    GRAPH_AGENT,
-    GRAPH_NODE,
-    HANDOFF_TOOL_PREFIXES,
+    transfer_or_function,
 )
 from processors.frameworks.shapes.recorded_call import arguments_of_recorded_call, input_of_recorded_call
-from processors.model.agent_run import CallCategory, ToolError
+from processors.model.agent_run import ToolError
 from processors.model.values import ABSENT
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
@@ -30,11 +33,7 @@ _GRAPH_NODE = _METADATA + GRAPH_NODE
 _GRAPH_PATH = _METADATA + "langgraph_path"
 _BLANKS_IN_LIST = ", "
 """What stands between the members of a list where Python wrote it; JavaScript leaves no blank."""
-_LANGUAGE = "telemetry.sdk.language"
 _PYTHON = "python"
-_PASSED_ON = "ParentCommand"
-_STATUS_MESSAGE = "langfuse.observation.status_message"
-_SESSIONS = ("session.id", "langfuse.session.id")
 _GRAPH_SESSIONS = tuple(_METADATA + key for key in ("session_id", "thread_id"))
 _ROLES = {"tool": SpanRole.TOOL, "agent": SpanRole.AGENT, "generation": SpanRole.MODEL}
 
@@ -43,20 +42,6 @@ class _Langfuse:
     name: Final = "langfuse"
     rank: Final = 60
     keys: Final = (_TYPE,)
-    frameworks: Final = (
-        Framework(
-            name="Langfuse SDK",
-            versions="5 (Python and JavaScript), observation attributes of 3 and newer",
-            reads="observations of type `tool`, `agent` and `generation`; the span's name is the tool's or "
-            "the agent's; values from `langfuse.observation.input` and `.output`; with its LangChain "
-            "callback, the chain that is named after its `lc_agent_name` is the agent's run, and so is a "
-            "graph within a graph or a call",
-            capture="nothing; `capture_input=False` and `capture_output=False` of `@observe` leave values "
-            "out",
-            unknown="call ids (but for LangChain); the names of positional arguments (they stand "
-            "under `$args`)",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         kind = span.attributes.text(_TYPE)
@@ -79,9 +64,7 @@ class _Langfuse:
             error = ToolError(type="", message=attributes.text("langfuse.observation.status_message") or "")
         return ToolReading(
             inferred_name=span.name,
-            category=(
-                CallCategory.HANDOFF if span.name.startswith(HANDOFF_TOOL_PREFIXES) else CallCategory.FUNCTION
-            ),
+            category=transfer_or_function(span.name),
             call_id=opened.call_id,
             arguments=arguments_of_recorded_call(first_arguments(attributes, (_INPUT,))),
             result=opened.result,
@@ -95,9 +78,10 @@ class _Langfuse:
         return AgentReading(
             name=in_graph if in_graph is not None else span.name if is_agent else "",
             inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
-            session=first_text(attributes, _SESSIONS) or _told(attributes, _GRAPH_SESSIONS),
+            session=first_text(attributes, ("session.id", "langfuse.session.id"))
+            or _told(attributes, _GRAPH_SESSIONS),
             input=input_of_recorded_call(attributes.get(_INPUT)) if _INPUT in attributes else ABSENT,
-            output=decode_output(attributes.get(_OUTPUT)) if _OUTPUT in attributes else ABSENT,
+            output=first_output(attributes, (_OUTPUT,)),
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -120,13 +104,13 @@ def _run_in_graph(span: Span) -> str | None:
         lambda key: _told(attributes, (_METADATA + key,)),
         attributes.text(_OUTPUT),
         has_places=_is_written_in_python(span),
-        passed_on=_PASSED_ON in (attributes.text(_STATUS_MESSAGE) or ""),
+        passed_on=PASSED_ON in (attributes.text("langfuse.observation.status_message") or ""),
     )
 
 
 def _is_written_in_python(span: Span) -> bool:
     """Whether the sender's language is Python: as its resource tells, else by the blanks in its lists."""
-    language = span.envelope.resource_attributes.text(_LANGUAGE)
+    language = span.envelope.resource_attributes.text("telemetry.sdk.language")
     if language:
         return language == _PYTHON
     path = span.attributes.text(_GRAPH_PATH)

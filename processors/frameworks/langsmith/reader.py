@@ -6,20 +6,23 @@ It names operations of the GenAI conventions too, but chains and the shapes of v
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.langgraph.graphs import (
+    GRAPH_AGENT,
+    GRAPH_NODE,
+    agent_of_graph,
+    is_chain_part,
+    told_by,
+)
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.frameworks.shapes.placeholder_names import (
     GENERIC_CHAIN_NAMES,
-    GRAPH_AGENT,
-    GRAPH_NODE,
-    HANDOFF_TOOL_PREFIXES,
+    transfer_or_function,
 )
 from processors.frameworks.shapes.result_envelope import OUTPUT, OpenedResult, open_result
-from processors.model.agent_run import CallCategory, ValueState
+from processors.model.agent_run import ValueState
 from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.spans.attributes import Attributes, AttributeValue
 from processors.spans.span import Span
@@ -30,7 +33,6 @@ _OUTPUTS = "gen_ai.completion"
 _METADATA = "langsmith.metadata."
 _AGENT_NAME = _METADATA + GRAPH_AGENT
 _GRAPH_NODE = _METADATA + GRAPH_NODE
-_INTEGRATION = "langsmith.metadata.ls_integration"
 _SESSIONS = (
     "langsmith.metadata.session_id",
     "langsmith.metadata.thread_id",
@@ -45,19 +47,6 @@ class _LangSmith:
     name: Final = "langsmith"
     rank: Final = 5
     keys: Final = (_KIND,)
-    frameworks: Final = (
-        Framework(
-            name="LangSmith SDK",
-            versions="0.4 to 0.15, OpenTelemetry export",
-            reads="`langsmith.span.kind` tool and chain; the outermost chain is the run, its name the "
-            "agent's, and so is a graph within a graph or a call; values from `gen_ai.prompt` and "
-            "`gen_ai.completion`",
-            capture="`LANGSMITH_OTEL_ENABLED=true`; `LANGSMITH_HIDE_INPUTS` and `LANGSMITH_HIDE_OUTPUTS` "
-            "leave values out",
-            unknown="empty arguments or an empty result where the sender may have hidden "
-            "them; a chain within a chain as an agent of its own, unless it is a graph",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -81,9 +70,7 @@ class _LangSmith:
             name=first_text(attributes, ("gen_ai.tool.name",)),
             inferred_name=span.name,
             call_id=first_text(attributes, ("gen_ai.tool.call.id",)) or opened.call_id,
-            category=(
-                CallCategory.HANDOFF if span.name.startswith(HANDOFF_TOOL_PREFIXES) else CallCategory.FUNCTION
-            ),
+            category=transfer_or_function(span.name),
             arguments=arguments,
             arguments_are_doubtful=is_text_of_object,
             result=opened.result,
@@ -122,7 +109,7 @@ def _run_in_graph(span: Span) -> str | None:
     made = _recorded(attributes, _OUTPUTS)
     return agent_of_graph(
         span.name,
-        lambda key: attributes.text(_METADATA + key) or "",
+        told_by(attributes, _METADATA),
         made if isinstance(made, str) and made != _NOTHING else None,
     )
 
@@ -148,7 +135,9 @@ def _arguments(attributes: Attributes) -> tuple[DecodedValue, bool]:
     Older frameworks give every tool its arguments as such a text; else it may be an argument named `input`.
     """
     if not _is_told(attributes, _INPUTS) and (
-        not _is_told(attributes, _OUTPUTS) or _AGENT_NAME in attributes or _INTEGRATION in attributes
+        not _is_told(attributes, _OUTPUTS)
+        or _AGENT_NAME in attributes
+        or "langsmith.metadata.ls_integration" in attributes
     ):
         # A graph's tool without arguments has an input; only a decorated function has none.
         return ABSENT, False

@@ -6,9 +6,9 @@ on that span what it knows, each call over the one before, and only these reques
 
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.dialect import Conversation, SpanRole
 from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.model.json_value import JsonObject, JsonValue
@@ -26,40 +26,17 @@ _ASKED = ("messages", "contents", "input")
 _ANSWERED = ("choices", "candidates", "output", "content", "role")
 
 
-class _LiteLLM:
-    name: Final = "litellm"
-    rank: Final = 70
-    keys: Final = tuple(f"llm.{provider}.{field}" for provider in _PROVIDERS for field in _ASKED)
-    scopes: Final = ("litellm",)
-    frameworks: Final = (
-        Framework(
-            name="LiteLLM (`otel` callback)",
-            versions="built from 1.106",
-            reads="`litellm_request` spans are model turns; below a span of the application the "
-            "`raw_gen_ai_request` spans are, and what the callback writes on that span is left out",
-            capture="nothing; `turn_off_message_logging` leaves values out",
-            unknown="below a span of the application: calls without content, and those of the Responses API, "
-            "which leaves the requests empty; streamed answers there, each of which is a trace of its own; "
-            "what became of the calls where only the proxy sends spans",
-        ),
+def _role(span: Span) -> SpanRole | None:
+    told = _fields(span.attributes, (*_ASKED, *_ANSWERED))
+    is_chat = "messages" in told or "contents" in told or told.keys() >= {"input", "output"}
+    return SpanRole.MODEL if is_chat else None
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    return Conversation(lambda: _asked(attributes), lambda: _answered(attributes)).offering(
+        lambda: read_tool_definitions(_fields(attributes, ("tools",)).get("tools"))
     )
-
-    def role(self, span: Span) -> SpanRole | None:
-        told = _fields(span.attributes, (*_ASKED, *_ANSWERED))
-        is_chat = "messages" in told or "contents" in told or told.keys() >= {"input", "output"}
-        return SpanRole.MODEL if is_chat else None
-
-    def tool(self, span: Span) -> ToolReading:
-        return ToolReading()
-
-    def agent(self, span: Span) -> AgentReading:
-        return AgentReading()
-
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        return Conversation(lambda: _asked(attributes), lambda: _answered(attributes)).offering(
-            lambda: read_tool_definitions(_fields(attributes, ("tools",)).get("tools"))
-        )
 
 
 def _fields(attributes: Attributes, names: tuple[str, ...]) -> JsonObject:
@@ -89,4 +66,11 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
     return read_model_response(told) if told.keys() - {"role"} else []
 
 
-DIALECT = _LiteLLM()
+DIALECT: Final = MappedDialect(
+    name="litellm",
+    rank=70,
+    keys=tuple(f"llm.{provider}.{field}" for provider in _PROVIDERS for field in _ASKED),
+    scopes=("litellm",),
+    role=_role,
+    conversation=_conversation,
+)

@@ -3,13 +3,17 @@
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+)
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.messages import ChatMessage, add_request, read_messages
-from processors.frameworks.shapes.placeholder_names import HANDOFF_TOOL_PREFIXES
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.values import ABSENT, DecodedValue, decode_result
+from processors.frameworks.shapes.placeholder_names import transfer_or_function
+from processors.model.agent_run import ToolError
+from processors.model.values import ABSENT, DecodedValue, text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
@@ -17,12 +21,10 @@ _TOOL_NAME = "lk.function_tool.name"
 _AGENT_NAMES = ("lk.agent_name",)
 _LABEL = "lk.agent_label"
 _TURN = "lk.generation_id"
-_SESSION = "agent_session"
 _OPERATION = "gen_ai.operation.name"
 _ASKED = ("lk.pii.user_input", "lk.user_input", "lk.pii.user_transcript", "lk.user_transcript")
 _CHAT = ("lk.pii.chat_ctx", "lk.chat_ctx")
 _ANSWER = ("lk.pii.response.text", "lk.response.text")
-_TOOLS = "lk.function_tools"
 _CALLS = ("lk.pii.response.function_calls", "lk.response.function_calls")
 
 
@@ -30,18 +32,6 @@ class _LiveKit:
     name: Final = "livekit"
     rank: Final = 5
     keys: Final = (_TOOL_NAME, *_AGENT_NAMES, _LABEL, _TURN, *_CHAT, *_CALLS)
-    frameworks: Final = (
-        Framework(
-            name="LiveKit Agents",
-            versions="1.2 to 1.8 (Python)",
-            reads="spans with `lk.function_tool.name` are calls; since 1.8 every turn of an agent is a run; "
-            "before that the session, or a turn where the session is not in the trace, is the run, named by "
-            "`lk.agent_name`, else by `lk.agent_label`",
-            capture="nothing; `allow_pii=False` and redaction of the project's settings leave content out",
-            unknown="before 1.8 which agent of a session asked, where agents replace each other; since then "
-            "which agent started an `AgentTask`; whether a tool returned nothing or an empty text",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -51,7 +41,7 @@ class _LiveKit:
             return SpanRole.MODEL
         if _OPERATION in attributes:
             return SpanRole.OTHER  # what it stands for is said there
-        if span.name == _SESSION or _TURN in attributes:
+        if span.name == "agent_session" or _TURN in attributes:
             return SpanRole.AGENT
         return SpanRole.WORKFLOW if any(key in attributes for key in _AGENT_NAMES) else SpanRole.OTHER
 
@@ -68,9 +58,7 @@ class _LiveKit:
             ),
             result=opened.result,
             error=ToolError(type="", message=opened.result.text or "") if failed else opened.error,
-            category=(
-                CallCategory.HANDOFF if name.startswith(HANDOFF_TOOL_PREFIXES) else CallCategory.FUNCTION
-            ),
+            category=transfer_or_function(name),
         )
 
     def agent(self, span: Span) -> AgentReading:
@@ -86,12 +74,12 @@ class _LiveKit:
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
         conversation = Conversation(lambda: _asked(attributes), lambda: _answered(attributes))
-        return conversation.offering(lambda: read_tool_definitions(attributes.get(_TOOLS)))
+        return conversation.offering(lambda: read_tool_definitions(attributes.get("lk.function_tools")))
 
 
 def _asked(attributes: Attributes) -> list[ChatMessage]:
     for key in _CHAT:
-        context = decode_result(attributes.get(key)).value if key in attributes else None
+        context = first_value(attributes, (key,))
         if context is not None:
             return read_messages(context.get("items") if isinstance(context, dict) else context, "user")
     return []
@@ -100,7 +88,7 @@ def _asked(attributes: Attributes) -> list[ChatMessage]:
 def _answered(attributes: Attributes) -> list[ChatMessage]:
     message = ChatMessage("assistant", first_text(attributes, _ANSWER))
     for key in _CALLS:
-        calls = decode_result(attributes.get(key)).value if key in attributes else None
+        calls = first_value(attributes, (key,))
         for call in calls if isinstance(calls, list) else ():
             if isinstance(call, dict):
                 add_request(message, call)
@@ -108,7 +96,7 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
 
 
 def _text_value(text: str) -> DecodedValue:
-    return DecodedValue(text, text, ValueState.PRESENT) if text else ABSENT
+    return text_value(text) if text else ABSENT
 
 
 DIALECT = _LiveKit()

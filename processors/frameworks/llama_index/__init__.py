@@ -1,1 +1,1 @@
-"""LlamaIndex: what rewrites its runs; its spans are read by the reader of OpenInference."""
+"""LlamaIndex, as several conventions tell of it."""

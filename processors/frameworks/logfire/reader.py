@@ -3,11 +3,10 @@
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
-from processors.frameworks.shapes.recorded_events import read_recorded_events
+from processors.frameworks.shapes.span_event_messages import read_recorded_events
 from processors.model.agent_run import CallCategory, ToolError
 from processors.model.values import ABSENT, decode_arguments, decode_result
 from processors.spans.attributes import Attributes
@@ -31,25 +30,6 @@ class _Logfire:
     name: Final = "logfire"
     rank: Final = 8
     keys: Final = (_TEMPLATE, _SPAN_TYPE)
-    frameworks: Final = (
-        Framework(
-            name="Logfire, OpenAI Agents SDK",
-            versions="5 (built from logfire 5.2)",
-            reads="`Function: {name}` spans are calls, `Agent run: {name!r}` spans are runs; records of "
-            "spans that have only begun are left out",
-            capture="nothing",
-            unknown="call ids; an answer that is a tool's result (`stop_on_first_tool`); that a tool of an "
-            "MCP server failed, without `logfire.instrument_mcp()`",
-        ),
-        Framework(
-            name="Logfire, Model Context Protocol",
-            versions="5, `logfire.instrument_mcp()` with MCP SDK 1",
-            reads="requests of `tools/call` are calls, one with the agent's own span around them; a response "
-            "that `isError` is a failure; what the server handled only adds to the request it answers",
-            capture="nothing",
-            unknown="call ids; who called a server whose caller is not in the trace",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes

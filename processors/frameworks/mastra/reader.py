@@ -3,13 +3,12 @@
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.values import ABSENT, DecodedValue
+from processors.model.agent_run import CallCategory, ToolError
+from processors.model.values import ABSENT, DecodedValue, text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
@@ -35,21 +34,6 @@ class _Mastra:
     name: Final = "mastra"
     rank: Final = 20
     keys: Final = (_TYPE,)
-    frameworks: Final = (
-        Framework(
-            name="Mastra",
-            versions="`@mastra/otel-exporter` 1 and 0.3; in the same way `@mastra/otel-bridge`, "
-            "`@mastra/arize` and `@mastra/langfuse` 1",
-            reads="spans of type `tool_call`, `mcp_tool_call` and `provider_tool_call` are calls, "
-            "`agent_run` and `workflow_run` are runs; in version 1 under the GenAI conventions, in 0.3 from "
-            "`gen_ai.tool.input`, `.output` and `.success`",
-            capture="nothing; `hideInput` and `hideOutput` of the tracing options leave values out",
-            unknown="which model turn asked for a call where one span covers all turns of a generation "
-            "(0.3): calls count as parallel where they overlap in time; values that a tool's schema adds as "
-            "defaults; the agent that routes a network, of which version 1 makes no span; the agent's name "
-            "in 0.3: its id stands in",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         kind = span.attributes.text(_TYPE)
@@ -117,7 +101,7 @@ def _first(attributes: Attributes, keys: tuple[str, ...], *, is_output: bool) ->
             if is_output and isinstance(value, dict):
                 text = value.get("text")
                 if isinstance(text, str):
-                    return DecodedValue(text, text, ValueState.PRESENT)
+                    return text_value(text)
             return decoded
     return ABSENT
 

@@ -6,25 +6,28 @@ Where it writes the GenAI conventions instead, it names no agent but in the meta
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.langgraph.graphs import (
+    GRAPH_AGENT,
+    GRAPH_INTEGRATION,
+    GRAPH_NODE,
+    agent_of_graph,
+    is_graph,
+    told_by,
+)
+from processors.frameworks.llama_index.workflows import AGENT_IN_STEP, AGENT_STEP, AGENT_WORKFLOW_SPANS
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.graph_runs import agent_of_graph
+from processors.frameworks.shapes.chat_envelope import decode_output, first_input
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.frameworks.shapes.placeholder_names import (
-    AGENT_RUNNER_SPANS,
-    AGENT_WORKFLOW_SPANS,
     GENERIC_CHAIN_NAMES,
-    GRAPH_AGENT,
-    GRAPH_NODE,
     HANDOFF_TOOL_NAMES,
     HANDOFF_TOOL_PREFIXES,
 )
 from processors.frameworks.shapes.recorded_call import given_keywords
 from processors.model.agent_run import CallCategory, ValueState
 from processors.model.json_value import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, json_text
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, value_of
 from processors.spans.attributes import Attributes, AttributeValue
 from processors.spans.span import Span
 
@@ -35,17 +38,14 @@ _METADATA = "metadata"
 _TOOL_NAME = "name"
 _TOOL_DESCRIPTION = "description"
 _TOOL_PARAMETERS = "parameters"
-_STEP_AGENT = '"current_agent_name": "'
-_AGENT_STEP = ".setup_agent"
 _HANDOFF = "Handoff"
 _HANDOFF_RECEIVER = {"to_agent"}
 _TYPE_OF_OUTPUT = {"output_type"}
 _EMPTY = '""'
 _OPERATION = "gen_ai.operation.name"
-_INTEGRATION = "ls_integration"
-_GRAPH_INTEGRATION = "langgraph"
-_SESSIONS = ("session_id", "thread_id")
 _STREAMS = ('"<async_generator object ', '"<generator object ')
+_RUNNER_SPANS = ("AgentRunner.run", "AgentRunner.run_streamed")
+"""Spans of the OpenAI Agents SDK that run agents and are none."""
 _CHAINS = ("CHAIN", '"CHAIN"')
 _ROLES = {
     "TOOL": SpanRole.TOOL,
@@ -60,24 +60,6 @@ class _MLflow:
     name: Final = "mlflow"
     rank: Final = 60
     keys: Final = (_TYPE, _METADATA)
-    frameworks: Final = (
-        Framework(
-            name="MLflow",
-            versions="3, native spans",
-            reads="`mlflow.spanType` TOOL, AGENT, WORKFLOW and CHAT_MODEL; the span's name is the tool's or "
-            "the agent's; values from `mlflow.spanInputs` and `mlflow.spanOutputs`; a LangChain graph is "
-            "the run of the agent that its metadata name, also within another graph or a call; "
-            "LlamaIndex's tools and agents by the names that their spans and its `.setup_agent` steps tell, "
-            "each agent's stay in a workflow a run of its own; the OpenAI Agents SDK's agents within "
-            "`AgentRunner.run`, and its handoffs",
-            capture="nothing; with `MLFLOW_ENABLE_OTEL_GENAI_SEMCONV=true` the GenAI conventions are read "
-            "instead",
-            unknown="call ids (but for LangChain); in the GenAI conventions the agents of LangChain graphs "
-            "that tell no `lc_agent_name`; the names of LlamaIndex's agents and tools in "
-            "the GenAI conventions, where all tools are called after its class; there also handoffs of the "
-            "OpenAI Agents SDK, except from messages",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -89,7 +71,7 @@ class _MLflow:
             return SpanRole.WORKFLOW if is_outermost else None
         role = _ROLES.get(kind.strip('"'))
         if role is None:
-            if span.name.endswith(_AGENT_STEP):
+            if span.name.endswith(AGENT_STEP):
                 return SpanRole.STEP
             if span.name == _HANDOFF and _receiver(attributes):
                 return SpanRole.TOOL
@@ -132,7 +114,7 @@ class _MLflow:
             name=name if in_graph is None else in_graph,
             inferred_name="" if is_nameless else span.name,
             session=_session(attributes),
-            input=decode_input(attributes.get(_INPUTS)) if _INPUTS in attributes else ABSENT,
+            input=first_input(attributes, (_INPUTS,)),
             output=_made(attributes),
         )
 
@@ -149,7 +131,7 @@ class _MLflow:
 def _only_holds_runs(span: Span) -> bool:
     """Whether an agent's span only runs agents, or holds several runs together: what is given nothing."""
     attributes = span.attributes
-    if span.name in AGENT_RUNNER_SPANS:
+    if span.name in _RUNNER_SPANS:
         return True
     return attributes.get(_INPUTS) == _EMPTY and attributes.get(_OUTPUTS) in (None, _EMPTY)
 
@@ -188,7 +170,7 @@ def _is_agent_workflow(span: Span) -> bool:
     """Whether a chain is an agent's run as a workflow, known by its class or by what it made."""
     if span.attributes.get(_TYPE) not in _CHAINS or not span.name.endswith(".run"):
         return False
-    return span.name in AGENT_WORKFLOW_SPANS or _STEP_AGENT in (span.attributes.text(_OUTPUTS) or "")
+    return span.name in AGENT_WORKFLOW_SPANS or AGENT_IN_STEP in (span.attributes.text(_OUTPUTS) or "")
 
 
 def _agent_of_step(attributes: Attributes) -> str:
@@ -224,7 +206,7 @@ def _arguments(attributes: Attributes) -> DecodedValue:
     if not isinstance(properties, dict) or not isinstance(keywords, dict) or "kwargs" in properties:
         return decoded
     keywords = given_keywords(keywords, properties)
-    return DecodedValue(keywords, json_text(keywords), ValueState.PRESENT)
+    return value_of(keywords)
 
 
 def _metadata(attributes: Attributes, word: str) -> JsonObject:
@@ -243,16 +225,11 @@ def _run_in_graph(span: Span) -> str | None:
     if not metadata:
         return None
 
-    def told(key: str) -> str:
-        value = metadata.get(key, "")
-        return value if isinstance(value, str) else json_text(value)
-
-    return agent_of_graph(span.name, told, attributes.text(_OUTPUTS))
+    return agent_of_graph(span.name, told_by(metadata), attributes.text(_OUTPUTS))
 
 
 def _is_outermost_graph(attributes: Attributes) -> bool:
-    metadata = _metadata(attributes, _GRAPH_INTEGRATION)
-    return metadata.get(_INTEGRATION) == _GRAPH_INTEGRATION and GRAPH_NODE not in metadata
+    return is_graph(_metadata(attributes, GRAPH_INTEGRATION))
 
 
 def _agent_of_graph(attributes: Attributes) -> str:
@@ -262,7 +239,7 @@ def _agent_of_graph(attributes: Attributes) -> str:
 
 def _session(attributes: Attributes) -> str:
     metadata = _metadata(attributes, "_id")
-    told = [value for key in _SESSIONS if isinstance(value := metadata.get(key), str)]
+    told = [value for key in ("session_id", "thread_id") if isinstance(value := metadata.get(key), str)]
     return told[0] if told else ""
 
 

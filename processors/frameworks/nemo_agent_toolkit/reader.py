@@ -3,10 +3,14 @@
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+)
 from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.chat_envelope import decode_input, first_output
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
 from processors.model.agent_run import ValueState
 from processors.model.json_value import JsonObject, JsonValue
@@ -17,10 +21,6 @@ from processors.spans.span import Span
 _EVENTS = ("nat.event_type", "aiq.event_type")
 _STEP = ("nat.subspan.name", "aiq.subspan.name")
 _FUNCTION = ("nat.function.name", "aiq.function.name")
-_CALLER = ("nat.function.parent_name", "aiq.function.parent_name")
-_FRAMEWORK = ("nat.framework", "aiq.framework")
-_METADATA = ("nat.metadata", "aiq.metadata")
-_SESSION = ("session.id", "nat.conversation.id")
 _INPUT = "input.value"
 _OUTPUT = "output.value"
 
@@ -45,21 +45,6 @@ class _NeMoAgentToolkit:
     name: Final = "nemo_agent_toolkit"
     rank: Final = 20
     keys: Final = _EVENTS
-    frameworks: Final = (
-        Framework(
-            name="NVIDIA NeMo Agent Toolkit",
-            versions="1 (built from nvidia-nat 1.2, 1.4 and 1.9)",
-            reads="`TOOL_START` steps and the functions that the workflow ran are calls, one where both tell "
-            "of it; a workflow is a run, named by its type unless that comes with the toolkit: then the "
-            "service's name, which is the `project` of the exporter, stands in; a function that takes a "
-            "chat is an agent: a call, and a run below it",
-            capture="nothing",
-            unknown="call ids and failures where no model's turn tells them: the steps of models and tools "
-            "are there only with the `profiler` package; whether a function returned nothing or failed; "
-            "calls of tools that do not exist; with that package in 1.9 all calls of LangGraph agents, "
-            "as it sends no spans for what runs after their first turn",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -97,12 +82,12 @@ class _NeMoAgentToolkit:
         attributes = span.attributes
         if first_text(attributes, _EVENTS) == "FUNCTION_START" and not _is_function_itself(attributes):
             return AgentReading(hides_calls=first_text(attributes, _STEP) == _GRAPH)
-        session = first_text(attributes, _SESSION)
+        session = first_text(attributes, ("session.id", "nat.conversation.id"))
         return AgentReading(
             name=_name(span),
             session="" if session == _UNKNOWN else session,
             input=_asked(attributes),
-            output=decode_output(attributes.get(_OUTPUT)) if _OUTPUT in attributes else ABSENT,
+            output=first_output(attributes, (_OUTPUT,)),
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -117,7 +102,7 @@ class _NeMoAgentToolkit:
 
 def _is_function_itself(attributes: Attributes) -> bool:
     """Whether the step is a function's own, not one of what a framework does within it."""
-    return first_text(attributes, _FRAMEWORK) in ("", _UNKNOWN) and (
+    return first_text(attributes, ("nat.framework", "aiq.framework")) in ("", _UNKNOWN) and (
         first_text(attributes, _STEP) == first_text(attributes, _FUNCTION)
     )
 
@@ -129,7 +114,7 @@ def _chained_answer(attributes: Attributes) -> list[ChatMessage]:
     """
     if _is_function_itself(attributes):
         return []
-    message = decode_result(attributes.get(_OUTPUT)).value if _OUTPUT in attributes else None
+    message = first_value(attributes, (_OUTPUT,))
     if not isinstance(message, dict) or message.get("type") not in _ANSWER_TYPES:
         return []
     text = message.get("content")
@@ -137,7 +122,10 @@ def _chained_answer(attributes: Attributes) -> list[ChatMessage]:
 
 
 def _is_workflow(attributes: Attributes) -> bool:
-    return first_text(attributes, _CALLER) == _ROOT or first_text(attributes, _FUNCTION) == _WORKFLOW
+    return (
+        first_text(attributes, ("nat.function.parent_name", "aiq.function.parent_name")) == _ROOT
+        or first_text(attributes, _FUNCTION) == _WORKFLOW
+    )
 
 
 def _name(span: Span) -> str:
@@ -149,7 +137,7 @@ def _name(span: Span) -> str:
 
 def _chat(attributes: Attributes) -> JsonObject:
     """The input, where it is an object."""
-    value = decode_result(attributes.get(_INPUT)).value if _INPUT in attributes else None
+    value = first_value(attributes, (_INPUT,))
     return value if isinstance(value, dict) else {}
 
 
@@ -161,7 +149,7 @@ def _asked(attributes: Attributes) -> DecodedValue:
 
 
 def _metadata(attributes: Attributes) -> JsonObject:
-    decoded = decode_result(first_text(attributes, _METADATA))
+    decoded = decode_result(first_text(attributes, ("nat.metadata", "aiq.metadata")))
     if decoded.state is ValueState.PRESENT and isinstance(decoded.value, dict):
         return decoded.value
     return {}

@@ -5,15 +5,37 @@ What its instrumentors have in common; where they differ, the shape of the value
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.openinference.supported import OPENINFERENCE_FRAMEWORKS
-from processors.frameworks.shapes.attribute_reading import better, first_result, first_text
+from processors.frameworks.langgraph.graphs import (
+    GRAPH_AGENT,
+    GRAPH_INTEGRATION,
+    GRAPH_NODE,
+    PASSED_ON,
+    UNNAMED_GRAPHS,
+    agent_of_graph,
+    is_chain_part,
+    is_conversation,
+    is_graph,
+    told_by,
+)
+from processors.frameworks.llama_index.workflows import (
+    AGENT_STEP,
+    AGENT_WORKFLOW_SPANS,
+    agent_in_printed_step,
+    answer_in_printed_result,
+    is_printed_result,
+)
+from processors.frameworks.shapes.attribute_reading import (
+    better,
+    first_result,
+    first_text,
+    first_value,
+    flattened_list,
+)
 from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.delegated_work import delegated_work
-from processors.frameworks.shapes.flattened_list import flattened_list
-from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part, is_conversation
+from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
 from processors.frameworks.shapes.messages import (
     CallResponse,
     ChatMessage,
@@ -23,24 +45,15 @@ from processors.frameworks.shapes.messages import (
 )
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.frameworks.shapes.placeholder_names import (
-    AGENT_WORKFLOW_SPANS,
     DELEGATION_TOOL_NAMES,
     FINAL_ANSWER_TOOL_NAMES,
     GENERIC_CHAIN_NAMES,
-    GRAPH_AGENT,
-    GRAPH_NODE,
     HANDOFF_TOOL_NAMES,
     HANDOFF_TOOL_PREFIXES,
     SYNTHETIC_TOOL_NAMES,
-    UNNAMED_GRAPHS,
 )
-from processors.frameworks.shapes.printed_messages import agent_in_printed_step, is_printed_result
-from processors.frameworks.shapes.recorded_call import (
-    given_keywords,
-    input_of_emitted_call,
-    parameters_in_schema,
-)
-from processors.frameworks.shapes.recorded_run import recorded_input, recorded_output
+from processors.frameworks.shapes.printed_messages import answer_in_printed_steps, last_printed_message
+from processors.frameworks.shapes.recorded_call import given_keywords
 from processors.frameworks.shapes.result_envelope import CONTENT, RESPONSE
 from processors.model.agent_run import CallCategory, ValueState
 from processors.model.json_value import JsonObject, JsonValue
@@ -53,6 +66,7 @@ from processors.model.values import (
     json_value,
     parse_json,
     text_value,
+    value_of,
 )
 from processors.spans.attributes import Attributes
 from processors.spans.span import STATUS_ERROR, Span
@@ -60,31 +74,39 @@ from processors.spans.span import STATUS_ERROR, Span
 _KIND = "openinference.span.kind"
 _OTHER_STEP, _OLDER_STEP, _ACTIVITY = "nat.event_type", "aiq.event_type", "workflow.activity"
 _CALLS_OF_CLIENT = "message.tool_calls."
-_HISTORY_OF_CLIENT = "automatic_function_calling_history"
 _TOOL_NAMES = "smolagents.tools_names"
 _MANAGED_AGENTS = "smolagents.managed_agents."
 _RESULT_ENVELOPES = CONTENT | RESPONSE
 _AGENT_SPAN_PREFIXES = ("invoke_agent ",)
-_AGENT_SPAN_SUFFIXES = (".run", "._execute_core", ".kickoff", ".on_messages_stream", ".agent")
-_RUN = ".run"
-_AGENT_STEP = ".setup_agent"
 _AGENT_STEPS = '"setup_agent": {'
-_INTEGRATION = "ls_integration"
-_GRAPH_INTEGRATION = "langgraph"
-_GRAPH_SCOPE = "openinference.instrumentation.langchain"
 _JAVASCRIPT_GRAPH_SCOPE = "@arizeai/openinference-instrumentation-langchain"
 _EMITTER_SCOPE = "openinference.instrumentation.beeai"
-_PASSED_ON = "ParentCommand"
 _TOOL_CALLS = '"tool_calls"'
-_GRAPH_METADATA = (GRAPH_NODE, _INTEGRATION, GRAPH_AGENT)
+_GRAPH_METADATA = (GRAPH_NODE, "ls_integration", GRAPH_AGENT)
 _OPTIONS_OF_CALLS = frozenset({"sanitize_inputs_outputs", "tool_name"})
+_INPUT = "input.value"
+_OUTPUT = "output.value"
+_STEERING_KEYS = {"agent", "context", "tools"}
+_WORKFLOW_KEYS = {"init_state", "start_event"}
+_WORKFLOW_BEGINS = '{"init_state": {'
+_TRAJECTORY, _REASONING = "trajectory", "reasoning"
+_STREAMS = ("<generator object ", "<async_generator object ")
+_REPORT_KEYS = {"description", "expected_output", "raw"}
+_WHO = "coworker"
+_WHAT = ("task", "question")
+
+
+class _DelegatedWork(NamedTuple):
+    """The name of the agent that is asked, and what it is asked; empty where that is not told."""
+
+    agent: str
+    asked: str
 
 
 class _OpenInference:
     name: Final = "openinference"
     rank: Final = 50
     keys: Final = (_KIND,)
-    frameworks: Final = OPENINFERENCE_FRAMEWORKS
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
@@ -103,7 +125,7 @@ class _OpenInference:
                 return SpanRole.OTHER if is_step or "metadata.path" in attributes else SpanRole.AGENT
             if _is_agent_workflow(span):
                 return SpanRole.AGENT
-            if span.name.endswith(_AGENT_STEP):
+            if span.name.endswith(AGENT_STEP):
                 return SpanRole.STEP
             if _is_outermost_graph(span):
                 return SpanRole.WORKFLOW
@@ -125,7 +147,7 @@ class _OpenInference:
             category=_category(span, name),
             agent_name=first_text(attributes, ("tool.agent_role",)),
             is_synthetic=_is_true(attributes.get("tool.synthesized")) or name in SYNTHETIC_TOOL_NAMES,
-            runs_agent=delegated_work(name, arguments.value) is not None,
+            runs_agent=_delegated_work(name, arguments.value) is not None,
         )
 
     def agent(self, span: Span) -> AgentReading:
@@ -135,9 +157,9 @@ class _OpenInference:
             in_graph = _run_in_graph(span)
             name = _graph_agent(span) if in_graph is None else in_graph
         called = first_text(attributes, ("tool.name",))
-        given_to = delegated_work(called, _arguments(span).value) if called else None
+        given_to = _delegated_work(called, _arguments(span).value) if called else None
         name = name if given_to is None else given_to.agent
-        if not name and span.name.endswith(_AGENT_STEP):
+        if not name and span.name.endswith(AGENT_STEP):
             given, made = attributes.text("input.value") or "", attributes.text("output.value") or ""
             name = agent_in_printed_step(given) or agent_in_printed_step(made)  # long ones are cut off
         metadata = _metadata(span) if "metadata" in attributes else {}
@@ -152,13 +174,13 @@ class _OpenInference:
             id=first_text(attributes, ("agno.agent.id", "agentId")),
             session=session,
             input=self._asked(span) if given_to is None else text_value(given_to.asked or None),
-            output=ABSENT if _answers_with_error(span) else recorded_output(attributes),
+            output=ABSENT if _answers_with_error(span) else _recorded_output(attributes),
         )
 
     def _asked(self, span: Span) -> DecodedValue:
         if span.attributes.get(_KIND) == "LLM":  # a run that bears its model's last request as its input
             return text_value(last_text(self.conversation(span).input, "user"))
-        return recorded_input(span.attributes)
+        return _recorded_input(span.attributes)
 
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
@@ -193,9 +215,9 @@ def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
 
 def _calls_of_client(attributes: Attributes) -> list[ChatMessage]:
     """The calls that the model's client made by itself before the answer, with results if they are told."""
-    made = decode_result(attributes.get("output.value")).value if "output.value" in attributes else None
-    history = made.get(_HISTORY_OF_CLIENT) if isinstance(made, dict) else None
-    asked = decode_result(attributes.get("input.value")).value if "input.value" in attributes else None
+    made = first_value(attributes, ("output.value",))
+    history = made.get("automatic_function_calling_history") if isinstance(made, dict) else None
+    asked = first_value(attributes, ("input.value",))
     contents = asked.get("contents") if isinstance(asked, dict) else None
     if isinstance(history, list) and isinstance(contents, list):
         messages = read_messages(history[len(contents) :], "assistant")
@@ -247,20 +269,20 @@ def _arguments(span: Span) -> DecodedValue:
     attributes = span.attributes
     decoded = decode_arguments(attributes.get("input.value")) if "input.value" in attributes else ABSENT
     if span.envelope.scope_name == _EMITTER_SCOPE:
-        return input_of_emitted_call(decoded)
+        return _input_of_emitted_call(decoded)
     parameters = (
         decode_arguments(attributes.get("tool.parameters")) if "tool.parameters" in attributes else ABSENT
     )
     schema: JsonObject = {}
     if isinstance(parameters.value, dict):
-        schema = parameters_in_schema(parameters.value)
+        schema = _parameters_in_schema(parameters.value)
         if schema or (parameters.value.get("properties") == {} and parameters.value.get("type") == "object"):
             parameters = ABSENT
     if decoded.state is ValueState.PRESENT and isinstance(decoded.value, dict):
         return _out_of_call_envelope(decoded, decoded.value, list(schema))
     if decoded.state is ValueState.UNPARSED and len(schema) == 1:
         named: JsonObject = {next(iter(schema)): decoded.value}
-        return DecodedValue(named, json_text(named), ValueState.PRESENT)
+        return value_of(named)
     return better(decoded, parameters)
 
 
@@ -271,7 +293,7 @@ def _out_of_call_envelope(decoded: DecodedValue, value: JsonObject, parameters: 
         return decoded
     if value.keys() == {"kwargs"} and "kwargs" not in parameters:
         keywords = given_keywords(keywords, parameters)
-        return DecodedValue(keywords, json_text(keywords), ValueState.PRESENT)
+        return value_of(keywords)
     positional = value.get("args")
     if not isinstance(positional, list) or not value.keys() - {"args", "kwargs"} <= _OPTIONS_OF_CALLS:
         return decoded
@@ -280,7 +302,7 @@ def _out_of_call_envelope(decoded: DecodedValue, value: JsonObject, parameters: 
         arguments = {**dict(zip(parameters, positional, strict=False)), **keywords}
     else:
         arguments = {"$args": positional, **keywords}
-    return DecodedValue(arguments, json_text(arguments), ValueState.PRESENT)
+    return value_of(arguments)
 
 
 def _names_may_be_lost(span: Span) -> bool:
@@ -326,18 +348,12 @@ def _run_in_graph(span: Span) -> str | None:
     """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
     if not _metadata_mentions(span, (GRAPH_NODE, GRAPH_AGENT)):
         return None
-    metadata = _metadata(span)
-
-    def told(key: str) -> str:
-        value = metadata.get(key, "")
-        return value if isinstance(value, str) else json_text(value)
-
     return agent_of_graph(
         span.name,
-        told,
+        told_by(_metadata(span)),
         span.attributes.text("output.value"),
         has_places=span.envelope.scope_name != _JAVASCRIPT_GRAPH_SCOPE,
-        passed_on=_PASSED_ON in span.status_message,
+        passed_on=PASSED_ON in span.status_message,
     )
 
 
@@ -347,16 +363,18 @@ def _is_outermost_graph(span: Span) -> bool:
         return True
     if _metadata_mentions(span, (GRAPH_NODE,)):
         return False
-    if _metadata_mentions(span, (_GRAPH_INTEGRATION,)):
-        return _metadata(span).get(_INTEGRATION) == _GRAPH_INTEGRATION
-    return span.envelope.scope_name == _GRAPH_SCOPE and is_conversation(span.attributes.text("output.value"))
+    if _metadata_mentions(span, (GRAPH_INTEGRATION,)):
+        return is_graph(_metadata(span))
+    return span.envelope.scope_name == "openinference.instrumentation.langchain" and is_conversation(
+        span.attributes.text("output.value")
+    )
 
 
 def _is_agent_workflow(span: Span) -> bool:
     """Whether a CHAIN span is an agent's run as a workflow: by its class, else by what it was given."""
     if span.name in AGENT_WORKFLOW_SPANS:
         return True
-    if not span.name.endswith(_RUN):
+    if not span.name.endswith(".run"):
         return False
     given, made = span.attributes.text("input.value") or "", span.attributes.text("output.value") or ""
     return _AGENT_STEPS in given or is_printed_result(made)
@@ -390,7 +408,7 @@ def _name_in_span_name(span: Span) -> str:
     role, _, task = name.partition(".")
     if task.endswith(".execute"):
         return role
-    for suffix in _AGENT_SPAN_SUFFIXES:
+    for suffix in (".run", "._execute_core", ".kickoff", ".on_messages_stream", ".agent"):
         name = name.removesuffix(suffix)
     return name
 
@@ -399,6 +417,106 @@ def _is_true(flag: object) -> bool:
     if isinstance(flag, str):
         return flag.strip().lower() in ("true", "1", "yes")
     return bool(flag)
+
+
+def _delegated_work(tool: str, arguments: JsonValue) -> _DelegatedWork | None:
+    """What a call of `tool` gives to whom; None if it is no such call or does not tell to whom."""
+    if tool not in DELEGATION_TOOL_NAMES or not isinstance(arguments, dict):
+        return None
+    agent = arguments.get(_WHO)
+    if not isinstance(agent, str) or not agent:
+        return None
+    asked = next((told for key in _WHAT if isinstance(told := arguments.get(key), str)), "")
+    return _DelegatedWork(agent, asked)
+
+
+def _input_of_emitted_call(decoded: DecodedValue) -> DecodedValue:
+    """The arguments out of the record of a call as an event: `{"input": {...}, "options": ...}`."""
+    value = decoded.value
+    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
+        return decoded
+    given = value.get("input")
+    if value.keys() != {"input", "options"} or not isinstance(given, dict):
+        return decoded
+    return value_of(given)
+
+
+def _parameters_in_schema(parameters: JsonObject) -> JsonObject:
+    """The parameters by name where these are a schema, nothing where they are arguments."""
+    properties = parameters.get("properties")
+    if isinstance(properties, dict):
+        return properties
+    described = [
+        isinstance(member, dict) and ("type" in member or "title" in member) for member in parameters.values()
+    ]
+    return parameters if described and all(described) else {}
+
+
+def _recorded_input(attributes: Attributes) -> DecodedValue:
+    """What the run was asked, as far as its own span tells it."""
+    task = attributes.text("task_description")
+    if task is not None:
+        return text_value(task)
+    if _INPUT not in attributes:
+        return ABSENT
+    raw = attributes.get(_INPUT)
+    decoded = decode_input(raw)
+    value = decoded.value
+    if decoded.state is ValueState.TRUNCATED and isinstance(raw, str) and raw.startswith(_WORKFLOW_BEGINS):
+        return ABSENT
+    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
+        return decoded
+    if value.keys() >= _WORKFLOW_KEYS:
+        return ABSENT
+    if value.keys() == _STEERING_KEYS:
+        report = _report(attributes)
+        return ABSENT if report is None else _if_text(report["description"])
+    messages = value.get("messages")
+    if isinstance(messages, list):
+        text = last_printed_message(messages)
+        return decoded if text is None else text_value(text)
+    return decoded
+
+
+def _recorded_output(attributes: Attributes) -> DecodedValue:
+    """What the run answered, as far as its own span tells it: of a stream there may be only the object."""
+    if _OUTPUT not in attributes:
+        return ABSENT
+    raw = attributes.get(_OUTPUT)
+    if isinstance(raw, str) and raw.startswith(_STREAMS):
+        return ABSENT
+    if isinstance(raw, str) and is_printed_result(raw):
+        return text_value(answer_in_printed_result(raw))
+    answer = answer_in_printed_steps(raw) if isinstance(raw, str) else None
+    if answer is not None:
+        return decode_output(answer if isinstance(answer, (str, dict, list)) else json_text(answer))
+    report = _report(attributes)
+    if report is not None:
+        return _if_text(report["raw"])
+    decoded = decode_output(raw)
+    return _answer_beside_trajectory(decoded) if isinstance(decoded.value, dict) else decoded
+
+
+def _answer_beside_trajectory(decoded: DecodedValue) -> DecodedValue:
+    """The fields that a program of prompts was to answer, without the way to them; one alone as it is."""
+    value = decoded.value
+    if not isinstance(value, dict) or not isinstance(value.get(_TRAJECTORY), dict):
+        return decoded
+    answer = {key: field for key, field in value.items() if key not in (_TRAJECTORY, _REASONING)}
+    return decode_output(next(iter(answer.values())) if len(answer) == 1 else answer)
+
+
+def _report(attributes: Attributes) -> JsonObject | None:
+    """The report of a finished task, which repeats the task."""
+    raw = attributes.get(_OUTPUT)
+    if not isinstance(raw, str) or '"expected_output"' not in raw:
+        return None
+    value = decode_result(raw).value
+    return value if isinstance(value, dict) and value.keys() >= _REPORT_KEYS else None
+
+
+def _if_text(value: JsonValue) -> DecodedValue:
+    return text_value(value if isinstance(value, str) else None)
 
 
 DIALECT = _OpenInference()

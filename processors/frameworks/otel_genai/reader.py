@@ -9,19 +9,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.otel_genai.supported import OTEL_GENAI_FRAMEWORKS
+from processors.frameworks.langgraph.graphs import (
+    GRAPH_AGENT_CALLER,
+    GRAPH_SCOPES,
+    GRAPH_STEP_NAMES,
+    is_chain_part,
+)
+from processors.frameworks.litellm.borrowed_spans import is_borrowed
 from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_result, first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.borrowed_span import is_borrowed
-from processors.frameworks.shapes.graph_runs import is_chain_part
 from processors.frameworks.shapes.messages import last_text
 from processors.frameworks.shapes.placeholder_names import (
     AGENT_TOOL_TYPES,
     DELEGATION_TOOL_NAMES,
     FINAL_ANSWER_TOOL_NAMES,
-    GRAPH_AGENT_CALLER,
-    GRAPH_SCOPES,
-    GRAPH_STEP_NAMES,
     HANDOFF_TOOL_PREFIXES,
     RETRIEVAL_TOOL_TYPES,
     SYNTHETIC_TOOL_NAMES,
@@ -151,7 +152,6 @@ class _OtelGenAI:
     keys: Final = (_OPERATION, "gen_ai.tool.name", "mcp.method.name", "gen_ai.request.model")
     tool_keys: Final = (_OPERATION, *_TOOL_KEYS)
     answer_key: Final = "gen_ai.output.messages"
-    frameworks: Final = OTEL_GENAI_FRAMEWORKS
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes

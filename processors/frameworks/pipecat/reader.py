@@ -3,62 +3,38 @@
 from dataclasses import replace
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.dialect import Conversation, SpanRole
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.mapped_dialect import MappedDialect, agent_fields
 from processors.frameworks.shapes.messages import CallResponse, ChatMessage, read_messages
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
 _SCOPES = frozenset({"pipecat", "pipecat.turn"})
-_CONVERSATION = "conversation.type"
 _ID = "conversation.id"
 _INPUT = "input"
 _OUTPUT = "output"
 
-_RUNNING = "IN_PROGRESS"
 _EMPTY = "COMPLETED"
 _CANCELLED = "CANCELLED"
 """What stands in a history for a result that is not there yet, is empty, or never comes; results are JSON."""
 
 
-class _Pipecat:
-    name: Final = "pipecat"
-    rank: Final = 5
-    keys: Final = (_ID, _INPUT, _OUTPUT)
-    frameworks: Final = (
-        Framework(
-            name="Pipecat",
-            versions="1 (built from pipecat-ai 1.14)",
-            reads="the conversation is the run; calls and results from the history that the model's next "
-            "turn was given, as no span tells of a call",
-            capture="`enable_tracing=True` of the pipeline's worker",
-            unknown="the agent's name: the service's name stands in; that a call failed, which only its "
-            "result may tell; empty results; calls after which the model was not asked again; what "
-            "speech-to-speech services called",
-        ),
-    )
+def _role(span: Span) -> SpanRole | None:
+    if span.envelope.scope_name not in _SCOPES:
+        return None
+    if "conversation.type" in span.attributes:
+        return SpanRole.AGENT
+    return SpanRole.MODEL if _INPUT in span.attributes else SpanRole.OTHER
 
-    def role(self, span: Span) -> SpanRole | None:
-        if span.envelope.scope_name not in _SCOPES:
-            return None
-        if _CONVERSATION in span.attributes:
-            return SpanRole.AGENT
-        return SpanRole.MODEL if _INPUT in span.attributes else SpanRole.OTHER
 
-    def tool(self, span: Span) -> ToolReading:
-        return ToolReading()
-
-    def agent(self, span: Span) -> AgentReading:
-        return AgentReading(session=first_text(span.attributes, (_ID,)))
-
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if _INPUT not in attributes:
-            return Conversation()
-        conversation = Conversation(lambda: _asked(attributes), lambda: _answered(attributes))
-        return conversation.offering(lambda: read_tool_definitions(attributes.get("tools")))
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if _INPUT not in attributes:
+        return Conversation()
+    conversation = Conversation(lambda: _asked(attributes), lambda: _answered(attributes))
+    return conversation.offering(lambda: read_tool_definitions(attributes.get("tools")))
 
 
 def _asked(attributes: Attributes) -> list[ChatMessage]:
@@ -66,7 +42,7 @@ def _asked(attributes: Attributes) -> list[ChatMessage]:
     for message in messages:
         if message.responses:
             message.responses = [
-                _told(response) for response in message.responses if response.content != _RUNNING
+                _told(response) for response in message.responses if response.content != "IN_PROGRESS"
             ]
     return messages
 
@@ -84,4 +60,11 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
     return [ChatMessage("assistant", text), empty] if text else [empty]
 
 
-DIALECT = _Pipecat()
+DIALECT: Final = MappedDialect(
+    name="pipecat",
+    rank=5,
+    keys=(_ID, _INPUT, _OUTPUT),
+    role=_role,
+    agent=agent_fields(session=(_ID,)),
+    conversation=_conversation,
+)

@@ -9,19 +9,22 @@ from dataclasses import replace
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+)
 from processors.frameworks.shapes.chat_envelope import decode_output
 from processors.frameworks.shapes.messages import ChatMessage, last_text, read_messages
-from processors.frameworks.shapes.recorded_events import read_recorded_events
+from processors.frameworks.shapes.span_event_messages import read_recorded_events
 from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.values import DecodedValue, decode_result, text_value
+from processors.model.values import DecodedValue, text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
 _ALL_MESSAGES = "pydantic_ai.all_messages"
 _ALL_EVENTS = "all_messages_events"
-_NEW_MESSAGE_INDEX = "pydantic_ai.new_message_index"
 _ARGUMENTS = "tool_arguments"
 _RESULT = "tool_response"
 _TOOL_NAME = "gen_ai.tool.name"
@@ -45,17 +48,6 @@ class _PydanticAI:
         _ANSWER,
         _SHOWN_AS,
         _OFFERED,
-    )
-    frameworks: Final = (
-        Framework(
-            name="Pydantic AI",
-            versions="formats 1 to 6 (built from pydantic-ai-slim 0.2, 1.0 and 2.68)",
-            reads="`execute_tool` and `running tool` spans are calls, `invoke_agent` and `agent run` spans "
-            "are runs; a request to try again, also because of wrong arguments, is a failed call; output "
-            "functions give the answer; what Logfire scrubbed is looked up in the messages",
-            capture="nothing; `include_content=False` leaves values out, names and ids stay",
-            unknown="arguments that the model left out and the function's defaults filled in",
-        ),
     )
 
     def role(self, span: Span) -> SpanRole | None:
@@ -103,7 +95,7 @@ class _PydanticAI:
         messages = read_messages(
             attributes.get(_ALL_MESSAGES if _ALL_MESSAGES in attributes else _ALL_EVENTS)
         )
-        start = attributes.get(_NEW_MESSAGE_INDEX)
+        start = attributes.get("pydantic_ai.new_message_index")
         return _split_history(messages, start if isinstance(start, int) and start >= 0 else 0)
 
 
@@ -154,7 +146,7 @@ def _with_answers(messages: Sequence[ChatMessage], attributes: Attributes) -> Se
     """The same messages, where a request of a tool for the answer is known as one."""
     if not any(message.requests for message in messages):
         return messages
-    offered = decode_result(attributes.get(_OFFERED)).value if _OFFERED in attributes else None
+    offered = first_value(attributes, (_OFFERED,))
     tools = offered.get(_ANSWER_TOOLS) if isinstance(offered, dict) else None
     names = [tool.get("name") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
     for message in messages:

@@ -8,10 +8,9 @@ yes skip nothing.
 import json
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.dialect import SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_text
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.mapped_dialect import MappedDialect, agent_fields
 from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
 from processors.model.agent_run import CallCategory, ValueState
 from processors.model.json_value import JsonObject, JsonValue
@@ -24,71 +23,45 @@ from processors.model.values import (
     DecodedValue,
     json_text,
     json_value,
+    text_value,
 )
 from processors.spans.attributes import AttributeValue
 from processors.spans.span import Span
 
 
-class _SeedTools:
-    name: Final = "seed_tools"
-    rank: Final = 90
-    keys: Final = ("tool.name", "input.value", "output.value")
-    frameworks: Final = (
-        Framework(
-            name="Spans by hand",
-            versions="any",
-            reads="a span with `tool.name` is a call: arguments from `input.value`, the result from "
-            "`output.value`, out of a `content` wrapper; the local root stands for the agent, the service's "
-            "name for its name",
-            capture="set the attributes; what is missing counts as no argument and as an empty result",
-            unknown="what was asked for and never ran",
-        ),
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    if (
+        "openinference.span.kind" in attributes
+        or "gen_ai.operation.name" in attributes
+        or "agentops.span.kind" in attributes
+    ):
+        return None  # conventions that name tools in the same way
+    return SpanRole.TOOL if attributes.get("tool.name") else SpanRole.OTHER
+
+
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    raw_name = attributes.get("tool.name")
+    name = raw_name if isinstance(raw_name, str) else str(raw_name)
+    raw_id = attributes.get("tool.id")
+    category = CallCategory.FUNCTION
+    if name.startswith(HANDOFF_TOOL_PREFIXES):
+        category = CallCategory.HANDOFF
+    elif name in FINAL_ANSWER_TOOL_NAMES:
+        category = CallCategory.FINAL_ANSWER
+    return ToolReading(
+        name=name,
+        call_id="" if raw_id is None else raw_id if isinstance(raw_id, str) else str(raw_id),
+        arguments=decode_seed_arguments(attributes.get("input.value"))
+        if "input.value" in attributes
+        else ABSENT,
+        result=decode_seed_output(attributes.get("output.value")) if "output.value" in attributes else ABSENT,
+        category=category,
+        agent_name=first_text(attributes, ("tool.agent_role",)),
+        lenient_values=True,
+        is_synthetic=_is_true(attributes.get("tool.synthesized")),
     )
-
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        if (
-            "openinference.span.kind" in attributes
-            or "gen_ai.operation.name" in attributes
-            or "agentops.span.kind" in attributes
-        ):
-            return None  # conventions that name tools in the same way
-        return SpanRole.TOOL if attributes.get("tool.name") else SpanRole.OTHER
-
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        raw_name = attributes.get("tool.name")
-        name = raw_name if isinstance(raw_name, str) else str(raw_name)
-        raw_id = attributes.get("tool.id")
-        category = CallCategory.FUNCTION
-        if name.startswith(HANDOFF_TOOL_PREFIXES):
-            category = CallCategory.HANDOFF
-        elif name in FINAL_ANSWER_TOOL_NAMES:
-            category = CallCategory.FINAL_ANSWER
-        return ToolReading(
-            name=name,
-            call_id="" if raw_id is None else raw_id if isinstance(raw_id, str) else str(raw_id),
-            arguments=decode_seed_arguments(attributes.get("input.value"))
-            if "input.value" in attributes
-            else ABSENT,
-            result=decode_seed_output(attributes.get("output.value"))
-            if "output.value" in attributes
-            else ABSENT,
-            category=category,
-            agent_name=first_text(attributes, ("tool.agent_role",)),
-            lenient_values=True,
-            is_synthetic=_is_true(attributes.get("tool.synthesized")),
-        )
-
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        return AgentReading(
-            input=decode_input(attributes.get("input.value")) if "input.value" in attributes else ABSENT,
-            output=decode_output(attributes.get("output.value")) if "output.value" in attributes else ABSENT,
-        )
-
-    def conversation(self, span: Span) -> Conversation:
-        return Conversation()
 
 
 def decode_seed_arguments(raw: AttributeValue) -> DecodedValue:
@@ -120,7 +93,7 @@ def decode_seed_output(raw: AttributeValue) -> DecodedValue:
         try:
             value = _parse_json(raw)
         except ValueError:
-            return DecodedValue(raw, raw, ValueState.PRESENT)
+            return text_value(raw)
         if not isinstance(value, dict) or "content" not in value:
             return DecodedValue(json_value(value), raw, ValueState.PRESENT)
         return _content(value)
@@ -170,4 +143,11 @@ def _is_true(flag: AttributeValue) -> bool:
     return bool(flag)
 
 
-DIALECT = _SeedTools()
+DIALECT: Final = MappedDialect(
+    name="seed_tools",
+    rank=90,
+    keys=("tool.name", "input.value", "output.value"),
+    role=_role,
+    tool=_tool,
+    agent=agent_fields(input=("input.value",), output=("output.value",)),
+)

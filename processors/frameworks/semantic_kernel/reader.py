@@ -7,24 +7,19 @@ value, also of the kernel's own content objects.
 import re
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_text
+from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.model.agent_run import CallCategory, ValueState
 from processors.model.python_literal import parse_python_literal
-from processors.model.values import ABSENT, DecodedValue, decode_result, json_text, text_value
+from processors.model.values import ABSENT, DecodedValue, decode_result, text_value, value_of
 from processors.spans.span import Span
 
-_SCOPE = "semantic_kernel.functions.kernel_function"
 _DOTNET_SCOPE = "Microsoft.SemanticKernel"
 _DRAWN_NAME = re.compile(r"_[0-9a-f]{32}\Z")
 _NAME = "gen_ai.tool.name"
-_CALL_ID = "gen_ai.tool.call.id"
-_ARGUMENTS = "gen_ai.tool.call.arguments"
 _RESULT = "gen_ai.tool.call.result"
 _PLUGIN_SEPARATOR = "-"
-_HANDOFF_PREFIX = "Handoff-transfer_to_"
-_TASK_IS_DONE = "Handoff-complete_task"
 _AGENT_OPTION = "instructions_override"
 _AGENT_INPUT = "messages"
 _PRINTED_CONTENTS = ("[TextContent(", "[ChatMessageContent(")
@@ -33,53 +28,35 @@ _PRINTED_TEXT = re.compile(
 )
 
 
-class _SemanticKernel:
-    name: Final = "semantic_kernel"
-    rank: Final = 9
-    keys: Final = (_NAME,)
-    frameworks: Final = (
-        Framework(
-            name="Semantic Kernel",
-            versions="1 (Python and .NET)",
-            reads="`execute_tool` and `invoke_agent`; the tool's name is `Plugin-function`, in .NET the "
-            "function's alone; results may be "
-            "Python's text of a value or of text contents, which are opened; a prompt that the program runs "
-            "(a function of no plugin that no model asked for, in .NET one whose name is drawn for it) is no "
-            "call",
-            capture="`SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true`, in .NET the "
-            "switch `Microsoft.SemanticKernel.Experimental.GenAI.EnableOTelDiagnosticsSensitive`",
-            unknown="whether a model asked for a function that the program may have run itself; in Python "
-            "what an agent was asked in a text, and up to 1.35 what it answered; in .NET call ids, except "
-            "from messages",
-        ),
+def _role(span: Span) -> SpanRole | None:
+    return (
+        SpanRole.TOOL
+        if span.envelope.scope_name in ("semantic_kernel.functions.kernel_function", _DOTNET_SCOPE)
+        else None
     )
 
-    def role(self, span: Span) -> SpanRole | None:
-        return SpanRole.TOOL if span.envelope.scope_name in (_SCOPE, _DOTNET_SCOPE) else None
 
-    def tool(self, span: Span) -> ToolReading:
-        name = first_text(span.attributes, (_NAME,))
-        category = CallCategory.FUNCTION
-        if name.startswith(_HANDOFF_PREFIX):
-            category = CallCategory.HANDOFF
-        elif name == _TASK_IS_DONE:
-            category = CallCategory.FINAL_ANSWER
-        return ToolReading(
-            name=name,
-            arguments=_own_arguments(first_arguments(span.attributes, (_ARGUMENTS,))),
-            result=_printed_contents(span),
-            category=category,
-            is_synthetic=_is_prompt(span, name),
-        )
+def _tool(span: Span) -> ToolReading:
+    name = first_text(span.attributes, (_NAME,))
+    category = CallCategory.FUNCTION
+    if name.startswith("Handoff-transfer_to_"):
+        category = CallCategory.HANDOFF
+    elif name == "Handoff-complete_task":
+        category = CallCategory.FINAL_ANSWER
+    return ToolReading(
+        name=name,
+        arguments=_own_arguments(first_arguments(span.attributes, ("gen_ai.tool.call.arguments",))),
+        result=_printed_contents(span),
+        category=category,
+        is_synthetic=_is_prompt(span, name),
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        """Of a prompt that stands for a run: what the model answered."""
-        if span.envelope.scope_name == _DOTNET_SCOPE:
-            return AgentReading(output=text_value(span.attributes.text(_RESULT)))
-        return AgentReading(output=_printed_contents(span))
 
-    def conversation(self, span: Span) -> Conversation:
-        return Conversation()
+def _agent(span: Span) -> AgentReading:
+    """Of a prompt that stands for a run: what the model answered."""
+    if span.envelope.scope_name == _DOTNET_SCOPE:
+        return AgentReading(output=text_value(span.attributes.text(_RESULT)))
+    return AgentReading(output=_printed_contents(span))
 
 
 def _is_prompt(span: Span, name: str) -> bool:
@@ -88,7 +65,7 @@ def _is_prompt(span: Span, name: str) -> bool:
         span.envelope.scope_name == _DOTNET_SCOPE
     ):  # names the function alone: prompts get a name drawn for them
         return _DRAWN_NAME.search(name) is not None
-    return _PLUGIN_SEPARATOR not in name and _CALL_ID not in span.attributes
+    return _PLUGIN_SEPARATOR not in name and "gen_ai.tool.call.id" not in span.attributes
 
 
 def _own_arguments(told: DecodedValue) -> DecodedValue:
@@ -99,7 +76,7 @@ def _own_arguments(told: DecodedValue) -> DecodedValue:
     if _AGENT_OPTION not in value or _AGENT_INPUT in value:
         return told
     own = {key: member for key, member in value.items() if key != _AGENT_OPTION}
-    return DecodedValue(own, json_text(own), ValueState.PRESENT)
+    return value_of(own)
 
 
 def _printed_contents(span: Span) -> DecodedValue:
@@ -121,4 +98,11 @@ def _printed_contents(span: Span) -> DecodedValue:
     return decode_result(joined) if printed.startswith(_PRINTED_CONTENTS[0]) else text_value(joined)
 
 
-DIALECT = _SemanticKernel()
+DIALECT: Final = MappedDialect(
+    name="semantic_kernel",
+    rank=9,
+    keys=(_NAME,),
+    role=_role,
+    tool=_tool,
+    agent=_agent,
+)

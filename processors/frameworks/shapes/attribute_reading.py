@@ -1,10 +1,21 @@
-"""Reading the first attribute that is there, out of several that conventions use for one thing."""
+"""Reading the first attribute that is there, out of several that conventions use for one thing.
+
+Also lists and objects that telemetry spells out in flattened attributes, such as `llm.tools.0.name`.
+"""
 
 from collections.abc import Sequence
 
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
 from processors.model.agent_run import ToolError, ValueState
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import (
+    ABSENT,
+    MAX_DEPTH,
+    DecodedValue,
+    decode_arguments,
+    decode_result,
+    json_value,
+)
 from processors.spans.attributes import Attributes
 
 _NO_RESULT = OpenedResult(ABSENT)
@@ -43,6 +54,17 @@ def first_result(attributes: Attributes, keys: Sequence[str], known: int = 0) ->
     return _NO_RESULT
 
 
+def first_value(attributes: Attributes, keys: Sequence[str]) -> JsonValue:
+    """The value in the first of the attributes `keys` that is there, None where none is or can be read."""
+    return next((decode_result(attributes.get(key)).value for key in keys if key in attributes), None)
+
+
+def first_object(attributes: Attributes, keys: Sequence[str]) -> JsonObject:
+    """The object in the first of the attributes `keys` that is there; anything else is an empty one."""
+    value = first_value(attributes, keys)
+    return value if isinstance(value, dict) else {}
+
+
 def better(first: DecodedValue, second: DecodedValue) -> DecodedValue:
     """`first`, unless only `second` is present, or only `second` is there at all."""
     if first.state is ValueState.PRESENT or second.state is ValueState.ABSENT:
@@ -59,3 +81,43 @@ def merged_error(first: ToolError | None, second: ToolError | None) -> ToolError
     if first.type and first.message:
         return first
     return ToolError(type=first.type or second.type, message=first.message or second.message)
+
+
+def flattened_list(attributes: Attributes, prefix: str) -> list[JsonValue]:
+    """The list that flattened attributes such as `<prefix>0.message.role` spell out, in order of index.
+
+    Positions that are left out in the telemetry are left out here too, and so is what lies deeper than
+    values are taken.
+    """
+    listed = flattened_value(attributes, prefix)
+    return listed if isinstance(listed, list) else []
+
+
+def flattened_value(attributes: Attributes, prefix: str) -> JsonValue:
+    """The list or object that attributes whose keys begin with `prefix` spell out, `{}` where none does."""
+    root: dict[str, JsonValue] = {}
+    length = len(prefix)
+    for key in attributes:
+        if not key.startswith(prefix):
+            continue
+        node = root
+        *path, last = key[length:].split(".", MAX_DEPTH)
+        if len(path) == MAX_DEPTH:
+            continue
+        for step in path:
+            child = node.get(step)
+            if not isinstance(child, dict):
+                child = {}
+                node[step] = child
+            node = child
+        node[last] = json_value(attributes.get(key))
+    return _as_lists(root)
+
+
+def _as_lists(node: JsonValue) -> JsonValue:
+    if not isinstance(node, dict):
+        return node
+    children = {key: _as_lists(child) for key, child in node.items()}
+    if children and all(key.isdecimal() and key.isascii() for key in children):
+        return [children[key] for key in sorted(children, key=lambda key: (len(key), key))]
+    return children

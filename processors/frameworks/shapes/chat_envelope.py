@@ -1,13 +1,13 @@
 """An agent's input and output: the text in a known chat envelope, any other object as it is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from processors.frameworks.shapes.messages import is_role_pair, last_text, read_messages, text_of
 from processors.frameworks.shapes.placeholder_names import DATA_ANNOUNCEMENTS
 from processors.model.agent_run import ValueState
 from processors.model.json_value import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_result
-from processors.spans.attributes import AttributeValue
+from processors.model.values import ABSENT, DecodedValue, decode_result, text_value
+from processors.spans.attributes import Attributes, AttributeValue
 
 _TASK_OPTIONS = frozenset(
     {
@@ -47,6 +47,16 @@ def decode_output(raw: "AttributeValue | JsonValue") -> DecodedValue:
     return ABSENT if data is None else decode_result(data)
 
 
+def first_input(attributes: Attributes, keys: Sequence[str]) -> DecodedValue:
+    """What the agent was asked, from the first of the attributes `keys` that is there."""
+    return next((decode_input(attributes.get(key)) for key in keys if key in attributes), ABSENT)
+
+
+def first_output(attributes: Attributes, keys: Sequence[str]) -> DecodedValue:
+    """What the agent answered, from the first of the attributes `keys` that is there."""
+    return next((decode_output(attributes.get(key)) for key in keys if key in attributes), ABSENT)
+
+
 def _decode(
     raw: "AttributeValue | JsonValue", envelope_text: "Callable[[JsonValue], str | None]"
 ) -> DecodedValue:
@@ -57,11 +67,11 @@ def _decode(
     if isinstance(value, (dict, list)) and value:
         text = envelope_text(value)
         if text is not None:
-            return DecodedValue(text, text, ValueState.PRESENT)
+            return text_value(text)
     if isinstance(value, dict):
         return decoded
     # Numbers and lists among texts are the text of an answer, not data.
-    return DecodedValue(decoded.text, decoded.text, ValueState.PRESENT)
+    return text_value(decoded.text)
 
 
 def _announced(decoded: DecodedValue) -> DecodedValue:

@@ -5,6 +5,18 @@ from typing import Annotated, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 from pydantic import model_validator as check
 
+from processors.frameworks.dialect import SpanRole
+from processors.frameworks.shapes.attribute_reading import first_text
+from processors.frameworks.shapes.mapped_dialect import (
+    MappedDialect,
+    agent_fields,
+    by_kind,
+    model_messages,
+    tool_fields,
+    whole_name,
+)
+from processors.spans.span import Span
+
 AttributeKey: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
@@ -101,3 +113,35 @@ class DialectMapping(BaseModel):
         if self.kind is None and not self.tool.name and not self.agent.name:
             raise ValueError("expected kind, tool.name or agent.name: nothing tells which spans are meant")
         return self
+
+    def dialect(self) -> MappedDialect:
+        """What reads the attributes that are named here, before any built-in dialect."""
+        tool, agent, kind = self.tool, self.agent, self.kind
+        roles = (
+            {}
+            if kind is None
+            else {
+                value: role
+                for role, values in (
+                    (SpanRole.MODEL, kind.model),
+                    (SpanRole.WORKFLOW, kind.workflow),
+                    (SpanRole.AGENT, kind.agent),
+                    (SpanRole.TOOL, kind.tool),
+                )
+                for value in values
+            }
+        )
+        return MappedDialect(
+            name=self.name,
+            rank=0,
+            keys=(*tool.name, *agent.name) if kind is None else (kind.attribute,),
+            role=self._role_by_names if kind is None else by_kind((kind.attribute,), roles, None),
+            tool=tool_fields(**dict(tool), inferred_name=whole_name, agent_name=agent.name),
+            agent=agent_fields(**dict(agent), inferred_name=whole_name),
+            conversation=model_messages(self.model.input, self.model.output),
+        )
+
+    def _role_by_names(self, span: Span) -> SpanRole | None:
+        if first_text(span.attributes, self.tool.name):
+            return SpanRole.TOOL
+        return SpanRole.AGENT if first_text(span.attributes, self.agent.name) else None

@@ -259,6 +259,16 @@ def add_request(message: ChatMessage, call: dict[str, JsonValue]) -> None:
     message.requests.append(CallRequest(name, call_id, arguments, has_arguments, at_provider))
 
 
+def said(text: str, calls: JsonValue = None) -> list[ChatMessage]:
+    """The assistant's message of `text` and of the calls in a list; none where there is neither."""
+    message = ChatMessage("assistant", text)
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, dict):
+            inner = call.get("payload")
+            add_request(message, inner if isinstance(inner, dict) else call)
+    return [message] if message.text or message.requests else []
+
+
 def _type_role(item: dict[str, JsonValue]) -> JsonValue:
     """The type of a serialised message, where it is a role and not how the message was serialised."""
     kind = item.get("type")

@@ -1,7 +1,7 @@
 """The answer of a model as providers and frameworks return it, as messages."""
 
-from processors.frameworks.shapes.messages import ChatMessage, add_request, read_messages
-from processors.model.json_value import JsonObject, JsonValue
+from processors.frameworks.shapes.messages import ChatMessage, read_messages, said
+from processors.model.json_value import JsonValue
 from processors.model.values import json_value, parse_text
 from processors.spans.attributes import AttributeValue
 
@@ -28,7 +28,8 @@ def read_model_response(value: "AttributeValue | JsonValue") -> list[ChatMessage
         return read_messages(content, "assistant")
     calls = content.get("toolCalls")
     if isinstance(calls, list):
-        return _text_and_calls(content, calls)
+        text = content.get("text")
+        return said(text if isinstance(text, str) else "", calls)
     for key in _ANSWERS:
         items = content.get(key)
         if isinstance(items, dict):
@@ -60,13 +61,3 @@ def _message_of(item: JsonValue) -> JsonValue:
             return inner
     text = item.get("text")
     return text if isinstance(text, str) and "role" not in item and "type" not in item else item
-
-
-def _text_and_calls(content: JsonObject, calls: list[JsonValue]) -> list[ChatMessage]:
-    text = content.get("text")
-    message = ChatMessage("assistant", text if isinstance(text, str) else "")
-    for call in calls:
-        if isinstance(call, dict):
-            inner = call.get("payload")
-            add_request(message, inner if isinstance(inner, dict) else call)
-    return [message] if message.text or message.requests else []

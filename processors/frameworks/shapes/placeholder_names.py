@@ -6,6 +6,8 @@ new one is one line.
 
 import re
 
+from processors.model.agent_run import CallCategory
+
 PLACEHOLDER_AGENT_NAMES: frozenset[str] = frozenset(
     {
         "", "agent", "agentexecutor", "agentrunner.run", "agentrunner.run_streamed",
@@ -31,51 +33,8 @@ GENERIC_CHAIN_NAMES: frozenset[str] = frozenset(
 )  # fmt: skip
 """Names of graphs and chains that nobody gave a name."""
 
-CHAIN_PART_NAMES: frozenset[str] = frozenset({"Prompt"})
-CHAIN_PART_PREFIXES: tuple[str, ...] = ("Runnable",)
-CHAIN_PART_SUFFIXES: tuple[str, ...] = ("OutputParser", "PromptTemplate", "ToolsParser")
-"""What the classes are called that chains are put together from; they are no agents, whatever they hold."""
-
-GRAPH_STEP_NAMES: frozenset[str] = frozenset(
-    {"agent", "call_agent", "call_model", "route_to_active_agent", "should_continue", "tools_condition"}
-)
-"""Steps of ready-made graphs that an instrumentation takes for agents."""
-
-GRAPH_AGENT_CALLER = "call_agent"
-"""The step that runs the agent after which its node is named."""
-
-GRAPH_SCOPES: frozenset[str] = frozenset(
-    {"openlit.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain"}
-)
-"""Scopes of the instrumentations that do so."""
-
-UNNAMED_GRAPHS: frozenset[str] = frozenset({"LangGraph"})
-"""Names of graphs that nobody gave a name."""
-
-GRAPH_TOOL_NODES: frozenset[str] = frozenset({"tools"})
-"""Names of the nodes that execute calls; a graph without a name is not called by theirs."""
-
-GRAPH_NODE = "langgraph_node"
-GRAPH_PLACE = "langgraph_checkpoint_ns"
-GRAPH_PLACE_AROUND = "checkpoint_ns"
-GRAPH_TRIGGERS = "langgraph_triggers"
-GRAPH_AGENT = "lc_agent_name"
-"""What the metadata of a graph's spans tell: the node, its place, the place of the graph it is in, what set
-the node off, and the agent."""
-
-GRAPH_START = "__start__"
-"""What sets off the first step; alone it does so only for a function that is a graph's entry point."""
-
-AGENT_WORKFLOW_SPANS: frozenset[str] = frozenset(
-    {"AgentWorkflow.run", "CodeActAgent.run", "FunctionAgent.run", "ReAct.forward", "ReActAgent.run"}
-)
-"""Names of chains that are an agent's run as a workflow of steps."""
-
 INTERRUPTION_ERRORS: tuple[str, ...] = ("GraphInterrupt",)
 """Exceptions by which a tool stops its run until somebody answers; they are recorded, and no errors."""
-
-AGENT_RUNNER_SPANS: frozenset[str] = frozenset({"AgentRunner.run", "AgentRunner.run_streamed"})
-"""Names of spans that run agents and are none."""
 
 BOGUS_CALL_IDS: frozenset[str] = frozenset(
     {"", "<not specified>", "null", "none", "None", "undefined", "unknown"}
@@ -128,11 +87,6 @@ DELEGATION_TOOL_NAMES: frozenset[str] = frozenset(
 AGENT_TOOL_TYPES: frozenset[str] = frozenset({"AgentTool", "agent"})
 """Values of a tool's type that mean an agent used as a tool."""
 
-MODEL_CALLBACK_KEY: str = "litellm.call_id"
-MODEL_CALLBACK_SCOPE: str = "litellm"
-MODEL_CALLBACK_SPAN: str = "litellm_request"
-"""What a callback puts on every span it writes model calls on, and which of these are its own."""
-
 RETRIEVAL_TOOL_TYPES: frozenset[str] = frozenset({"datastore", "retriever"})
 """Values of a tool's type that mean a look-up in stored documents."""
 
@@ -145,6 +99,22 @@ MADE_UP_AGENT_NAME = re.compile(
     r"agent_(?=[a-z]*[A-Z])[A-Za-z]{16}"
 )
 """Names that frameworks draw anew for every agent that was given none: an id, or random letters."""
+
+
+def name_of_chain(name: str) -> str:
+    """`name`, or nothing where it is that of a chain which nobody gave a name."""
+    return "" if name in GENERIC_CHAIN_NAMES else name
+
+
+def handoff_or_function(name: str) -> CallCategory:
+    """The category of a call of the tool `name`, which may pass the conversation on to another agent."""
+    is_handoff = name in HANDOFF_TOOL_NAMES or name.startswith(HANDOFF_TOOL_PREFIXES)
+    return CallCategory.HANDOFF if is_handoff else CallCategory.FUNCTION
+
+
+def transfer_or_function(name: str) -> CallCategory:
+    """The same for emitters where a tool that is called just `handoff` is any tool."""
+    return CallCategory.HANDOFF if name.startswith(HANDOFF_TOOL_PREFIXES) else CallCategory.FUNCTION
 
 
 def is_placeholder_agent(name: str) -> bool:

@@ -5,22 +5,20 @@ Only the texts in them can be read, and only where the printed form leaves no do
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from processors.frameworks.shapes.messages import CallRequest, ChatMessage
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.model.json_value import JsonValue
 from processors.model.python_literal import parse_python_literal
 
-_QUOTED = r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-_CHAT_MESSAGE = re.compile(rf"id='.* content={_QUOTED} type='TextMessage'\s*", re.DOTALL)
-_TEXT_BLOCK = re.compile(rf"TextBlock\(block_type='text', text={_QUOTED}\)")
-_STEP_AGENT = re.compile(r"current_agent_name='([^'\"\\]+)'\)(?:\"\})?")
-_TOOL_CONTENT = re.compile(rf"content={_QUOTED}")
+QUOTED: Final = r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+"""A text as Python prints it."""
+_CHAT_MESSAGE = re.compile(rf"id='.* content={QUOTED} type='TextMessage'\s*", re.DOTALL)
+_TOOL_CONTENT = re.compile(rf"content={QUOTED}")
 _BEFORE_CALL_ID = (" additional_kwargs=", " response_metadata=", " name='", " id='", " tool_call_id='")
 _CALL_ID = " tool_call_id='"
 _STATUS = re.compile(r" status='(\w+)'")
-_STEP_AGENT_LENGTH = 300
 _PRINTED_OUTPUT = ("Response", "{'")
 _OUTPUT_ITEM = re.compile(r"Response[A-Z]\w*\(")
 _STRING = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
@@ -28,8 +26,8 @@ _OUTPUT_CALL = re.compile(
     rf"ResponseFunctionToolCall\(arguments=({_STRING}), call_id=({_STRING}), name=({_STRING}), type="
 )
 _TOOL_RESULT = re.compile(
-    rf"ToolResult\(content={_QUOTED}, metadata=.*, files=.*\)"
-    rf"|content={_QUOTED.replace('text', 'bare')} metadata=.* files=.*",
+    rf"ToolResult\(content={QUOTED}, metadata=.*, files=.*\)"
+    rf"|content={QUOTED.replace('text', 'bare')} metadata=.* files=.*",
     re.DOTALL,
 )
 _PENDING_RESULT = re.compile(r"<(?:(?:async_)?generator|coroutine) object [^\n]* at 0x[0-9a-fA-F]+>")
@@ -38,8 +36,7 @@ _PRINTED_STEPS = (
     "ToolCall(", "ToolOutput(",
 )  # fmt: skip
 _LAST_STEP = "FinalAnswerStep(output="
-_FULL_RESULT = re.compile(rf"RunResult\(output={_QUOTED}, state='\w+', ", re.DOTALL)
-_RUN_RESULT = "StopEvent(result=AgentOutput("
+_FULL_RESULT = re.compile(rf"RunResult\(output={QUOTED}, state='\w+', ", re.DOTALL)
 
 
 class PrintedToolMessage(NamedTuple):
@@ -53,13 +50,13 @@ class PrintedToolMessage(NamedTuple):
 def last_printed_message(messages: Sequence[JsonValue]) -> str | None:
     """The text of the last message, if it is a printed text message."""
     last = messages[-1] if messages else None
-    return _text(_CHAT_MESSAGE.fullmatch(last)) if isinstance(last, str) else None
+    return printed_text(_CHAT_MESSAGE.fullmatch(last)) if isinstance(last, str) else None
 
 
 def printed_tool_message(text: str) -> PrintedToolMessage | None:
     """The printed message that carries a tool's result, if `text` is one."""
     match = _TOOL_CONTENT.match(text)
-    content = _text(match)
+    content = printed_text(match)
     if match is None or content is None:
         return None
     # The fields in between hold whatever data there was, so the id is looked for from the end.
@@ -77,7 +74,7 @@ def printed_tool_message(text: str) -> PrintedToolMessage | None:
 def printed_tool_result(text: str) -> str | None:
     """The content of a printed tool result with its media beside it; None for any other text."""
     match = _TOOL_RESULT.fullmatch(text)
-    return None if match is None else _literal_text(match["text"] or match["bare"])
+    return None if match is None else _literalprinted_text(match["text"] or match["bare"])
 
 
 def is_pending_result(text: str) -> bool:
@@ -98,7 +95,7 @@ def opened_answer(message: ChatMessage) -> ChatMessage:
     for line in message.text.split("\n"):  # printed objects have no line breaks
         call = _OUTPUT_CALL.match(line)
         if call is not None:
-            arguments, call_id, name = (_literal_text(quoted) for quoted in call.groups())
+            arguments, call_id, name = (_literalprinted_text(quoted) for quoted in call.groups())
             opened.requests.append(CallRequest(name, call_id, arguments, has_arguments=True))
             continue
         if _OUTPUT_ITEM.match(line) and " type='" in line and line.endswith(")"):
@@ -130,7 +127,7 @@ def _printed_response(text: str) -> list[ChatMessage] | None:
     return read_model_response(value) if is_response or is_message else None
 
 
-def _literal_text(quoted: str) -> str:
+def _literalprinted_text(quoted: str) -> str:
     try:
         value = parse_python_literal(quoted)
     except ValueError:
@@ -138,16 +135,11 @@ def _literal_text(quoted: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def is_printed_result(text: str) -> bool:
-    """Whether `text` is the printed outcome of an agent's run, and no text that a model wrote."""
-    return text.startswith(_RUN_RESULT)
-
-
 def answer_in_printed_steps(text: str) -> JsonValue:
     """The answer in the printed steps or the full result of a run; None where `text` is neither."""
     match = _FULL_RESULT.match(text)
     if match is not None:
-        return _text(match)
+        return printed_text(match)
     begins = text.rfind(_LAST_STEP)
     if begins < 0 or not text.startswith(_PRINTED_STEPS) or not text.endswith(")"):
         return None
@@ -157,19 +149,8 @@ def answer_in_printed_steps(text: str) -> JsonValue:
         return None
 
 
-def answer_in_printed_result(text: str) -> str | None:
-    """The answer in the printed outcome of an agent's run; None where it was cut off."""
-    return _text(_TEXT_BLOCK.search(text))
-
-
-def agent_in_printed_step(text: str) -> str:
-    """The name of the agent with which the printed object of a step ends, or the empty text."""
-    tail = text[-_STEP_AGENT_LENGTH:]
-    match = _STEP_AGENT.fullmatch(tail, max(tail.rfind("current_agent_name="), 0))
-    return "" if match is None else match[1]
-
-
-def _text(match: re.Match[str] | None) -> str | None:
+def printed_text(match: re.Match[str] | None) -> str | None:
+    """The text that the group `text` of a match of `QUOTED` writes; None for no match and for no text."""
     if match is None:
         return None
     try:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from processors.frameworks.shapes.chat_envelope import decode_input
 from processors.model.agent_run import ValueState
 from processors.model.json_value import JsonObject, JsonValue
-from processors.model.values import DecodedValue, decode_arguments, json_text
+from processors.model.values import DecodedValue, decode_arguments, value_of
 from processors.spans.attributes import AttributeValue
 
 _PRINTED_OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
@@ -28,7 +28,7 @@ def arguments_of_recorded_call(decoded: DecodedValue) -> DecodedValue:
     ):
         return decoded
     arguments: JsonObject = {"$args": positional, **keywords} if positional else keywords
-    return DecodedValue(arguments, json_text(arguments), ValueState.PRESENT)
+    return value_of(arguments)
 
 
 def input_of_recorded_call(raw: AttributeValue) -> DecodedValue:
@@ -42,28 +42,6 @@ def input_of_recorded_call(raw: AttributeValue) -> DecodedValue:
         if "args" not in call and "$args" not in call:
             return decode_input(call)
     return decode_input(raw)
-
-
-def input_of_emitted_call(decoded: DecodedValue) -> DecodedValue:
-    """The arguments out of the record of a call as an event: `{"input": {...}, "options": ...}`."""
-    value = decoded.value
-    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
-        return decoded
-    given = value.get("input")
-    if value.keys() != {"input", "options"} or not isinstance(given, dict):
-        return decoded
-    return DecodedValue(given, json_text(given), ValueState.PRESENT)
-
-
-def parameters_in_schema(parameters: JsonObject) -> JsonObject:
-    """The parameters by name where these are a schema, nothing where they are arguments."""
-    properties = parameters.get("properties")
-    if isinstance(properties, dict):
-        return properties
-    described = [
-        isinstance(member, dict) and ("type" in member or "title" in member) for member in parameters.values()
-    ]
-    return parameters if described and all(described) else {}
 
 
 def given_keywords(keywords: JsonObject, parameters: Collection[str] = ()) -> JsonObject:

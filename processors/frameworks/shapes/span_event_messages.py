@@ -1,16 +1,17 @@
 """What GenAI span events, or the same attributes on a span, tell: messages, and a call's values.
 
 Before 1.37 each message is an event of its own; since then one event may hold all that the attributes
-`gen_ai.input.messages` and `gen_ai.output.messages` hold.
+`gen_ai.input.messages` and `gen_ai.output.messages` hold. All events of a turn were
+also recorded as one list, before there were attributes for them.
 """
 
 from processors.frameworks.dialect import Conversation
 from processors.frameworks.shapes.attribute_reading import first_text
-from processors.frameworks.shapes.messages import ChatMessage, read_message, read_messages
+from processors.frameworks.shapes.messages import ChatMessage, Role, read_message, read_messages
 from processors.frameworks.shapes.printed_messages import opened_answer
 from processors.frameworks.shapes.result_envelope import BLOCKS, open_result
 from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_value
-from processors.spans.attributes import Attributes
+from processors.spans.attributes import Attributes, AttributeValue
 from processors.spans.span import Span
 
 _DETAILS_EVENT = "gen_ai.client.inference.operation.details"
@@ -22,6 +23,8 @@ _MESSAGE_EVENTS = {
     "gen_ai.tool.message": "tool",
 }
 _CALL_ID = ("id",)
+_CHOICE = "gen_ai.choice"
+_ANSWER = "gen_ai.assistant.message"
 
 
 def messages_in_attributes(attributes: Attributes) -> Conversation:
@@ -52,7 +55,7 @@ def messages_in_events(span: Span) -> Conversation:
         role = _MESSAGE_EVENTS.get(event.name)
         if role is not None:
             _add_event(asked, {"role": role, **event.attributes})
-        elif event.name == "gen_ai.choice":
+        elif event.name == _CHOICE:
             _add_event(answered, {"role": "assistant", **event.attributes})
     return Conversation(lambda: asked, lambda: answered)
 
@@ -90,7 +93,7 @@ def call_in_events(span: Span) -> tuple[DecodedValue, DecodedValue, str]:
             if "content" in attributes:
                 arguments = decode_arguments(attributes.get("content"))
             call_id = call_id or first_text(attributes, _CALL_ID)
-        elif event.name == "gen_ai.choice":
+        elif event.name == _CHOICE:
             for key in ("message", "content"):
                 if key in attributes:
                     result = open_result(decode_result(attributes.get(key)), BLOCKS).result
@@ -106,3 +109,29 @@ def call_in_events(span: Span) -> tuple[DecodedValue, DecodedValue, str]:
                 for response in message.responses:
                     result = open_result(decode_result(response.content), BLOCKS).result
     return arguments, result, call_id
+
+
+def read_recorded_events(raw: AttributeValue) -> Conversation:
+    """The conversation in a list of events, or its JSON text; choices are the output, the rest the input.
+
+    Where there is no choice, as with APIs that answer in messages, the assistant's last ones are the output.
+    """
+
+    def chosen(is_output: bool) -> list[ChatMessage]:
+        decoded = decode_result(raw).value
+        events = [event for event in decoded if isinstance(event, dict)] if isinstance(decoded, list) else []
+        made = [event.get("event.name") == _CHOICE for event in events]
+        if True not in made:
+            for position in range(len(events) - 1, -1, -1):
+                if events[position].get("event.name") != _ANSWER:
+                    break
+                made[position] = True
+        default: Role = "assistant" if is_output else "user"
+        messages = [
+            read_message(event, default)
+            for event, is_made in zip(events, made, strict=True)
+            if is_made is is_output
+        ]
+        return [message for message in messages if message is not None]
+
+    return Conversation(lambda: chosen(False), lambda: chosen(True))

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
+from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_result, first_text
+from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.frameworks.shapes.messages import last_text, read_messages
 from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
 from processors.frameworks.shapes.result_envelope import BLOCKS, open_result
@@ -14,58 +14,37 @@ from processors.spans.span import Span
 
 _STATUS = "gen_ai.tool.status"
 _OLDER_STATUS = "tool.status"
-_DESCRIPTION = "gen_ai.tool.description"
-_STARTED = "gen_ai.event.start_time"
-_DETAILS_EVENT = "gen_ai.client.inference.operation.details"
 _OUTPUT = "gen_ai.output.messages"
 
 
-class _Strands:
-    name: Final = "strands"
-    rank: Final = 8
-    keys: Final = (_STATUS, _OLDER_STATUS, _STARTED)
-    frameworks: Final = (
-        Framework(
-            name="Strands Agents",
-            versions="0.2 and 1 (built from 0.2.1 and 1.62 for Python, 1.16 for TypeScript), default and "
-            "`gen_ai_latest_experimental`",
-            reads="`execute_tool` spans are calls, `invoke_agent` spans are runs; values from the events "
-            "`gen_ai.tool.message` and `gen_ai.choice`, or from attributes with the experimental conventions "
-            "or OpenInference's processor; the tool for structured output is no call unless criteria name it",
-            capture="nothing",
-            unknown="the session, unless the application passes `session.id` as a trace attribute",
-        ),
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    if _STATUS in attributes or (_OLDER_STATUS in attributes and "gen_ai.tool.name" in attributes):
+        return SpanRole.TOOL
+    return SpanRole.AGENT if attributes.get("gen_ai.operation.name") == "invoke_agent" else None
+
+
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    error = None
+    if attributes.get(_STATUS) == "error":
+        error = ToolError(type="", message="")
+    elif attributes.get(_OLDER_STATUS) == "error":
+        error = ToolError(type="", message=_told_in_event(span))
+    description = attributes.text("gen_ai.tool.description") or ""
+    gives_answer = description.startswith(FINAL_ANSWER_DESCRIPTIONS)
+    return ToolReading(
+        category=CallCategory.FINAL_ANSWER if gives_answer else CallCategory.FUNCTION,
+        result=first_result(attributes, ("gen_ai.tool.call.result",), BLOCKS).result,
+        error=error,
     )
 
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        if _STATUS in attributes or (_OLDER_STATUS in attributes and "gen_ai.tool.name" in attributes):
-            return SpanRole.TOOL
-        return SpanRole.AGENT if attributes.get("gen_ai.operation.name") == "invoke_agent" else None
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        error = None
-        if attributes.get(_STATUS) == "error":
-            error = ToolError(type="", message="")
-        elif attributes.get(_OLDER_STATUS) == "error":
-            error = ToolError(type="", message=_told_in_event(span))
-        description = attributes.text(_DESCRIPTION) or ""
-        gives_answer = description.startswith(FINAL_ANSWER_DESCRIPTIONS)
-        return ToolReading(
-            category=CallCategory.FINAL_ANSWER if gives_answer else CallCategory.FUNCTION,
-            result=first_result(attributes, ("gen_ai.tool.call.result",), BLOCKS).result,
-            error=error,
-        )
-
-    def agent(self, span: Span) -> AgentReading:
-        return AgentReading(
-            session=first_text(span.attributes, ("session.id",)),
-            output=text_value(_answer(span)),
-        )
-
-    def conversation(self, span: Span) -> Conversation:
-        return Conversation()
+def _agent(span: Span) -> AgentReading:
+    return AgentReading(
+        session=first_text(span.attributes, ("session.id",)),
+        output=text_value(_answer(span)),
+    )
 
 
 def _told_in_event(span: Span) -> str:
@@ -88,11 +67,18 @@ def _answer(span: Span) -> str | None:
     for event in span.events:
         if event.name == "gen_ai.choice":
             answer = event.attributes.text("message") or answer
-        elif event.name == _DETAILS_EVENT and _OUTPUT in event.attributes:
+        elif event.name == "gen_ai.client.inference.operation.details" and _OUTPUT in event.attributes:
             answer = (
                 last_text(read_messages(event.attributes.get(_OUTPUT), "assistant"), "assistant") or answer
             )
     return None if answer is None else answer.removesuffix("\n")
 
 
-DIALECT = _Strands()
+DIALECT: Final = MappedDialect(
+    name="strands",
+    rank=8,
+    keys=(_STATUS, _OLDER_STATUS, "gen_ai.event.start_time"),
+    role=_role,
+    tool=_tool,
+    agent=_agent,
+)

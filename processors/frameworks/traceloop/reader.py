@@ -8,21 +8,23 @@ import re
 from typing import Final, NamedTuple
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_text
+from processors.frameworks.langgraph.graphs import (
+    GRAPH_AGENT,
+    GRAPH_NODE,
+    agent_of_graph,
+    is_chain_part,
+    told_by,
+)
+from processors.frameworks.litellm.borrowed_spans import is_borrowed
+from processors.frameworks.llama_index.workflows import AGENT_IN_STEP, AGENT_WORKFLOW_SPANS
+from processors.frameworks.shapes.attribute_reading import first_text, first_value, flattened_list
 from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.borrowed_span import is_borrowed
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.flattened_list import flattened_list
-from processors.frameworks.shapes.graph_runs import agent_of_graph, is_chain_part
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.placeholder_names import (
-    AGENT_WORKFLOW_SPANS,
     DELEGATION_TOOL_NAMES,
     FINAL_ANSWER_TOOL_NAMES,
     GENERIC_CHAIN_NAMES,
-    GRAPH_AGENT,
-    GRAPH_NODE,
     HANDOFF_TOOL_NAMES,
     HANDOFF_TOOL_PREFIXES,
     TOOL_CLASSES,
@@ -37,8 +39,8 @@ from processors.model.values import (
     DecodedValue,
     decode_arguments,
     decode_result,
-    json_text,
     text_value,
+    value_of,
 )
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
@@ -52,16 +54,12 @@ _GRAPH_AGENT = _PROPERTY + GRAPH_AGENT
 _GRAPH_NODE = _PROPERTY + GRAPH_NODE
 _SESSIONS = tuple(_PROPERTY + key for key in ("session_id", "thread_id", "conversation_id"))
 _STEP_TOOL = "tool.name"
-_STEP_AGENT = '"current_agent_name": "'
-_TASK = "crewai.task.description"
 _TASK_AGENT = "crewai.task.agent"
 _LEAVES_OUT_NO_ARGUMENTS = "agno"
 _TEAM = "agno.team.name"
-_AGENT_TOOLS = "crewai.agent.tools"
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "tool.arguments", _INPUT)
 _RESULTS = ("gen_ai.tool.call.result", _OUTPUT)
 _BLOCKS = '[{"type": "'
-_COMPONENT = "runinfo.component"  # of another convention, with flattened messages on every span
 _PROMPTS = "gen_ai.prompt."
 _COMPLETIONS = "gen_ai.completion."
 _WITHOUT_GENAI = {_PROMPTS: "llm.prompts.", _COMPLETIONS: "llm.completions."}
@@ -96,31 +94,12 @@ class _Traceloop:
     name: Final = "traceloop"
     rank: Final = 5
     keys: Final = (_KIND, "llm.request.type", "gen_ai.prompt.0.role", "gen_ai.completion.0.role")
-    frameworks: Final = (
-        Framework(
-            name="Traceloop OpenLLMetry",
-            versions="0.62, the flattened messages of versions before it, and those of its Go SDK",
-            reads="`traceloop.span.kind` tool, agent and workflow of its instrumentations for LangChain, "
-            "OpenAI Agents, Agno, CrewAI, LlamaIndex and MCP and of decorators, Respan's too; values from "
-            "`traceloop.entity.input` and `.output` or the GenAI attributes, out of their envelopes; a "
-            "LangChain graph within a graph or a call is the run of its agent",
-            capture="nothing; `TRACELOOP_TRACE_CONTENT=false` leaves values out",
-            unknown="call ids (but for LangChain); the names of a decorated function's positional arguments, "
-            "which stand under `$args`, the class of a method's object first; with OpenAI Agents, that an "
-            "agent ran as another's tool and, over Chat Completions, the answer; "
-            "with LlamaIndex, which calls are those of an agent within a tool; with CrewAI the "
-            "calls, for which its instrumentation makes no span; with LangChain.js the agents, the nesting "
-            "and the names of tools that failed: its spans are no children of one another; with Agno what a "
-            "streamed run called, as its spans are traces of their own, what a team's delegation gave back, "
-            "and the input of an agent that got it as a keyword",
-        ),
-    )
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
         kind = attributes.text(_KIND)
         if kind is None:
-            return None if _COMPONENT in attributes or is_borrowed(span) else SpanRole.MODEL
+            return None if "runinfo.component" in attributes or is_borrowed(span) else SpanRole.MODEL
         if _STEP_TOOL in attributes:
             return SpanRole.TOOL
         if kind != "tool" and (_run_in_graph(attributes) is not None or _TASK_AGENT in attributes):
@@ -132,7 +111,7 @@ class _Traceloop:
         workflow = attributes.text("traceloop.workflow.name") or ""
         if span.envelope.scope_name == _JAVASCRIPT_GRAPH_SCOPE and is_chain_part(workflow):
             return SpanRole.OTHER
-        if kind == "task" and _STEP_AGENT in (attributes.text(_OUTPUT) or ""):
+        if kind == "task" and AGENT_IN_STEP in (attributes.text(_OUTPUT) or ""):
             return SpanRole.STEP
         return _ROLES.get(kind, SpanRole.OTHER)
 
@@ -190,7 +169,9 @@ class _Traceloop:
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
         if attributes.text(_KIND) is not None:
-            return Conversation().offering(lambda: read_tool_definitions(attributes.get(_AGENT_TOOLS)))
+            return Conversation().offering(
+                lambda: read_tool_definitions(attributes.get("crewai.agent.tools"))
+            )
         return Conversation(
             lambda: read_messages(_messages(attributes, _PROMPTS), "user"),
             lambda: read_messages(_messages(attributes, _COMPLETIONS), "assistant"),
@@ -228,12 +209,9 @@ def _run_in_graph(attributes: Attributes) -> str | None:
     """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
     if _GRAPH_AGENT not in attributes and _GRAPH_NODE not in attributes:
         return None
-
-    def told(key: str) -> str:
-        value = attributes.get(_PROPERTY + key)
-        return value if isinstance(value, str) else "" if value is None else json_text(value)
-
-    return agent_of_graph(attributes.text(_NAME) or "", told, attributes.text(_OUTPUT))
+    return agent_of_graph(
+        attributes.text(_NAME) or "", told_by(attributes, _PROPERTY), attributes.text(_OUTPUT)
+    )
 
 
 def _arguments(attributes: Attributes) -> _OpenedCall:
@@ -261,7 +239,7 @@ def _out_of_envelope(decoded: DecodedValue) -> _OpenedCall:
 
 
 def _of(arguments: JsonObject) -> DecodedValue:
-    return DecodedValue(arguments, json_text(arguments), ValueState.PRESENT)
+    return value_of(arguments)
 
 
 def _only_argument(arguments: DecodedValue) -> DecodedValue:
@@ -273,7 +251,7 @@ def _only_argument(arguments: DecodedValue) -> DecodedValue:
 
 def _name_in_result(attributes: Attributes) -> str:
     """The tool's name in the message that it answered with, where its span is named after its class."""
-    told = decode_result(attributes.get(_OUTPUT)).value if _OUTPUT in attributes else None
+    told = first_value(attributes, (_OUTPUT,))
     fields = told.get("kwargs") if isinstance(told, dict) and "lc" in told else None
     name = fields.get("name") if isinstance(fields, dict) else None
     return name if isinstance(name, str) else ""
@@ -365,7 +343,7 @@ def _error_in_status(span: Span) -> ToolError | None:
 def _asked(attributes: Attributes) -> DecodedValue:
     """What a run was asked: the one argument of a function, or what a graph was given."""
     if _INPUT not in attributes:
-        return text_value(attributes.text(_TASK)) if _TASK_AGENT in attributes else ABSENT
+        return text_value(attributes.text("crewai.task.description")) if _TASK_AGENT in attributes else ABSENT
     decoded = decode_arguments(attributes.get(_INPUT))
     value = decoded.value
     if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):

@@ -3,10 +3,10 @@
 import re
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_text
+from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
+from processors.frameworks.shapes.attribute_reading import first_text, first_value
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.mapped_dialect import MappedDialect, by_kind
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
 from processors.model.agent_run import ToolError, ValueState
 from processors.model.json_value import JsonObject
@@ -18,6 +18,7 @@ from processors.model.values import (
     decode_result,
     json_text,
     json_value,
+    value_of,
 )
 from processors.spans.attributes import Attributes, AttributeValue
 from processors.spans.span import Span
@@ -26,11 +27,7 @@ _TYPE = "ai.observability.span_type"
 _FUNCTION = "ai.observability.call.function"
 _KEYWORDS = "ai.observability.call.kwargs."
 _RETURN = "ai.observability.call.return"
-_ERROR = ("ai.observability.call.error",)
-_APP = ("ai.observability.app_name",)
 _ROOT_INPUT = "ai.observability.record_root.input"
-_ROOT_OUTPUT = "ai.observability.record_root.output"
-_TOOL_NAME = ("gen_ai.tool.name",)
 _NODE = ".ToolNode.invoke"
 """How the function ends that executes a call in a graph; its input is a list of that one call."""
 _NODE_INPUT = _KEYWORDS + "input"
@@ -48,67 +45,45 @@ _ROLES = {
 }
 
 
-class _TruLens:
-    name: Final = "trulens"
-    rank: Final = 5  # before the conventions that some of its attributes borrow
-    keys: Final = (_TYPE,)
-    frameworks: Final = (
-        Framework(
-            name="TruLens",
-            versions="2.16, instrumented applications",
-            reads="functions of span type `tool` are calls and of span type `agent` runs, called as the "
-            "function; the record's root is the run where there is no agent, named by the application; with "
-            "LangGraph each run of a `ToolNode` on one call is that call",
-            capture="nothing",
-            unknown="call ids; whether a function returned nothing; whether an argument was a text that "
-            "writes an object; tools of MCP servers in a graph of LangGraph",
-        ),
-    )
-
-    def role(self, span: Span) -> SpanRole | None:
-        return _ROLES.get(first_text(span.attributes, (_TYPE,)), SpanRole.OTHER)
-
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        named = first_text(attributes, _TOOL_NAME)
-        function = first_text(attributes, (_FUNCTION,))
-        failure = first_text(attributes, _ERROR)
-        opened = _returned(attributes)
-        call = _call_of_node(attributes) if function.endswith(_NODE) else None
-        if call is not None:
-            return ToolReading(
-                name=str(call["name"]),
-                call_id=str(call.get("id") or "") or opened.call_id,
-                arguments=decode_arguments(json_text(call["args"])),
-                result=opened.result,
-                error=ToolError(type="", message=failure) if failure else opened.error,
-            )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    named = first_text(attributes, ("gen_ai.tool.name",))
+    function = first_text(attributes, (_FUNCTION,))
+    failure = first_text(attributes, ("ai.observability.call.error",))
+    opened = _returned(attributes)
+    call = _call_of_node(attributes) if function.endswith(_NODE) else None
+    if call is not None:
         return ToolReading(
-            name=_last_part(function) if named in ("", function) else named,
-            inferred_name=span.name,
-            call_id=opened.call_id,
-            arguments=_arguments(attributes),
+            name=str(call["name"]),
+            call_id=str(call.get("id") or "") or opened.call_id,
+            arguments=decode_arguments(json_text(call["args"])),
             result=opened.result,
             error=ToolError(type="", message=failure) if failure else opened.error,
         )
+    return ToolReading(
+        name=_last_part(function) if named in ("", function) else named,
+        inferred_name=span.name,
+        call_id=opened.call_id,
+        arguments=_arguments(attributes),
+        result=opened.result,
+        error=ToolError(type="", message=failure) if failure else opened.error,
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        is_agent = attributes.get(_TYPE) == "agent"
-        asked = _only_argument(attributes)
-        if _ROOT_INPUT in attributes:
-            asked = _question(attributes.get(_ROOT_INPUT))
-        answer = next((key for key in (_ROOT_OUTPUT, _RETURN) if key in attributes), "")
-        return AgentReading(
-            name=_last_part(first_text(attributes, (_FUNCTION,)))
-            if is_agent
-            else first_text(attributes, _APP),
-            input=asked,
-            output=decode_output(attributes.get(answer)) if answer else ABSENT,
-        )
 
-    def conversation(self, span: Span) -> Conversation:
-        return Conversation()
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    is_agent = attributes.get(_TYPE) == "agent"
+    asked = _only_argument(attributes)
+    if _ROOT_INPUT in attributes:
+        asked = _question(attributes.get(_ROOT_INPUT))
+    answer = next((key for key in ("ai.observability.record_root.output", _RETURN) if key in attributes), "")
+    return AgentReading(
+        name=_last_part(first_text(attributes, (_FUNCTION,)))
+        if is_agent
+        else first_text(attributes, ("ai.observability.app_name",)),
+        input=asked,
+        output=decode_output(attributes.get(answer)) if answer else ABSENT,
+    )
 
 
 def _returned(attributes: Attributes) -> OpenedResult:
@@ -128,7 +103,7 @@ def _returned(attributes: Attributes) -> OpenedResult:
 
 def _call_of_node(attributes: Attributes) -> JsonObject | None:
     """The call that a graph's node executes, if its input is one."""
-    told = decode_result(attributes.get(_NODE_INPUT)).value if _NODE_INPUT in attributes else None
+    told = first_value(attributes, (_NODE_INPUT,))
     call = told[0] if isinstance(told, list) and len(told) == 1 else None
     return call if isinstance(call, dict) and call.keys() >= {"name", "args"} else None
 
@@ -158,7 +133,7 @@ def _arguments(attributes: Attributes) -> DecodedValue:
             arguments[key[len(_KEYWORDS) :]] = (
                 decoded.value if decoded is not None and is_object else json_value(value)
             )
-    return DecodedValue(arguments, json_text(arguments), ValueState.PRESENT)
+    return value_of(arguments)
 
 
 def _only_argument(attributes: Attributes) -> DecodedValue:
@@ -169,4 +144,11 @@ def _only_argument(attributes: Attributes) -> DecodedValue:
     return given
 
 
-DIALECT = _TruLens()
+DIALECT: Final = MappedDialect(
+    name="trulens",
+    rank=5,  # before the conventions that some of its attributes borrow
+    keys=(_TYPE,),
+    role=by_kind((_TYPE,), _ROLES),
+    tool=_tool,
+    agent=_agent,
+)

@@ -5,19 +5,18 @@ Version 7 itself writes the GenAI semantic conventions.
 
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.frameworks.framework import Framework
-from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.dialect import AgentReading, Conversation, SpanRole
+from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
+from processors.frameworks.shapes.chat_envelope import decode_input, first_output
+from processors.frameworks.shapes.mapped_dialect import MappedDialect, tool_fields
 from processors.frameworks.shapes.messages import ChatMessage, add_request, last_text, read_messages
 from processors.model.agent_run import ValueState
-from processors.model.values import ABSENT, DecodedValue, decode_result
+from processors.model.values import ABSENT, DecodedValue, decode_result, text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span
 
 _OPERATION = "ai.operationId"
-_OBJECT = "ai.response.object"
 _ROLES = {
     "ai.toolCall": SpanRole.TOOL,
     "ai.generateText": SpanRole.AGENT,
@@ -25,61 +24,35 @@ _ROLES = {
     "ai.generateObject": SpanRole.AGENT,
     "ai.streamObject": SpanRole.AGENT,
 }
-_MODEL_SUFFIXES = (".doGenerate", ".doStream")
-_SESSIONS = ("ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.session_id")
 
 
-class _VercelAiSdk:
-    name: Final = "vercel_ai_sdk"
-    rank: Final = 5
-    keys: Final = (_OPERATION,)
-    frameworks: Final = (
-        Framework(
-            name="Vercel AI SDK",
-            versions="3 to 6; 7 with its legacy telemetry",
-            reads="`ai.toolCall` spans are calls; `ai.generateText`, `ai.streamText`, `ai.generateObject` "
-            "and `ai.streamObject` are runs of the agent named by `functionId`; model turns from "
-            "`ai.prompt.messages` and `ai.response.toolCalls`",
-            capture="`experimental_telemetry: {isEnabled: true, functionId: ...}`; content is on unless "
-            "`recordInputs` or `recordOutputs` is false",
-            unknown="the agent's name without a `functionId`: the service's name stands in",
+def _role(span: Span) -> SpanRole | None:
+    operation = span.attributes.text(_OPERATION)
+    if operation is None:
+        return None
+    if operation.endswith((".doGenerate", ".doStream")):
+        return SpanRole.MODEL
+    return _ROLES.get(operation, SpanRole.OTHER)
+
+
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    return AgentReading(
+        name=first_text(attributes, ("ai.telemetry.functionId", "resource.name")),
+        session=first_text(
+            attributes, ("ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.session_id")
         ),
+        input=_asked(attributes),
+        output=_answer(attributes),
     )
 
-    def role(self, span: Span) -> SpanRole | None:
-        operation = span.attributes.text(_OPERATION)
-        if operation is None:
-            return None
-        if operation.endswith(_MODEL_SUFFIXES):
-            return SpanRole.MODEL
-        return _ROLES.get(operation, SpanRole.OTHER)
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        opened = first_result(attributes, ("ai.toolCall.result",))
-        return ToolReading(
-            name=first_text(attributes, ("ai.toolCall.name",)),
-            call_id=first_text(attributes, ("ai.toolCall.id",)),
-            arguments=first_arguments(attributes, ("ai.toolCall.args",)),
-            result=opened.result,
-            error=opened.error,
-        )
-
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        return AgentReading(
-            name=first_text(attributes, ("ai.telemetry.functionId", "resource.name")),
-            session=first_text(attributes, _SESSIONS),
-            input=_asked(attributes),
-            output=_answer(attributes),
-        )
-
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        return Conversation(
-            lambda: read_messages(attributes.get("ai.prompt.messages"), "user"),
-            lambda: _answered(attributes),
-        ).offering(lambda: read_tool_definitions(attributes.get("ai.prompt.tools")))
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    return Conversation(
+        lambda: read_messages(attributes.get("ai.prompt.messages"), "user"),
+        lambda: _answered(attributes),
+    ).offering(lambda: read_tool_definitions(attributes.get("ai.prompt.tools")))
 
 
 def _asked(attributes: Attributes) -> DecodedValue:
@@ -92,7 +65,7 @@ def _asked(attributes: Attributes) -> DecodedValue:
             prompt = decoded.value.get(key)
             text = prompt if isinstance(prompt, str) else last_text(read_messages(prompt, "user"), "user")
             if text:
-                return DecodedValue(text, text, ValueState.PRESENT)
+                return text_value(text)
     return decode_input(attributes.get("ai.prompt"))
 
 
@@ -100,8 +73,8 @@ def _answer(attributes: Attributes) -> DecodedValue:
     """The text of the answer, or the object that was asked for."""
     text = attributes.text("ai.response.text")
     if text is not None:
-        return DecodedValue(text, text, ValueState.PRESENT)
-    return decode_output(attributes.get(_OBJECT)) if _OBJECT in attributes else ABSENT
+        return text_value(text)
+    return first_output(attributes, ("ai.response.object",))
 
 
 def _answered(attributes: Attributes) -> list[ChatMessage]:
@@ -114,4 +87,17 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
     return [message] if message.text or message.requests else []
 
 
-DIALECT = _VercelAiSdk()
+DIALECT: Final = MappedDialect(
+    name="vercel_ai_sdk",
+    rank=5,
+    keys=(_OPERATION,),
+    role=_role,
+    tool=tool_fields(
+        name=("ai.toolCall.name",),
+        call_id=("ai.toolCall.id",),
+        arguments=("ai.toolCall.args",),
+        result=("ai.toolCall.result",),
+    ),
+    agent=_agent,
+    conversation=_conversation,
+)

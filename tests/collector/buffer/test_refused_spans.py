@@ -1,5 +1,4 @@
-from collector.buffer.outages import Outages
-from collector.buffer.refused_spans import RefusedSpans
+from collector.buffer.outages import Outages, RefusedSpans
 from tests.support.held_spans import span_id, trace_id
 
 

@@ -10,8 +10,8 @@ from collector.cli import run_command
 from collector.commands.import_criteria import ImportedFile, SourceKind, import_criteria
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.criteria_file import read_criteria
-from processors.documents.located_yaml import read_yaml
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
+from processors.documents.yaml import read_yaml
 
 DATA = Path(__file__).parents[2] / "data"
 WEATHER, LETTA = DATA / "import" / "weather", DATA / "import" / "letta"

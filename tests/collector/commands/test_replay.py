@@ -11,6 +11,9 @@ import pytest
 from collector.cli import run_command
 from collector.commands.replay import Format, ReplaySummary, replay
 from collector.configuration.criteria_files import load_criteria
+from collector.otlp.codec import join_spans
+from collector.recordings.recorded_stream import RecordedStream
+from tests.support.agent_spans import agent, tool
 
 MUTED_UNTIL = 1_769_817_600_000_000_000
 
@@ -28,12 +31,13 @@ def graded(
     (folder / "criteria.json").write_text(json.dumps({"agents": {"a": {"evaluations": [evaluation]}}}))
     (folder / "a.runs.jsonl").write_text('{"agent": {"name": "a"}, "tool_calls": [{"name": "refund"}]}\n')
     output = io.StringIO()
+    stream = RecordedStream(unix_nano=unix_nano)
+    assert [] == stream.read([folder / "a.runs.jsonl"])
     summary = replay(
-        [folder / "a.runs.jsonl"],
+        stream,
         load_criteria([folder / "criteria.json"], environment={}),
         output_format=output_format,
         output=output,
-        unix_nano=unix_nano,
     )
     return summary, output.getvalue()
 
@@ -85,9 +89,9 @@ def test_the_table_says_what_decides_nothing(tmp_path: Path) -> None:
     _, shadow = graded(tmp_path, Format.TABLE, stage="shadow")
     _, muted = graded(tmp_path, Format.TABLE, mute=mute())
 
-    assert "FAIL (shadow)" in shadow
+    assert "fail never (shadow)" in shadow
     assert "evaluations: 1 shadow" in shadow
-    assert "FAIL (muted)" in muted
+    assert "fail never (muted)" in muted
     assert "evaluations: 1 muted" in muted
 
 
@@ -111,3 +115,40 @@ def test_a_mute_is_judged_by_the_time_of_the_replay(
         assert code == run_command(
             ["replay", "--criteria", str(tmp_path / "criteria.json"), str(tmp_path / "a.runs.jsonl")]
         )
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [*((number, number) for number in (2**63 - 1, 2**64 + 1, -(10**40))), ("lone \ud800", "lone \ufffd")],
+    ids=["64 bits", "65 bits", "133 bits", "surrogate"],
+)
+def test_what_is_printed_as_json_is_read_again_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str | int, read: str | int
+) -> None:
+    run = {"agent": {"name": "a"}, "tool_calls": [{"name": "refund", "arguments": {"order": value}}]}
+    (tmp_path / "a.runs.jsonl").write_text(json.dumps(run) + "\n")
+
+    code = run_command(["replay", "--format", "json", str(tmp_path / "a.runs.jsonl")])
+    (tmp_path / "b.runs.jsonl").write_text(first := capsys.readouterr().out)
+    again = run_command(["replay", "--format", "json", str(tmp_path / "b.runs.jsonl")])
+    second = capsys.readouterr().out
+
+    assert (0, 0) == (code, again)
+    assert {"order": read} == json.loads(first)["tool_calls"][0]["arguments"]
+    assert first == second
+
+
+def test_an_argument_beyond_64_bits_in_telemetry_is_printed_exactly(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spans = [
+        agent(1, None, "a"),
+        tool(2, 1, "refund", arguments=f'{{"order": {2**70 + 1}}}'),
+    ]
+    (tmp_path / "a.binpb").write_bytes(join_spans(spans))
+
+    code = run_command(["replay", "--format", "json", str(tmp_path / "a.binpb")])
+
+    assert 0 == code
+    (call,) = json.loads(capsys.readouterr().out)["tool_calls"]
+    assert {"order": 2**70 + 1} == call["arguments"]

@@ -5,18 +5,18 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.configuration.default_files import default_file
-from collector.configuration.loading import (
+from collector.configuration.files import default_file
+from collector.configuration.service_file import (
     ServiceConfig,
     load_configuration,
     parse_configuration,
     print_configuration,
 )
+from collector.exporters.assembly import exporter_types
 from collector.exporters.debug import DebugConfig
-from collector.exporters.discovery import exporter_types
 from collector.exporters.file import FileConfig
 from collector.exporters.otlp_grpc import OtlpGrpcConfig
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 
 
 def load(text: str, **environment: str) -> ServiceConfig:

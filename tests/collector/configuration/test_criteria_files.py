@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from collector.configuration.criteria_files import CriteriaStore, load_criteria
-from collector.configuration.default_files import default_file
+from collector.configuration.files import default_file
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 
 
 def agent(pattern: str, *names: str) -> str:

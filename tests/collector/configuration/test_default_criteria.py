@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from collector.configuration.criteria_files import load_criteria
-from collector.configuration.default_files import default_file
+from collector.configuration.files import default_file
 from collector.recordings.recorded_stream import RecordedStream
 from collector.recordings.run_reader import run_from_json
 from processors.criteria.agent_criteria import CriteriaSet

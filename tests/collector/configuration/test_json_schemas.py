@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 import yaml
 
-from collector.configuration.default_files import default_file
+from collector.configuration.files import default_file
 from collector.configuration.json_schemas import schema_documents
-from collector.exporters.discovery import exporter_types
+from collector.exporters.assembly import exporter_types
 from processors.criteria.evaluator_discovery import evaluator_types
 from tests.support.json_schema import mismatches
 

@@ -7,9 +7,9 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.cli import run_command
-from collector.configuration.loading import parse_configuration
+from collector.configuration.service_file import parse_configuration
 from collector.otlp.codec import join_spans
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 from tests.support.agent_spans import span
 
 CONFIG = """

@@ -3,13 +3,16 @@
 import pytest
 
 from collector.clock import ManualClock
+from collector.exporters.assembly import exporter_types
 from collector.exporters.delivery import Delivery, encoded_size
-from collector.exporters.discarding_queue import DiscardingQueue
-from collector.exporters.discovery import exporter_types
-from collector.exporters.fan_out import FanOut
-from collector.exporters.retry import MAX_RETRY_AFTER_SECONDS, BackOff, RetryConfig
+from collector.exporters.fan_out import DiscardingQueue, FanOut
 from collector.exporters.sending_queue import SendingQueue
-from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.exporters.span_exporter_config import (
+    MAX_RETRY_AFTER_SECONDS,
+    BackOff,
+    RetryConfig,
+    SpanExporterConfig,
+)
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans
 from collector.telemetry.metrics import Metrics

@@ -10,16 +10,13 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.clock import ManualClock, SystemClock
 from collector.errors import PermanentExportError, RetryableExportError, StartupError
-from collector.exporters.assembly import build_fan_out
-from collector.exporters.discovery import exporter_types
+from collector.exporters.assembly import SharedExporter, build_fan_out, exporter_types
 from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, LogExporter
 from collector.exporters.fan_out import FanOut
 from collector.exporters.file import FileConfig, FileExporter
 from collector.exporters.otlp_grpc import OtlpGrpcConfig, OtlpGrpcExporter
 from collector.exporters.otlp_http import OtlpHttpConfig, OtlpHttpExporter
-from collector.exporters.queue_counts import ResultCounts
-from collector.exporters.sending_queue import SendingQueue
-from collector.exporters.shared_exporter import SharedExporter
+from collector.exporters.sending_queue import ResultCounts, SendingQueue
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from collector.clock import SystemClock
 from collector.errors import ExportError, RetryableExportError
-from collector.exporters.discovery import exporter_types
+from collector.exporters.assembly import exporter_types
 from collector.exporters.exporter import ExporterContext, SpanExporter, SpanExporterType
 from collector.exporters.fan_out import FanOut
 from collector.exporters.sending_queue import SendingQueue

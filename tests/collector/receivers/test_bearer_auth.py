@@ -5,7 +5,7 @@ import pytest
 
 from collector.clock import ManualClock
 from collector.errors import StartupError, Unauthenticated
-from collector.receivers.bearer_auth import BearerAuth
+from collector.receivers.receiver import BearerAuth
 from collector.receivers.server_config import ServerAuthConfig
 
 

@@ -1,8 +1,9 @@
 """What came in equals what went out, was dropped or is held."""
 
-from collector.telemetry.accounting import accounting_errors, publish_accounting_errors
+from collector.telemetry.exposition import MetricsRegistry
 from collector.telemetry.metrics import Metrics
-from collector.telemetry.registry import MetricsRegistry
+from collector.telemetry.signals import accounting_error, publish_accounting_errors
+from tests.support.metric_table import rendered
 
 
 def balanced() -> Metrics:
@@ -19,7 +20,9 @@ def balanced() -> Metrics:
 
 
 def test_spans_that_are_all_accounted_for_leave_no_error() -> None:
-    assert {"otlp": 0, "file": 0} == accounting_errors(balanced(), ["otlp", "file"])
+    metrics = balanced()
+
+    assert (0, 0) == (accounting_error(metrics, "otlp"), accounting_error(metrics, "file"))
 
 
 def test_a_lost_span_and_a_span_counted_twice_show_for_their_exporter_alone() -> None:
@@ -27,7 +30,7 @@ def test_a_lost_span_and_a_span_counted_twice_show_for_their_exporter_alone() ->
     metrics.spans_forwarded.add(1, "otlp")
     metrics.spans_forwarded.add(-1, "file")
 
-    assert {"otlp": -1, "file": 1} == accounting_errors(metrics, ["otlp", "file"])
+    assert (-1, 1) == (accounting_error(metrics, "otlp"), accounting_error(metrics, "file"))
 
 
 def test_every_scrape_shows_the_error_of_each_exporter() -> None:
@@ -35,7 +38,7 @@ def test_every_scrape_shows_the_error_of_each_exporter() -> None:
     publish_accounting_errors(metrics, ["otlp", "file"])
     metrics.spans_received.add(2)
 
-    text, _ = MetricsRegistry(metrics).snapshot().render()
+    text = rendered(MetricsRegistry(metrics).snapshot())
 
     assert b'tracegrade_accounting_error_spans{exporter="otlp"} 2.0\n' in text
     assert b'tracegrade_accounting_error_spans{exporter="file"} 2.0\n' in text

@@ -10,9 +10,9 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from prometheus_client.samples import Sample
 
-from collector.telemetry.instruments import Exemplar
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.registry import MetricsRegistry
+from collector.telemetry.exposition import MetricsRegistry
+from collector.telemetry.metrics import Counter, Exemplar, Histogram, Metrics
+from tests.support.metric_table import rendered
 
 OPENMETRICS_ACCEPT = "application/openmetrics-text"
 AGENTS, EVALUATIONS = 500, 10
@@ -41,16 +41,45 @@ def own(families: Iterable[Metric], *, exemplars: bool) -> list[Written]:
     )
 
 
-def assert_text_reads_back_equal(registry: MetricsRegistry) -> None:
-    text, _ = registry.snapshot().render()
+def counted(metrics: Metrics, *, exemplars: bool) -> list[Written]:
+    """What the table holds, written down without the registry."""
+    samples: list[Written] = []
 
-    assert own(registry.collect(), exemplars=False) == own(parse_text(text.decode()), exemplars=False)
+    def add(name: str, pairs: dict[str, str], value: float, exemplar: Exemplar | None = None) -> None:
+        named = None
+        if exemplar and exemplars:
+            ids = {"trace_id": exemplar.trace_id.hex(), "span_id": exemplar.span_id.hex()}
+            held = tuple(sorted((key, text) for key, text in ids.items() if text))
+            named = held, exemplar.value, round(exemplar.unix_nano / 1e9, 3)
+        samples.append((name, tuple(sorted(pairs.items())), value, named))
+
+    for instrument in metrics.instruments():
+        for labels in instrument.values:
+            pairs = dict(instrument.named_labels(labels))
+            if isinstance(instrument, Histogram):
+                row, count = instrument.values[labels], 0.0
+                found = instrument.exemplars.get(labels, {})
+                for bucket, bound in enumerate((*map(str, map(float, instrument.buckets)), "+Inf")):
+                    count += row[bucket]
+                    add(f"{instrument.name}_bucket", pairs | {"le": bound}, count, found.get(bucket))
+                add(f"{instrument.name}_count", pairs, count)
+                add(f"{instrument.name}_sum", pairs, row[-1])
+            else:
+                suffix = "_total" if isinstance(instrument, Counter) else ""
+                add(instrument.name + suffix, pairs, instrument.value(*labels))
+    return sorted(samples)
 
 
-def assert_openmetrics_reads_back_equal(registry: MetricsRegistry) -> None:
-    text, _ = registry.snapshot().render(OPENMETRICS_ACCEPT)
+def assert_text_reads_back_equal(metrics: Metrics, registry: MetricsRegistry) -> None:
+    text = rendered(registry.snapshot())
 
-    assert own(registry.collect(), exemplars=True) == own(parse_openmetrics(text.decode()), exemplars=True)
+    assert counted(metrics, exemplars=False) == own(parse_text(text.decode()), exemplars=False)
+
+
+def assert_openmetrics_reads_back_equal(metrics: Metrics, registry: MetricsRegistry) -> None:
+    text = rendered(registry.snapshot(), OPENMETRICS_ACCEPT)
+
+    assert counted(metrics, exemplars=True) == own(parse_openmetrics(text.decode()), exemplars=True)
 
 
 def fill(metrics: Metrics, agents: int) -> None:
@@ -73,22 +102,22 @@ def metrics() -> Metrics:
 def test_a_big_scrape_reads_back_equal(metrics: Metrics) -> None:
     registry = MetricsRegistry(metrics)
     fill(metrics, AGENTS)
-    registry.snapshot().render()
+    rendered(registry.snapshot())
     for agent in range(0, AGENTS, 7):
         metrics.score.observe(1.0, f"agent-{agent}", "evaluation-3")
 
-    assert 95_000 < registry.snapshot().render()[0].count(b"\n")
-    assert_text_reads_back_equal(registry)
+    assert 95_000 < rendered(registry.snapshot()).count(b"\n")
+    assert_text_reads_back_equal(metrics, registry)
 
 
 def test_a_big_scrape_in_openmetrics_reads_back_equal_with_its_exemplars(metrics: Metrics) -> None:
     registry = MetricsRegistry(metrics)
     fill(metrics, AGENTS // 5)
-    registry.snapshot().render(OPENMETRICS_ACCEPT)
+    rendered(registry.snapshot(), OPENMETRICS_ACCEPT)
     for agent in range(0, AGENTS // 5, 7):
         metrics.score.observe(1.0, f"agent-{agent}", "evaluation-3")
 
-    assert_openmetrics_reads_back_equal(registry)
+    assert_openmetrics_reads_back_equal(metrics, registry)
 
 
 _NAMES = st.sampled_from(["a", 'quote " \\ \n %s %d {} 100%'])
@@ -127,15 +156,15 @@ def test_whatever_changes_between_scrapes_the_next_one_reads_back_equal(
                 metrics.score.remove(name, "order")
                 metrics.queue_bytes.remove(name)
 
-        assert_text_reads_back_equal(registry)
-        assert_openmetrics_reads_back_equal(registry)
+        assert_text_reads_back_equal(metrics, registry)
+        assert_openmetrics_reads_back_equal(metrics, registry)
 
 
 def test_an_optional_label_without_a_value_is_left_out_and_a_required_one_is_not(metrics: Metrics) -> None:
     metrics.evaluation_info.set(1, "a", "order", "id", "1", "hash", "page", "", "#weather")
     metrics.spans_dropped.add(1, "duplicate", "")
 
-    lines = MetricsRegistry(metrics).snapshot().render()[0].decode().splitlines()
+    lines = rendered(MetricsRegistry(metrics).snapshot()).decode().splitlines()
 
     assert (
         'tracegrade_evaluation_info{gen_ai_agent_name="a",gen_ai_evaluation_name="order",evaluator="id",'
@@ -147,7 +176,7 @@ def test_an_optional_label_without_a_value_is_left_out_and_a_required_one_is_not
 def test_a_name_that_cannot_be_encoded_does_not_make_a_scrape_fail(metrics: Metrics) -> None:
     metrics.results.add(1, "a", "half \ud800", "pass")
 
-    text, _ = MetricsRegistry(metrics).snapshot().render()
+    text = rendered(MetricsRegistry(metrics).snapshot())
 
     assert b'gen_ai_evaluation_name="half ?"' in text
 

@@ -9,11 +9,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from collector.clock import SystemClock
 from collector.errors import StartupError
+from collector.telemetry.exposition import MetricsRegistry
 from collector.telemetry.http import TelemetryServer
 from collector.telemetry.metrics import Metrics
-from collector.telemetry.readiness import Readiness
-from collector.telemetry.registry import MetricsRegistry
 from collector.telemetry.score_series import ScoreSeries
+from collector.telemetry.signals import Readiness
 from collector.telemetry.telemetry_config import TelemetryConfig
 from collector.trace import GradedTrace
 from processors.model.agent_run import AgentIdentity, AgentRun

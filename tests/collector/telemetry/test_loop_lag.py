@@ -3,8 +3,8 @@
 import asyncio
 
 from collector.clock import ManualClock
-from collector.telemetry.loop_lag import measure_loop_lag
 from collector.telemetry.metrics import Metrics
+from collector.telemetry.signals import measure_loop_lag
 
 
 async def rounds() -> None:

@@ -16,9 +16,7 @@ from pydantic import SecretStr
 
 from collector.clock import ManualClock, SystemClock
 from collector.errors import StartupError
-from collector.telemetry.otlp_destination import refuse_own_receivers
-from collector.telemetry.own_logs import OwnLogs
-from collector.telemetry.own_traces import OwnTraces
+from collector.telemetry.own_telemetry import OwnLogs, OwnTraces, refuse_own_receivers
 from collector.telemetry.telemetry_config import LogsConfig, OtlpConfig, TelemetryConfig, TracesConfig
 
 

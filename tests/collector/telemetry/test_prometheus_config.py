@@ -2,10 +2,9 @@
 
 import pytest
 
-from collector.configuration.loading import parse_configuration, print_configuration
-from collector.configuration.service_config import ServiceConfig
-from collector.telemetry.prometheus_config import PrometheusConfig
-from processors.documents.problem import ProblemsFound
+from collector.configuration.service_file import ServiceConfig, parse_configuration, print_configuration
+from collector.telemetry.telemetry_config import PrometheusConfig
+from processors.documents.problems import ProblemsFound
 
 
 def load(settings: str) -> ServiceConfig:

@@ -9,23 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.clock import ManualClock
-from collector.telemetry.label_values import OVERFLOW
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.registry import MetricsRegistry
-from collector.telemetry.run_series import (
+from collector.telemetry.agent_series import (
     MAX_AGENTS,
     MAX_CLASSES,
     MAX_LABEL_SETS,
     MAX_RESOURCE_VALUES,
     MAX_TOOLS,
     MAX_TOOLS_PER_AGENT,
+    OVERFLOW,
 )
+from collector.telemetry.exposition import MetricsRegistry
+from collector.telemetry.metrics import Metrics
 from collector.telemetry.score_series import ScoreSeries
 from collector.trace import GradedTrace
 from processors.model.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
 from processors.model.graded_run import GradedRun
 from processors.model.json_value import JsonValue
+from tests.support.metric_table import rendered
 from tests.support.named_criteria import criteria_with
 
 TRACE_ID = bytes(range(16))
@@ -280,7 +281,7 @@ def test_no_name_can_make_a_scrape_fail(metrics: Metrics, series: ScoreSeries, n
     series.record(graded(result(), agent=name, tool_calls=(ToolCall(name=name),)))
     series.flush()
 
-    text, _ = MetricsRegistry(metrics).snapshot().render()
+    text = rendered(MetricsRegistry(metrics).snapshot())
 
     assert len(text) < 50_000
     assert 1 == sum(metrics.results.values.values())
@@ -500,7 +501,7 @@ def test_listed_resource_attributes_are_labels_and_no_others(clock: ManualClock)
         ("weather_agent", "", "", "3"): 1,
         ("weather_agent",): 1,
     } == metrics.agent_runs.values
-    text = MetricsRegistry(metrics).snapshot().render()[0].decode()
+    text = rendered(MetricsRegistry(metrics).snapshot()).decode()
     assert 'tracegrade_agent_runs_total{gen_ai_agent_name="weather_agent",service_version="7"} 1.0\n' in text
     assert 'tracegrade_agent_runs_total{gen_ai_agent_name="weather_agent",replica="3"} 1.0\n' in text
     assert 'tracegrade_agent_runs_total{gen_ai_agent_name="weather_agent"} 1.0\n' in text

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from collector.clock import ManualClock
+from collector.telemetry.exposition import MetricsRegistry, MetricsSnapshot
+from collector.telemetry.http import TURN_SECONDS, ScrapeWriter
 from collector.telemetry.metrics import Metrics
-from collector.telemetry.registry import MetricsRegistry, MetricsSnapshot
-from collector.telemetry.scrape import TURN_SECONDS, ScrapeWriter
+from tests.support.metric_table import rendered
 
 OPENMETRICS_ACCEPT = "application/openmetrics-text"
 _BLOCKS_PER_TURN = 4
@@ -49,7 +50,7 @@ async def test_the_pieces_are_the_text_compressed_or_not(
     own = [line for line in b"".join(plain).splitlines() if b"tracegrade_" in line or b"gen_ai_" in line]
     assert 30_000 < len(own)
     assert set(own) <= set(gzip.decompress(b"".join(compressed)).splitlines())
-    assert set(own) <= set(snapshot.render(accept)[0].splitlines())
+    assert set(own) <= set(rendered(snapshot, accept).splitlines())
     assert 1_000_000 > max(map(len, plain))
 
 

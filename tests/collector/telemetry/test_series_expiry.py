@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.clock import ManualClock
-from collector.telemetry.label_values import OVERFLOW
+from collector.telemetry.agent_series import MAX_AGENTS, MAX_TOOLS_PER_AGENT, MAX_VERSIONS, OVERFLOW
 from collector.telemetry.metrics import Metrics
-from collector.telemetry.run_series import MAX_AGENTS, MAX_TOOLS_PER_AGENT, MAX_VERSIONS
 from collector.telemetry.score_series import ScoreSeries
 from collector.trace import GradedTrace
 from processors.model.agent_run import AgentIdentity, AgentRun, ToolCall

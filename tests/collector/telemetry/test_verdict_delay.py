@@ -3,7 +3,7 @@
 import pytest
 
 from collector.telemetry.metrics import Metrics
-from collector.telemetry.verdict_delay import observe_verdict_delays
+from collector.telemetry.signals import observe_verdict_delays
 from collector.trace import GradedTrace
 from processors.model.agent_run import AgentIdentity, AgentRun, ToolCall
 from processors.model.evaluation_result import EvaluationResult, Outcome

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from collector.cli import run_command
-from collector.tools.alerting.baselines import PinnedScore
+from collector.tools.alerting.objectives import PinnedScore
 from collector.tools.baseline.release_baseline import pin
 from tests.support.backfill import PastSeries, write_blocks
 from tests.support.prometheus_server import PrometheusServer

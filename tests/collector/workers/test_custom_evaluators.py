@@ -11,7 +11,7 @@ from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.suspension import Suspensions
 from processors.criteria.criteria_file import read_criteria
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 from tests.support.custom_evaluators import loaded
 
 GOOD = "def grade(run, config, criteria):\n    return 1\n"

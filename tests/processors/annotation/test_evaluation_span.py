@@ -7,7 +7,6 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 from processors.annotation.evaluation_span import SCOPE_NAME, evaluation_spans
 from processors.annotation.span_event import append_results
 from processors.frameworks.shapes.dialect_mapping import DialectMapping
-from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.model.agent_run import AgentIdentity, AgentRun
 from processors.model.evaluation_result import EvaluationResult
 from processors.model.finish_reason import FinishReason
@@ -106,11 +105,9 @@ def test_names_that_are_no_unicode_do_no_harm() -> None:
 
 
 def test_no_dialect_reads_it_as_a_run_or_a_call() -> None:
-    own = MappedDialect(
-        DialectMapping.model_validate(
-            {"name": "acme", "agent": {"name": "acme.agent"}, "tool": {"name": "t"}}
-        )
-    )
+    own = DialectMapping.model_validate(
+        {"name": "acme", "agent": {"name": "acme.agent"}, "tool": {"name": "t"}}
+    ).dialect()
 
     for openinference in (False, True):
         made = _made(PASSED, FAILED_CALL, openinference=openinference)

@@ -6,14 +6,16 @@ import pytest
 from pydantic import TypeAdapter
 
 from processors.comparison.classification_metrics import (
+    Aggregator,
     ClassCounts,
     ConfusionMatrix,
     LabelPair,
     binary_metric,
+    check_classes,
+    classification_report,
     label_pairs,
     mean_score,
 )
-from processors.comparison.classification_report import Aggregator, check_classes, classification_report
 from tests.support.parity import Case, load_cases
 
 _AGGREGATOR: TypeAdapter[Aggregator] = TypeAdapter(Aggregator)

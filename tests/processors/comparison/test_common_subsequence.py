@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.comparison.common_subsequence import common_subsequence, common_subsequence_length
+from processors.comparison.alignment import common_subsequence, common_subsequence_length
 
 _WIDTH = 7
 _rows = st.lists(st.integers(0, 2**_WIDTH - 1), max_size=9)

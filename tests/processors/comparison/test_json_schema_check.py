@@ -6,9 +6,9 @@ from processors.comparison.json_schema_check import (
     MAX_VIOLATIONS,
     SchemaTooComplexError,
     compile_schema,
+    schema_problems,
     schema_violations,
 )
-from processors.comparison.json_schema_problems import schema_problems
 
 _ADDRESS: dict[str, Any] = {
     "$defs": {"zip": {"type": "string", "pattern": "^[0-9]{4}$"}},

@@ -3,8 +3,7 @@ from itertools import permutations, product
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from processors.comparison.common_subsequence import common_subsequence_length
-from processors.comparison.parallel_order import best_fitting_order, parallel_segments
+from processors.comparison.alignment import best_fitting_order, common_subsequence_length, parallel_segments
 from processors.model.agent_run import ToolCall
 
 _WIDTH = 5

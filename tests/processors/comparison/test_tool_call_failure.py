@@ -1,6 +1,6 @@
 import pytest
 
-from processors.comparison.tool_call_failure import looks_failed
+from processors.comparison.captured_value import looks_failed
 from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.model.json_value import JsonValue
 

@@ -4,7 +4,7 @@ from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet, Evalu
 from processors.criteria.evaluator_discovery import evaluator_types
 
 _KIND = evaluator_types()["tool-repetition"]
-EVALUATOR = _KIND(_KIND.Config(), None)  # type: ignore[call-arg]  # protocols have no constructor
+EVALUATOR = _KIND(_KIND.Config(), None)
 
 
 def evaluation(name: str, source: str = "", *, enabled: bool = True, criteria_hash: str = "") -> Evaluation:

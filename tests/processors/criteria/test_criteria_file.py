@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from processors.criteria.agent_criteria import AgentCriteria, Evaluation, Mute
-from processors.criteria.criteria_case import ExpectedResult
 from processors.criteria.criteria_file import read_criteria, read_criteria_file
+from processors.criteria.criteria_file_model import ExpectedResultEntry
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import Selector
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 from processors.model.evaluation_result import Severity, Stage
 from processors.model.json_value import JsonObject, JsonValue
 
@@ -573,9 +573,12 @@ tests:
         None,
         "blue",
     )
-    assert first.expect == {"x": ExpectedResult("pass"), "y": ExpectedResult("fail", 0.5)}
+    assert first.expect == {
+        "x": ExpectedResultEntry(outcome="pass"),
+        "y": ExpectedResultEntry(outcome="fail", score=0.5),
+    }
     assert (second.run, second.trace, second.agent) == (None, "t.jsonl", "a")
-    assert second.expect == {"x": ExpectedResult("not_evaluated", None, "over_limit")}
+    assert second.expect == {"x": ExpectedResultEntry(outcome="not_evaluated", reason="over_limit")}
     assert str(first.problem(("expect", "y"), "z")) == "dir/criteria.yaml:7: tests[0].expect.y: z"
 
 

@@ -4,7 +4,7 @@ from typing import ClassVar
 import pytest
 from pydantic import BaseModel
 
-from processors.criteria.evaluator_discovery import evaluator_in, evaluator_types
+from processors.criteria.evaluator_discovery import evaluator_types, evaluators_in
 
 
 class ToolNoise:
@@ -25,7 +25,7 @@ def module(name: str, **classes: type) -> ModuleType:
     return made
 
 
-def test_every_file_in_the_folder_is_an_evaluator_under_its_own_id() -> None:
+def test_every_evaluator_in_the_folder_is_found_under_its_own_id() -> None:
     found = evaluator_types()
 
     assert {"tool-call-count", "tool-call-order", "tool-call-args", "tool-call-output"} <= set(found)
@@ -33,19 +33,27 @@ def test_every_file_in_the_folder_is_an_evaluator_under_its_own_id() -> None:
     assert all(name == evaluator.id for name, evaluator in found.items())
 
 
-def test_an_imported_or_private_class_is_not_the_evaluator_of_a_module() -> None:
+def test_an_imported_or_private_class_is_not_an_evaluator_of_a_module() -> None:
     made = module("folder.tool_noise", ToolNoise=ToolNoise, _Base=ToolNoise)
     made.Imported = ToolNoise  # type: ignore[attr-defined]
 
-    assert evaluator_in(made).__name__ == "ToolNoise"
+    assert ["ToolNoise"] == [found.__name__ for found in evaluators_in([made]).values()]
 
 
-@pytest.mark.parametrize("classes", [{}, {"A": ToolNoise, "B": ToolNoise}], ids=["none", "two"])
-def test_a_file_without_exactly_one_evaluator_is_an_error(classes: dict[str, type]) -> None:
-    with pytest.raises(TypeError, match=r"folder\.tool_noise: expected exactly one public class"):
-        evaluator_in(module("folder.tool_noise", **classes))
+def test_a_file_may_hold_several_evaluators() -> None:
+    quiet = type("ToolQuiet", (ToolNoise,), {"id": "tool-quiet"})
+    made = module("folder.tool_sounds", Quiet=quiet, Noise=ToolNoise)
+
+    assert ["tool-noise", "tool-quiet"] == list(evaluators_in([made]))
 
 
-def test_a_file_named_unlike_its_evaluator_is_an_error() -> None:
-    with pytest.raises(TypeError, match='the id of ToolNoise is "tool-noise", expected "tool-sound"'):
-        evaluator_in(module("folder.tool_sound", ToolNoise=ToolNoise))
+def test_a_file_without_an_evaluator_is_an_error() -> None:
+    with pytest.raises(TypeError, match=r"folder\.tool_noise: expected a public class"):
+        evaluators_in([module("folder.tool_noise")])
+
+
+def test_two_evaluators_with_one_id_are_an_error() -> None:
+    with pytest.raises(
+        TypeError, match=r'the id of B is "tool-noise", which is that of folder\.tool_noise\.A'
+    ):
+        evaluators_in([module("folder.tool_noise", A=ToolNoise, B=ToolNoise)])

@@ -3,7 +3,7 @@
 import pytest
 
 from processors.criteria.criteria_file import read_criteria
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 
 CRITERIA = """
 agents:

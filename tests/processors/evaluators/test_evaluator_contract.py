@@ -13,7 +13,7 @@ from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
-from processors.model.evaluator import Evaluator
+from processors.model.evaluator import Evaluator, RunFacts
 from tests.strategies import agent_runs, evaluators, models
 
 _TYPES = list(evaluator_types().values())
@@ -34,7 +34,7 @@ def _needs_criteria(kind: type[Evaluator]) -> bool:
 def _answer(evaluator: Evaluator, run: AgentRun) -> Score | NotEvaluated | str:
     """The answer of `evaluator`, or the text by which it says that its criteria do not fit the run."""
     try:
-        return evaluator.evaluate(run)
+        return evaluator.evaluate(run, RunFacts())
     except EvaluationError as error:
         return str(error)
 
@@ -83,10 +83,10 @@ def test_the_same_run_gets_the_same_answer_also_from_a_second_instance(kind: typ
         config = data.draw(models(kind.Config))
         criteria = None if kind.Criteria is None else data.draw(models(kind.Criteria))
         try:
-            first = kind(config, criteria)  # type: ignore[call-arg]  # protocols have no constructor
+            first = kind(config, criteria)
         except ValueError:
             return
-        second = kind(config, criteria)  # type: ignore[call-arg]  # protocols have no constructor
+        second = kind(config, criteria)
         expected = _answer(first, run)
 
         _answer(second, other)
@@ -155,7 +155,7 @@ def test_an_evaluator_that_needs_criteria_refuses_to_be_made_without(demanding: 
     config = find(models(demanding.Config), lambda _: True)
 
     with pytest.raises(ValueError, match=demanding.id):
-        demanding(config, None)  # type: ignore[call-arg]  # protocols have no constructor
+        demanding(config, None)
 
 
 def test_an_unknown_key_is_refused(kind: type[Evaluator]) -> None:

@@ -9,14 +9,17 @@ from hypothesis import strategies as st
 
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.evaluators.tool_call_args import ToolCallArgs, ToolCallArgsConfig, ToolCallArgsCriteria
-from processors.evaluators.tool_call_output import (
+from processors.evaluators.tool_calls import (
+    ToolCallArgs,
+    ToolCallArgsConfig,
+    ToolCallArgsCriteria,
     ToolCallOutput,
     ToolCallOutputConfig,
     ToolCallOutputCriteria,
 )
 from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
+from processors.model.evaluator import RunFacts
 from processors.model.json_value import JsonObject, JsonValue
 from processors.model.limits import MAX_MATCHED_CHARACTERS
 from tests.strategies import agent_runs, json_values, run_with
@@ -92,14 +95,14 @@ def test_arguments_fit_where_their_matchers_are_met(
 ) -> None:
     evaluator = args(expected, subset=subset)
 
-    assert value == score(evaluator.evaluate(calls(actual)))
+    assert value == score(evaluator.evaluate(calls(actual), RunFacts()))
     assert (value, 1.0) == evaluator.attainable(calls(actual))
 
 
 def test_plain_and_matched_expectations_stand_side_by_side() -> None:
     evaluator = args({"n": 1}, {"n": {"$range": [5, 9]}}, {"n": {"$in": [3]}})
 
-    answer = evaluator.evaluate(calls({"n": 7}, {"n": 1}, {"n": 4}))
+    answer = evaluator.evaluate(calls({"n": 7}, {"n": 1}, {"n": 4}), RunFacts())
 
     assert isinstance(answer, Score)
     assert 2 / 3 == answer.value
@@ -138,13 +141,13 @@ def test_outputs_fit_where_their_matchers_are_met(
 ) -> None:
     evaluator = output(expected)
 
-    assert value == score(evaluator.evaluate(calls(actual)))
+    assert value == score(evaluator.evaluate(calls(actual), RunFacts()))
     assert (value, 1.0) == evaluator.attainable(calls(actual))
 
 
 def test_alternatives_follow_the_way_of_comparison() -> None:
-    assert 0.0 == score(output({"$in": ['{"a":1}']}).evaluate(calls({"a": 1})))
-    assert 1.0 == score(output({"$in": ['{"a":1}']}, comparison="json").evaluate(calls({"a": 1})))
+    assert 0.0 == score(output({"$in": ['{"a":1}']}).evaluate(calls({"a": 1}), RunFacts()))
+    assert 1.0 == score(output({"$in": ['{"a":1}']}, comparison="json").evaluate(calls({"a": 1}), RunFacts()))
 
 
 def test_matching_more_than_the_cap_is_over_the_limit() -> None:
@@ -154,7 +157,7 @@ def test_matching_more_than_the_cap_is_over_the_limit() -> None:
     run = calls(*[value] * many)
 
     for evaluator in (args({"text": {"$regex": "y"}}), output({"text": {"$regex": "y"}})):
-        answer = evaluator.evaluate(run)
+        answer = evaluator.evaluate(run, RunFacts())
 
         assert isinstance(answer, NotEvaluated)
         assert NotEvaluatedReason.OVER_LIMIT is answer.reason
@@ -166,7 +169,7 @@ def test_a_schema_that_takes_too_long_is_over_the_limit() -> None:
     run = calls({"rows": [1] * 20_000})
 
     for evaluator in (args(schema), output(schema)):
-        answer = evaluator.evaluate(run)
+        answer = evaluator.evaluate(run, RunFacts())
 
         assert isinstance(answer, NotEvaluated)
         assert NotEvaluatedReason.OVER_LIMIT is answer.reason

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from processors.criteria.criteria_file import read_criteria
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 
 
 def _problems(evaluator: str, criteria: dict[str, Any] | None, **config: Any) -> list[str]:

@@ -4,16 +4,15 @@ from typing import Any
 
 import pytest
 
-from processors.comparison.output_path import OutputPathError
-from processors.comparison.output_value import OutputNumberError
+from processors.comparison.output import OutputNumberError, OutputPathError
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
-from processors.evaluators.multiclass_classification import UnknownClassError
+from processors.evaluators.classification import UnknownClassError
 from processors.model.agent_run import AgentRun, Message, ValueState
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
-from processors.model.evaluator import Evaluator
+from processors.model.evaluator import Evaluator, RunFacts
 from processors.model.json_value import JsonValue
 from processors.model.limits import (
     MAX_COMPARED_LINES,
@@ -42,7 +41,7 @@ def _evaluator(id: str, criteria: dict[str, Any] | None = None, **config: Any) -
     kind = evaluator_types()[id]
     assert kind.Criteria is not None
     written = kind.Criteria.model_validate(_CRITERIA[id] if criteria is None else criteria)
-    return kind(kind.Config.model_validate(_CONFIG.get(id, {}) | config), written)  # type: ignore[call-arg]  # protocols have no constructor
+    return kind(kind.Config.model_validate(_CONFIG.get(id, {}) | config), written)
 
 
 def _run(output: JsonValue) -> AgentRun:
@@ -50,13 +49,13 @@ def _run(output: JsonValue) -> AgentRun:
 
 
 def _score(evaluator: Evaluator, output: JsonValue) -> Score:
-    answer = evaluator.evaluate(_run(output))
+    answer = evaluator.evaluate(_run(output), RunFacts())
     assert isinstance(answer, Score)
     return answer
 
 
 def _reason(evaluator: Evaluator, run: AgentRun) -> NotEvaluatedReason:
-    answer = evaluator.evaluate(run)
+    answer = evaluator.evaluate(run, RunFacts())
     assert isinstance(answer, NotEvaluated)
     assert answer.text
     return answer.reason
@@ -133,7 +132,7 @@ def test_a_run_that_is_not_complete_is_not_graded(id: str) -> None:
 
 def test_a_number_beyond_all_floats_is_an_error() -> None:
     with pytest.raises(OutputNumberError):
-        _evaluator("contains").evaluate(_run({"n": 10**400}))
+        _evaluator("contains").evaluate(_run({"n": 10**400}), RunFacts())
 
 
 def test_several_paths_are_compared_as_one_object() -> None:
@@ -148,7 +147,7 @@ def test_several_paths_are_compared_as_one_object() -> None:
     assert 1.0 == score.value
     assert {"city": "Oslo", "days[0].high": 3.0} == score.details["actual"]
     with pytest.raises(OutputPathError, match="several values are asked of a text"):
-        evaluator.evaluate(_run("Oslo"))
+        evaluator.evaluate(_run("Oslo"), RunFacts())
 
 
 @pytest.mark.parametrize(
@@ -212,7 +211,7 @@ def test_a_ground_truth_is_held_against_what_the_extractor_finds(id: str) -> Non
         [], messages=[Message(role="assistant", content="4"), Message(role="assistant", content="5")]
     )
 
-    answer = evaluator.evaluate(run)
+    answer = evaluator.evaluate(run, RunFacts())
 
     assert isinstance(answer, Score)
     assert 1.0 == answer.value
@@ -384,7 +383,7 @@ def test_a_class_is_compared_without_case_and_not_trimmed(id: str) -> None:
 def test_of_two_classes_an_unknown_one_is_wrong_and_of_several_it_is_an_error() -> None:
     assert 0.0 == _score(_evaluator("binary-classification"), " warm").value
     with pytest.raises(UnknownClassError) as refusal:
-        _evaluator("multiclass-classification").evaluate(_run("mild"))
+        _evaluator("multiclass-classification").evaluate(_run("mild"), RunFacts())
 
     assert "the output names none of the classes: warm, cold" == str(refusal.value)
     assert isinstance(refusal.value, EvaluationError)

@@ -4,10 +4,15 @@ from typing import Any
 
 import pytest
 
-from processors.evaluators.tool_error_recovery import ToolErrorRecovery, ToolErrorRecoveryConfig
-from processors.evaluators.tool_repetition import ToolRepetition, ToolRepetitionConfig
+from processors.evaluators.repeated_calls import (
+    ToolErrorRecovery,
+    ToolErrorRecoveryConfig,
+    ToolRepetition,
+    ToolRepetitionConfig,
+)
 from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import RunFacts
 from processors.model.json_value import JsonObject
 from tests.strategies import run_with
 
@@ -19,11 +24,11 @@ def _search(arguments: JsonObject) -> ToolCall:
 
 
 def _repetition(*calls: ToolCall, **config: Any) -> Score | NotEvaluated:
-    return ToolRepetition(ToolRepetitionConfig(**config)).evaluate(run_with(list(calls)))
+    return ToolRepetition(ToolRepetitionConfig(**config)).evaluate(run_with(list(calls)), RunFacts())
 
 
 def _recovery(*calls: ToolCall, **config: Any) -> Score:
-    answer = ToolErrorRecovery(ToolErrorRecoveryConfig(**config)).evaluate(run_with(list(calls)))
+    answer = ToolErrorRecovery(ToolErrorRecoveryConfig(**config)).evaluate(run_with(list(calls)), RunFacts())
     assert isinstance(answer, Score)
     return answer
 

@@ -8,17 +8,22 @@ import pytest
 from collector.otlp.codec import split_request
 from collector.recordings.run_reader import run_from_json
 from processors.annotation.run_line import format_run
-from processors.evaluators.ascii_printable_only import AsciiPrintableOnly, AsciiPrintableOnlyConfig
-from processors.evaluators.precision_recall_fscore import (
+from processors.evaluators.classification import (
     PrecisionRecallFscore,
     PrecisionRecallFscoreConfig,
     PrecisionRecallFscoreCriteria,
 )
-from processors.evaluators.regex_match import RegexMatch, RegexMatchConfig, RegexMatchCriteria
+from processors.evaluators.output_match import (
+    AsciiPrintableOnly,
+    AsciiPrintableOnlyConfig,
+    RegexMatch,
+    RegexMatchConfig,
+    RegexMatchCriteria,
+)
 from processors.model.agent_run import AgentRun, Message, ValueState
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator
+from processors.model.evaluator import Evaluator, RunFacts
 from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
 from processors.model.limits import MAX_SEARCHED_CHARACTERS
@@ -69,7 +74,7 @@ def test_recorded_run_whose_content_was_not_captured_is_not_graded_as_an_empty_o
 
     for known in (run, run_from_json(json.loads(line), "printed.jsonl:1")):
         assert [NotEvaluatedReason.CONTENT_NOT_CAPTURED] * 3 == [
-            _value(evaluator.evaluate(known)) for evaluator in evaluators
+            _value(evaluator.evaluate(known, RunFacts())) for evaluator in evaluators
         ]
 
 
@@ -77,7 +82,7 @@ def test_recorded_run_whose_content_was_not_captured_is_not_graded_as_an_empty_o
 def test_last_answer_of_a_recorded_run_is_its_output(framework: str) -> None:
     run = _recorded_run(framework, "s1")
 
-    answer = _regex(ground_truth=r"\d+").evaluate(run)
+    answer = _regex(ground_truth=r"\d+").evaluate(run, RunFacts())
 
     assert isinstance(answer, Score)
     assert run.output == answer.details["submission"]
@@ -89,7 +94,7 @@ def test_line_that_says_nothing_of_messages_but_of_other_things_leaves_them_open
     with_calls = run_from_json({"agent": agent, "tool_calls": [{"name": "f"}]}, "a.runs.jsonl:2")
     silent = run_from_json({"agent": agent, "messages": [], "tool_calls": [{"name": "f"}]}, "a.runs.jsonl:3")
 
-    answers = [_regex(ground_truth=".").evaluate(run) for run in (empty, with_calls, silent)]
+    answers = [_regex(ground_truth=".").evaluate(run, RunFacts()) for run in (empty, with_calls, silent)]
 
     assert [0.0, NotEvaluatedReason.CONTENT_NOT_CAPTURED, 0.0] == [_value(answer) for answer in answers]
     assert isinstance(answers[0], Score)
@@ -99,7 +104,7 @@ def test_line_that_says_nothing_of_messages_but_of_other_things_leaves_them_open
 def test_turns_are_graded_one_by_one() -> None:
     messages = [Message(role="assistant", content=text, turn=turn) for turn, text in enumerate(("a1", "b"))]
 
-    answer = _regex(ground_truth=[r"\d", r"\d", "c"]).evaluate(run_with([], messages=messages))
+    answer = _regex(ground_truth=[r"\d", r"\d", "c"]).evaluate(run_with([], messages=messages), RunFacts())
 
     assert isinstance(answer, Score)
     assert pytest.approx(1 / 3) == answer.value
@@ -112,7 +117,9 @@ def test_turns_are_graded_one_by_one() -> None:
 def test_offending_characters_are_listed_up_to_five() -> None:
     messages = [Message(role="assistant", content="a\tбвгдежб\n")]
 
-    answer = AsciiPrintableOnly(AsciiPrintableOnlyConfig()).evaluate(run_with([], messages=messages))
+    answer = AsciiPrintableOnly(AsciiPrintableOnlyConfig()).evaluate(
+        run_with([], messages=messages), RunFacts()
+    )
 
     assert isinstance(answer, Score)
     assert ("Found non-printable ASCII characters: '\\t', 'б', 'в', 'г', 'д' (+2 more)",) == answer.lines
@@ -121,11 +128,11 @@ def test_offending_characters_are_listed_up_to_five() -> None:
 def test_pattern_is_searched_in_an_output_that_is_a_text() -> None:
     evaluator = _regex(pattern=r"^\d*$")
 
-    assert 1.0 == _value(evaluator.evaluate(_answering("")))
-    assert 0.0 == _value(evaluator.evaluate(_answering("a")))
-    assert NotEvaluatedReason.NOT_APPLICABLE is _value(evaluator.evaluate(_answering({"a": 1})))
+    assert 1.0 == _value(evaluator.evaluate(_answering(""), RunFacts()))
+    assert 0.0 == _value(evaluator.evaluate(_answering("a"), RunFacts()))
+    assert NotEvaluatedReason.NOT_APPLICABLE is _value(evaluator.evaluate(_answering({"a": 1}), RunFacts()))
     long = _answering("1" * (MAX_SEARCHED_CHARACTERS + 1))
-    assert NotEvaluatedReason.OVER_LIMIT is _value(evaluator.evaluate(long))
+    assert NotEvaluatedReason.OVER_LIMIT is _value(evaluator.evaluate(long, RunFacts()))
 
 
 @pytest.mark.parametrize(
@@ -158,8 +165,10 @@ def test_one_label_or_all_of_them_count() -> None:
     where = {"target_output_key": "found.labels"}
     expected = ["spam", "ham", "eggs"]
 
-    of_one = _labels(expected, positive_label="spam", metric_type="precision", **where).evaluate(given)
-    of_all = _labels(expected, metric_type="recall", **where).evaluate(given)
+    of_one = _labels(expected, positive_label="spam", metric_type="precision", **where).evaluate(
+        given, RunFacts()
+    )
+    of_all = _labels(expected, metric_type="recall", **where).evaluate(given, RunFacts())
 
     assert 0.5 == _value(of_one)
     assert pytest.approx(2 / 3) == _value(of_all)
@@ -170,8 +179,8 @@ def test_one_label_or_all_of_them_count() -> None:
 def test_labels_are_equal_with_their_type_and_a_text_may_write_the_list() -> None:
     evaluator = _labels([1, "1"], average="micro")
 
-    assert 1.0 == _value(evaluator.evaluate(_answering('[1, "1"]')))
-    assert 0.0 == _value(evaluator.evaluate(_answering('["1", 1]')))
+    assert 1.0 == _value(evaluator.evaluate(_answering('[1, "1"]'), RunFacts()))
+    assert 0.0 == _value(evaluator.evaluate(_answering('["1", 1]'), RunFacts()))
 
 
 @pytest.mark.parametrize(
@@ -179,7 +188,7 @@ def test_labels_are_equal_with_their_type_and_a_text_may_write_the_list() -> Non
 )
 def test_output_without_fitting_labels_is_an_error(output: str) -> None:
     with pytest.raises(EvaluationError):
-        _labels(["ham", "eggs"], positive_label="spam").evaluate(_answering(output))
+        _labels(["ham", "eggs"], positive_label="spam").evaluate(_answering(output), RunFacts())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator
+from processors.model.evaluator import Evaluator, RunFacts
 from processors.model.json_value import JsonValue
 from tests.strategies import run_with
 
@@ -17,7 +17,7 @@ _FAILED = ToolError(type="TimeoutError", message="no flight AX7")
 def _evaluator(kind: str, criteria: dict[str, Any] | None, **config: Any) -> Evaluator:
     found = evaluator_types()[kind]
     valid = None if found.Criteria is None else found.Criteria.model_validate(criteria)
-    return found(found.Config.model_validate(config), valid)  # type: ignore[call-arg]  # protocols have no constructor
+    return found(found.Config.model_validate(config), valid)
 
 
 def _call(
@@ -35,13 +35,13 @@ def _call(
 
 
 def _score(evaluator: Evaluator, run: AgentRun) -> Score:
-    answer = evaluator.evaluate(run)
+    answer = evaluator.evaluate(run, RunFacts())
     assert isinstance(answer, Score)
     return answer
 
 
 def _reason(evaluator: Evaluator, run: AgentRun) -> NotEvaluatedReason:
-    answer = evaluator.evaluate(run)
+    answer = evaluator.evaluate(run, RunFacts())
     assert isinstance(answer, NotEvaluated)
     return answer.reason
 

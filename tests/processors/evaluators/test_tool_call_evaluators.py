@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from processors.comparison.tool_call_config import ToolCallConfig
+from processors.comparison.tool_selection import ToolCallConfig
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.model.agent_run import CallCategory, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator
+from processors.model.evaluator import Evaluator, RunFacts
 from processors.model.json_value import JsonValue
 from processors.model.values import json_text
 from tests.strategies import run_with
@@ -17,7 +17,7 @@ from tests.strategies import run_with
 def _evaluator(id: str, criteria: dict[str, Any] | None = None, **config: Any) -> Evaluator:
     kind = evaluator_types()[id]
     model = None if kind.Criteria is None else kind.Criteria.model_validate(criteria)
-    return kind(kind.Config.model_validate(config), model)  # type: ignore[call-arg]  # protocols have no constructor
+    return kind(kind.Config.model_validate(config), model)
 
 
 def _call(name: str, arguments: JsonValue = None, result: JsonValue = None, **fields: Any) -> ToolCall:
@@ -34,13 +34,13 @@ def _call(name: str, arguments: JsonValue = None, result: JsonValue = None, **fi
 
 
 def _value(evaluator: Evaluator, *calls: ToolCall) -> float:
-    answer = evaluator.evaluate(run_with(list(calls)))
+    answer = evaluator.evaluate(run_with(list(calls)), RunFacts())
     assert isinstance(answer, Score)
     return answer.value
 
 
 def _reason(evaluator: Evaluator, *calls: ToolCall) -> NotEvaluatedReason:
-    answer = evaluator.evaluate(run_with(list(calls)))
+    answer = evaluator.evaluate(run_with(list(calls)), RunFacts())
     assert isinstance(answer, NotEvaluated)
     return answer.reason
 
@@ -201,7 +201,9 @@ def test_values_too_long_to_be_read_are_over_limit_not_a_low_score() -> None:
 
 
 def test_long_values_are_cut_in_details() -> None:
-    answer = _evaluator("tool-call-args", _BOOK).evaluate(run_with([_call("book", {"seat": "x" * 5000})]))
+    answer = _evaluator("tool-call-args", _BOOK).evaluate(
+        run_with([_call("book", {"seat": "x" * 5000})]), RunFacts()
+    )
 
     assert isinstance(answer, Score)
     assert len(answer.lines[0]) < 1200
@@ -210,7 +212,7 @@ def test_long_values_are_cut_in_details() -> None:
 def test_details_tell_operator_expectation_and_what_was_there() -> None:
     evaluator = _evaluator("tool-call-count", {"toolCallsCount": {"search": [">=", 2]}})
 
-    answer = evaluator.evaluate(run_with([_call("search"), _call("find")]))
+    answer = evaluator.evaluate(run_with([_call("search"), _call("find")]), RunFacts())
 
     assert isinstance(answer, Score)
     assert {

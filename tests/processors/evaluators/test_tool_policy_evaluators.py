@@ -9,7 +9,7 @@ from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentRun, CallCategory, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
-from processors.model.evaluator import Evaluator
+from processors.model.evaluator import Evaluator, RunFacts
 from processors.model.json_value import JsonObject
 from tests.strategies import run_with
 
@@ -19,7 +19,7 @@ _FAILED = ToolError(type="TimeoutError", message="")
 def _evaluator(kind: str, criteria: dict[str, Any] | None, **config: Any) -> Evaluator:
     found = evaluator_types()[kind]
     valid = None if found.Criteria is None else found.Criteria.model_validate(criteria)
-    return found(found.Config.model_validate(config), valid)  # type: ignore[call-arg]  # protocols have no constructor
+    return found(found.Config.model_validate(config), valid)
 
 
 def _run(*names: str, **fields: Any) -> AgentRun:
@@ -27,7 +27,7 @@ def _run(*names: str, **fields: Any) -> AgentRun:
 
 
 def _score(evaluator: Evaluator, run: AgentRun) -> Score:
-    answer = evaluator.evaluate(run)
+    answer = evaluator.evaluate(run, RunFacts())
     assert isinstance(answer, Score)
     return answer
 
@@ -120,7 +120,7 @@ def test_calls_of_tools_that_were_not_offered_lower_the_score() -> None:
 
 @pytest.mark.parametrize("tools", [None, {}])
 def test_it_does_not_apply_where_nobody_told_which_tools_there_are(tools: JsonObject | None) -> None:
-    answer = _evaluator("tool-known", None).evaluate(_run("search", available_tools=tools))
+    answer = _evaluator("tool-known", None).evaluate(_run("search", available_tools=tools), RunFacts())
 
     assert isinstance(answer, NotEvaluated)
     assert NotEvaluatedReason.NOT_APPLICABLE is answer.reason
@@ -242,9 +242,9 @@ def test_unknown_arguments_matter_only_where_they_could_repeat_something() -> No
     evaluator = _evaluator("duplicate-side-effect", {"tools": ["transfer"]})
     unknown = ToolCall(name="transfer")
 
-    alone = evaluator.evaluate(run_with([unknown]))
-    beside = evaluator.evaluate(run_with([_transfer(5), unknown]))
-    decided = evaluator.evaluate(run_with([_transfer(5), _transfer(5), unknown]))
+    alone = evaluator.evaluate(run_with([unknown]), RunFacts())
+    beside = evaluator.evaluate(run_with([_transfer(5), unknown]), RunFacts())
+    decided = evaluator.evaluate(run_with([_transfer(5), _transfer(5), unknown]), RunFacts())
 
     assert isinstance(alone, Score)
     assert 1.0 == alone.value

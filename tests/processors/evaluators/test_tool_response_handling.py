@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
 from processors.model.agent_run import AgentRun, Message, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import RunFacts
 from processors.response_checks.checks import CHECK_IDS, RESPONSE_CHECKS
 from tests.support.agent_responses import answered, call
 from tests.support.parity import Case, load_cases
@@ -15,7 +16,7 @@ ALL = ("RH1", "RH2", "RH3", "RH4", "RH5", "RH6", "RH7", "RH8", "RH9")
 
 
 def graded(run: AgentRun, **config: object) -> Score:
-    answer = evaluator(**config).evaluate(run)
+    answer = evaluator(**config).evaluate(run, RunFacts())
     assert isinstance(answer, Score)
     return answer
 
@@ -146,14 +147,14 @@ def test_a_result_that_was_not_captured_leaves_the_content_checks_out() -> None:
 def test_where_no_gating_check_applies_the_run_is_not_evaluated() -> None:
     run = replace(answered("", call({"a": 1})), output_state=ValueState.ABSENT)
 
-    answer = evaluator(gating=["RH1", "RH7"]).evaluate(run)
+    answer = evaluator(gating=["RH1", "RH7"]).evaluate(run, RunFacts())
 
     assert isinstance(answer, NotEvaluated)
     assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is answer.reason
 
 
 def test_a_run_without_calls_is_not_applicable() -> None:
-    answer = evaluator().evaluate(answered("Hello!"))
+    answer = evaluator().evaluate(answered("Hello!"), RunFacts())
 
     assert isinstance(answer, NotEvaluated)
     assert NotEvaluatedReason.NOT_APPLICABLE is answer.reason
@@ -170,7 +171,7 @@ def test_a_run_without_calls_is_not_applicable() -> None:
     ids=["answer", "text", "values", "calls"],
 )
 def test_beyond_a_cap_the_run_is_over_limit(run: AgentRun) -> None:
-    answer = evaluator().evaluate(run)
+    answer = evaluator().evaluate(run, RunFacts())
 
     assert isinstance(answer, NotEvaluated)
     assert NotEvaluatedReason.OVER_LIMIT is answer.reason
@@ -238,7 +239,7 @@ def test_hostile_answers_and_results_are_answered(piece: str) -> None:
     text = piece * (8_000 // len(piece))
 
     answer = evaluator(gating=ALL, personal_data=["email", "phone", "name"]).evaluate(
-        answered(text, call({"text": text * 3, "n": 5}), user=text)
+        answered(text, call({"text": text * 3, "n": 5}), user=text), RunFacts()
     )
 
     assert isinstance(answer, Score)
@@ -250,8 +251,8 @@ def test_without_advisory_checks_the_score_is_the_same_and_nothing_else_is_repor
 
     for case in load_cases("response_handling_labelled"):
         run = run_of_case(case)
-        whole = evaluator(gating=gating).evaluate(run)
-        alone = evaluator(gating=gating, advisory=False).evaluate(run)
+        whole = evaluator(gating=gating).evaluate(run, RunFacts())
+        alone = evaluator(gating=gating, advisory=False).evaluate(run, RunFacts())
         assert isinstance(whole, Score)
         assert isinstance(alone, Score)
         assert whole.value == alone.value

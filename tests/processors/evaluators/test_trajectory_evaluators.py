@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator
+from processors.model.evaluator import Evaluator, RunFacts
 from processors.model.json_value import JsonObject
 from processors.model.limits import MAX_ORDERED_CALLS
 from tests.strategies import run_with
@@ -42,7 +42,7 @@ def _evaluator(metric: str, expected: list[Any], **config: Any) -> Evaluator:
     kind = evaluator_types()[metric]
     assert kind.Criteria is not None
     criteria = kind.Criteria.model_validate({"tool_calls": expected})
-    return kind(kind.Config.model_validate(config), criteria)  # type: ignore[call-arg]  # protocols have no constructor
+    return kind(kind.Config.model_validate(config), criteria)
 
 
 def _call(name: str, arguments: JsonObject | None = None, **fields: Any) -> ToolCall:
@@ -50,7 +50,7 @@ def _call(name: str, arguments: JsonObject | None = None, **fields: Any) -> Tool
 
 
 def _value(metric: str, expected: list[Any], calls: list[ToolCall], **config: Any) -> float:
-    answer = _evaluator(metric, expected, **config).evaluate(run_with(calls))
+    answer = _evaluator(metric, expected, **config).evaluate(run_with(calls), RunFacts())
     assert isinstance(answer, Score)
     return answer.value
 
@@ -187,7 +187,7 @@ def test_unknown_arguments_count_only_where_they_decide(metric: str) -> None:
     unknown = ToolCall(name="t")
     expected = [{"name": "t", "args": {"a": 1}}]
 
-    undecided = _evaluator(metric, expected).evaluate(run_with([unknown]))
+    undecided = _evaluator(metric, expected).evaluate(run_with([unknown]), RunFacts())
 
     assert isinstance(undecided, NotEvaluated)
     assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is undecided.reason
@@ -205,7 +205,7 @@ def test_the_explanation_tells_what_was_missing_and_what_was_not_expected() -> N
     expected = ["search", {"name": "book", "args": {"seat": "4A"}}, "pay"]
     calls = [_call("search"), _call("search"), _call("book", {"seat": "9F"}), _call("pay")]
 
-    answer = _evaluator("trajectory-in-order", expected).evaluate(run_with(calls))
+    answer = _evaluator("trajectory-in-order", expected).evaluate(run_with(calls), RunFacts())
 
     assert isinstance(answer, Score)
     assert (
@@ -223,7 +223,7 @@ def test_too_many_calls_or_comparisons_are_over_limit() -> None:
     more = run_with([_call("t")] * (MAX_ORDERED_CALLS + 1))
 
     for run, expected in ((many, [{"name": "t", "args": {"a": 2}}]), (more, ["t"])):
-        answer = _evaluator("trajectory-f1", expected).evaluate(run)
+        answer = _evaluator("trajectory-f1", expected).evaluate(run, RunFacts())
 
         assert isinstance(answer, NotEvaluated)
         assert NotEvaluatedReason.OVER_LIMIT is answer.reason
@@ -234,7 +234,7 @@ def test_a_regular_expression_over_very_long_arguments_is_over_limit() -> None:
     calls = [_call("t", {"a": text}, arguments_text=text)] * 100
 
     answer = _evaluator("trajectory-recall", [{"name": "t", "args": {"a": {"$regex": "y"}}}]).evaluate(
-        run_with(calls)
+        run_with(calls), RunFacts()
     )
 
     assert isinstance(answer, NotEvaluated)
@@ -309,7 +309,7 @@ def test_no_further_call_moves_a_score_out_of_the_bounds(metric: str) -> None:
 
         lowest, highest = evaluator.attainable(early)
 
-        answer = evaluator.evaluate(run)
+        answer = evaluator.evaluate(run, RunFacts())
         if isinstance(answer, Score):
             assert lowest <= answer.value <= highest
 

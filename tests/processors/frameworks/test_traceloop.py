@@ -7,7 +7,7 @@ import pytest
 
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
+from processors.evaluators.tool_calls import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
 from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluatedReason, Outcome
 from processors.model.json_value import JsonObject, JsonValue

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from processors.evaluators.tool_call_count import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
+from processors.evaluators.tool_calls import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
 from processors.model.agent_run import AgentRun, ToolCall, ToolError
 from processors.model.evaluation_result import Score
+from processors.model.evaluator import RunFacts
 from processors.reconstruction.calls import mark_retries
 from tests.support.agent_spans import agent, runs_of, tool
 
@@ -64,7 +65,9 @@ def test_counts_leave_failed_attempts_out_if_told_to(include_failed: bool, expec
     assert isinstance(run, AgentRun)
     criteria = ToolCallCountCriteria(tool_calls_count={"search": ("=", 1)})
 
-    answer = ToolCallCount(ToolCallCountConfig(include_failed=include_failed), criteria).evaluate(run)
+    answer = ToolCallCount(ToolCallCountConfig(include_failed=include_failed), criteria).evaluate(
+        run, RunFacts()
+    )
 
     assert isinstance(answer, Score)
     assert expected == answer.value

@@ -17,6 +17,7 @@ from tests.support.corpus import CORPUS
 
 FRAMEWORKS = (
     "agent-framework",
+    "agentscope",
     "ai-sdk-6",
     "ai-sdk-7",
     "ai-sdk-7-legacy",

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from collector.otlp.codec import split_request
-from processors.comparison.tool_call_config import ToolSelectionConfig
+from processors.comparison.tool_selection import ToolSelectionConfig
 from processors.evaluators.tool_args_schema import ToolArgsSchema
-from processors.evaluators.tool_known import ToolKnown, ToolKnownConfig
+from processors.evaluators.tool_policy import ToolKnown, ToolKnownConfig
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import Score
+from processors.model.evaluator import RunFacts
 from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonValue
 from processors.reconstruction.reconstruct import reconstruct
@@ -57,7 +58,7 @@ def test_the_tools_of_a_framework_that_records_them_are_read_with_their_schemas(
 def test_sound_runs_call_known_tools_with_valid_arguments(framework: str) -> None:
     for run in _recorded_runs(framework, "s1"):
         for evaluator in (ToolKnown(ToolKnownConfig()), ToolArgsSchema(ToolSelectionConfig())):
-            answer = evaluator.evaluate(run)
+            answer = evaluator.evaluate(run, RunFacts())
 
             assert isinstance(answer, Score)
             assert 1.0 == answer.value
@@ -117,7 +118,9 @@ def test_a_tool_that_a_model_made_up_is_told_though_nothing_ran(framework: str) 
     assert "get_wind_speed" not in {call.name for call in run.tool_calls}
 
     config = ToolKnownConfig(also_known=tuple(sorted({call.name for call in run.tool_calls})))
-    answer = ToolKnown(config).evaluate(replace(run, available_tools=dict.fromkeys(_WEATHER_TOOLS)))
+    answer = ToolKnown(config).evaluate(
+        replace(run, available_tools=dict.fromkeys(_WEATHER_TOOLS)), RunFacts()
+    )
 
     assert isinstance(answer, Score)
     assert ["get_wind_speed"] == answer.details["unknown"]

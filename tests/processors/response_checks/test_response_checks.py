@@ -3,13 +3,14 @@ import pytest
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import Score
+from processors.model.evaluator import RunFacts
 from processors.response_checks.settings import ErrorClass
 from processors.response_checks.tool_errors import ErrorClassifier
 from tests.support.agent_responses import answered, call
 
 
 def violated(run: AgentRun, **config: object) -> list[str]:
-    answer = ToolResponseHandling(ToolResponseHandlingConfig.model_validate(config)).evaluate(run)
+    answer = ToolResponseHandling(ToolResponseHandlingConfig.model_validate(config)).evaluate(run, RunFacts())
     assert isinstance(answer, Score)
     violations = answer.details["violations"]
     assert isinstance(violations, list)
@@ -17,7 +18,7 @@ def violated(run: AgentRun, **config: object) -> list[str]:
 
 
 def evidence(run: AgentRun) -> str:
-    answer = ToolResponseHandling(ToolResponseHandlingConfig()).evaluate(run)
+    answer = ToolResponseHandling(ToolResponseHandlingConfig()).evaluate(run, RunFacts())
     assert isinstance(answer, Score)
     return str(answer.details["violations"]) + str(answer.lines)
 

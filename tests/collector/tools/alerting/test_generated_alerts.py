@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from collector.tools.alerting.baselines import BaselinesFile
-from collector.tools.alerting.objectives import ObjectivesFile
+from collector.tools.alerting.objectives import BaselinesFile, ObjectivesFile
 from collector.tools.alerting.rules import RuleInputs, rules_text
 
 BELOW = "AgentEvaluationScoreBelowBaseline"

@@ -5,8 +5,7 @@ import re2
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from collector.tools.alerting.name_pattern import NamePattern
-from collector.tools.alerting.series_selector import pair_matchers, pattern_matchers, quoted
+from collector.tools.alerting.selectors import NamePattern, pair_matchers, pattern_matchers, quoted
 
 CHARACTERS = "ab*?[]!-^\\. \n"
 

@@ -1,9 +1,9 @@
 import pytest
 
-from collector.tools.alerting.burn_rate import PAIRS, unreachable
-from collector.tools.alerting.name_pattern import NamePattern
-from collector.tools.alerting.objectives import Objective, ObjectivesFile, PlacedObjective
-from collector.tools.alerting.volume import window_for
+from collector.tools.alerting.objectives import PAIRS, Objective, ObjectivesFile, PlacedObjective
+from collector.tools.alerting.rules import unreachable
+from collector.tools.alerting.selectors import NamePattern
+from collector.tools.alerting.windows import window_for
 
 
 def objectives(agents: dict[str, dict[str, float]], default: float | None = 0.5) -> ObjectivesFile:

@@ -12,10 +12,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.tools.alerting.baselines import BaselinesFile
-from collector.tools.alerting.objectives import ObjectivesFile
+from collector.tools.alerting.objectives import BaselinesFile, ObjectivesFile
 from collector.tools.alerting.rules import RuleInputs, never_firing, rules_text
-from collector.tools.alerting.time_scale import TimeScale
+from collector.tools.alerting.windows import TimeScale
 from tests.support.promql_selectors import read
 
 BURN = "AgentEvaluationObjectiveBurn"

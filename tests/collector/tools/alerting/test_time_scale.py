@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import pytest
 
-from collector.tools.alerting.time_scale import TimeScale, hours
+from collector.tools.alerting.windows import TimeScale, hours
 
 
 @pytest.mark.parametrize("duration", ["7d", "1h", "15m", "1h30m", "500ms", "2m"])

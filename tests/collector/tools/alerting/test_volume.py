@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.tools.alerting.volume import volume_on_server
-from collector.tools.baseline.prometheus_api import PrometheusApi
+from collector.tools.alerting.windows import volume_on_server
+from collector.tools.prometheus_api import PrometheusApi
 from tests.support.backfill import PastSeries, write_blocks
 from tests.support.prometheus_server import PrometheusServer
 

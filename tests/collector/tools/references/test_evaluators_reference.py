@@ -15,7 +15,7 @@ from processors.criteria.criteria_file import read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import Outcome, Score
-from processors.model.evaluator import Evaluator
+from processors.model.evaluator import Evaluator, RunFacts
 
 PAGE = Path(__file__).parents[4] / "docs" / "evaluators.md"
 _TYPES = list(evaluator_types().values())
@@ -28,7 +28,7 @@ class _WithoutExample:
     Config: ClassVar[type[BaseModel]] = BaseModel
     Criteria: ClassVar[type[BaseModel] | None] = None
 
-    def evaluate(self, run: AgentRun) -> Score:
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score:
         return Score(1.0)
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:

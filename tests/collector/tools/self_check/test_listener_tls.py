@@ -8,7 +8,7 @@ import pytest
 from collector.errors import StartupError
 from collector.receivers.server_config import ServerTlsConfig
 from collector.telemetry.telemetry_config import SelfCheckTlsConfig
-from collector.tools.self_check.listener_tls import ListenerTls
+from collector.tools.self_check.listener_client import ListenerTls
 from tests.support.otlp_senders import TLS
 
 

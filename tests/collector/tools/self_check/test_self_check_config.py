@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.configuration.loading import load_configuration, parse_configuration
+from collector.configuration.service_file import load_configuration, parse_configuration
 from collector.telemetry.telemetry_config import SelfCheckConfig
-from processors.documents.problem import ProblemsFound
+from processors.documents.problems import ProblemsFound
 
 
 def self_check(text: str) -> SelfCheckConfig:

@@ -4,7 +4,6 @@ import pytest
 from pydantic import ValidationError
 
 from processors.frameworks.shapes.dialect_mapping import DialectMapping
-from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.model.agent_run import AgentRun, ToolError, ValueState
 from processors.model.finish_reason import FinishReason
 from processors.model.json_value import JsonObject, JsonValue
@@ -49,7 +48,7 @@ TOOL: JsonObject = {
 
 
 def read(spans: list[RawSpan], mapping: JsonObject = MAPPING) -> list[AgentRun]:
-    reader = span_reader([MappedDialect(DialectMapping.model_validate(mapping))])
+    reader = span_reader([DialectMapping.model_validate(mapping).dialect()])
     return reconstruct(spans, trace_id=TRACE_ID, reason=FinishReason.ROOT, reader=reader)
 
 

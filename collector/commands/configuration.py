@@ -1,0 +1,81 @@
+"""The commands about what people write: `tracegrade validate`, `print-config` and `schema`."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from collector.commands.command import (
+    EXIT_OK,
+    Command,
+    OfflineCriteria,
+    Surroundings,
+    add_config,
+    path_text,
+    tell_warnings,
+)
+from collector.configuration.criteria_files import CriteriaStore
+from collector.configuration.criteria_tests import run_criteria_tests
+from collector.configuration.json_schemas import schema_documents
+from collector.configuration.service_file import load_configuration, print_configuration
+from collector.workers.offline import OfflineWorkers
+from processors.documents.problems import ProblemsFound
+
+
+def _validate(options: Namespace, surroundings: Surroundings) -> int:
+    offline = OfflineCriteria(options.config, surroundings)
+    subjects: list[tuple[str, Sequence[str] | None]] = [(path, [path]) for path in options.criteria]
+    if options.config is not None or not options.criteria:
+        subject = str(options.config or "the built-in configuration")
+        subjects.insert(0, (subject, offline.config.criteria_patterns()))
+    checked = []
+    for subject, patterns in subjects:
+        store = CriteriaStore(
+            patterns, environment=surroundings.environment, evaluators=offline.evaluators.known
+        )
+        tell_warnings(store.warnings)
+        with OfflineWorkers(offline.evaluators) as workers:
+            problems = run_criteria_tests(store.cases, store.current, workers)
+        if problems:
+            raise ProblemsFound(problems)
+        tests = f", {len(store.cases)} of {len(store.cases)} tests pass" if store.cases else ""
+        checked.append(f"{subject}: valid, criteria for {store.current.describe()}{tests}")
+    print("\n".join(checked))
+    return EXIT_OK
+
+
+def _print_config(options: Namespace, surroundings: Surroundings) -> int:
+    print(print_configuration(load_configuration(options.config, surroundings.environment)), end="")
+    return EXIT_OK
+
+
+def _schema(options: Namespace, _: Surroundings) -> int:
+    print(json.dumps(schema_documents()[options.document], indent=2, ensure_ascii=False))
+    return EXIT_OK
+
+
+def _add_criteria(parser: ArgumentParser) -> None:
+    add_config(parser)
+    parser.add_argument(
+        "criteria", nargs="*", type=path_text, metavar="CRITERIA", help="further criteria files or folders"
+    )
+
+
+def _add_document(parser: ArgumentParser) -> None:
+    parser.add_argument("document", nargs="?", choices=["config", "criteria", "objectives"], default="config")
+
+
+COMMANDS = (
+    Command(
+        "validate",
+        "check the service file and the criteria, and run their tests; prints every problem",
+        _add_criteria,
+        _validate,
+    ),
+    Command(
+        "print-config",
+        "print the configuration in force, defaults included, secrets masked",
+        add_config,
+        _print_config,
+    ),
+    Command("schema", "print a JSON schema for editors and CI", _add_document, _schema),
+)

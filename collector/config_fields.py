@@ -1,0 +1,138 @@
+"""Types of configuration fields: what people write, checked, as what components hold."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    ValidationInfo,
+    WithJsonSchema,
+)
+
+AnyT = TypeVar("AnyT")
+
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
+_PATTERN = r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)$"
+_EXPECTED = "expected a duration such as 200ms, 5s, 1m or 1h30m"
+
+
+def parse_duration(text: str) -> float:
+    """The seconds that `text` stands for.
+
+    A duration is one or more numbers with a unit (`ms`, `s`, `m`, `h`), largest or smallest first, added
+    up; `0` needs no unit.
+
+    Raises:
+        ValueError: `text` is something else; the message says what was expected.
+    """
+    stripped = text.strip()
+    if not re.fullmatch(_PATTERN, stripped):
+        hint = " (the unit is missing)" if stripped.replace(".", "", 1).isdigit() else ""
+        raise ValueError(f"{_EXPECTED}, got {text!r}{hint}")
+    return sum(float(number) * _MILLISECONDS[unit] for number, unit in _PART.findall(stripped)) / 1000
+
+
+def format_duration(seconds: float) -> str:
+    """The shortest text that `parse_duration` reads as `seconds`, to the millisecond: `90.0` is `1m30s`."""
+    milliseconds = round(seconds * 1000)
+    parts = []
+    for unit in ("h", "m", "s", "ms"):
+        count, milliseconds = divmod(milliseconds, _MILLISECONDS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, str):
+        return parse_duration(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(_EXPECTED)
+    if value != 0:
+        raise ValueError(f"{_EXPECTED}, got {value!r} (the unit is missing)")
+    return 0.0
+
+
+Duration: TypeAlias = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": _PATTERN, "examples": ["200ms", "5s", "1h30m"]}),
+]
+"""Written as a text like `200ms` or `1h30m`, held as seconds (not negative), printed as a text again."""
+
+PositiveDuration: TypeAlias = Annotated[Duration, Field(gt=0)]
+"""A `Duration` that may not be 0."""
+
+
+def parse_endpoint(text: str) -> tuple[str, int]:
+    """Host and port of `text`; no host means every IPv4 address, port 0 a free one.
+
+    Raises:
+        ValueError: `text` is something else; the message says what was expected.
+    """
+    host, colon, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+        is_host = ":" in host
+    else:
+        is_host = not any(character in host for character in ":/[]* \t")
+    is_port = port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65535
+    if not (colon and is_host and is_port):
+        raise ValueError(
+            f"expected host:port such as 0.0.0.0:4318, :4318 or [::1]:4318, port up to 65535, got {text!r}"
+        )
+    return host or "0.0.0.0", int(port)
+
+
+def _checked_endpoint(text: str) -> str:
+    parse_endpoint(text)
+    return text
+
+
+Endpoint: TypeAlias = Annotated[
+    str, AfterValidator(_checked_endpoint), Field(examples=["127.0.0.1:4318", "0.0.0.0:4318", "[::1]:4318"])
+]
+"""An address to listen on, as `parse_endpoint` takes it: `host:port`, `:port`, `[::1]:port`."""
+
+
+def _named(expected: str) -> Callable[[Path, ValidationInfo], Path]:
+    def checked(path: Path, info: ValidationInfo) -> Path:
+        if not path.name:
+            raise ValueError(expected)
+        return info.context / path if isinstance(info.context, Path) else path
+
+    return checked
+
+
+FilePath: TypeAlias = Annotated[Path, AfterValidator(_named("expected the path of a file"))]
+"""A path that names a file; an empty text, `.` and `/` name none.
+
+A relative one is relative to the folder that is the validation context, if there is one.
+"""
+
+FilePattern: TypeAlias = Annotated[
+    Path,
+    AfterValidator(_named("expected a file, a folder or a glob such as criteria/*.yaml")),
+    WithJsonSchema({"type": "string"}),
+]
+"""A file, a folder or a glob; relative as a `FilePath` is."""
+
+
+class _OrNull:
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [handler(schema), {"type": "null"}]}
+
+
+EMPTY_IS_DEFAULTS = BeforeValidator(lambda written: {} if written is None else written)
+"""Takes a part of the file with nothing in it as one with no settings, as the Collector does."""
+
+Section: TypeAlias = Annotated[AnyT, EMPTY_IS_DEFAULTS, _OrNull()]
+"""A part of the file that may be written without anything in it, for its defaults."""

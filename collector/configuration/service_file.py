@@ -1,0 +1,355 @@
+"""The service file: its shape, its loading, and its printing. A component's own settings stand beside it.
+
+Every problem of a file is found in one pass and told in the words of its writer; a secret is neither in a
+message nor in what is printed.
+"""
+
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from os.path import normpath
+from pathlib import Path as FilesystemPath
+from typing import Any
+
+import yaml
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SerializeAsAny,
+    field_validator,
+)
+
+from collector.buffer.finish_policy import GroupByTraceConfig
+from collector.config_fields import Duration, FilePattern, Section, parse_endpoint
+from collector.exporters.assembly import (
+    exporter_types,
+    receives_evaluation_spans,
+    receives_log_records,
+    receives_spans,
+)
+from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.memory_limiter import MemoryLimiterConfig
+from collector.receivers.assembly import ReceiversConfig, listening_at
+from collector.results_config import ResultsConfig
+from collector.telemetry.telemetry_config import PrometheusConfig, TelemetryConfig
+from collector.text_file import read_text_file
+from collector.workers.config import WorkersConfig
+from processors.documents.models import MASK, StrictModel, validated, without_user_info
+from processors.documents.problems import Path, Problem, ProblemsFound, did_you_mean
+from processors.documents.yaml import LocatedYaml, expand, plain_scalar, read_yaml
+from processors.frameworks.dialect import Dialect
+from processors.frameworks.discovery import discover_dialects
+from processors.frameworks.shapes.dialect_mapping import DialectMapping
+from processors.model.json_value import JsonObject, JsonValue
+
+PROMETHEUS = "prometheus"
+
+_REFERENCE = re.compile(r"\$\{env:\w+\}\Z")
+_COMPONENT_ID = re.compile(r"[a-z0-9_]+(?:/[A-Za-z0-9_.-]+)?\Z")
+_PLANNED: Mapping[tuple[str, ...], str] = {
+    ("journal",): '"journal" is not supported by this version: held spans live in memory',
+    ("service", "pipelines"): "there are no pipelines: every component written is active",
+}
+
+
+class EvaluationConfig(WorkersConfig):
+    """What agents are graded by."""
+
+    criteria: tuple[FilePattern, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Criteria files, folders of them or globs. Left out, built-in criteria that need no "
+        "reference apply to every agent.",
+        examples=[["criteria/*.yaml"]],
+    )
+    dialects: tuple[DialectMapping, ...] = Field(
+        default=(),
+        description="Telemetry conventions of your own. All known frameworks are read without any of these.",
+    )
+
+    @field_validator("dialects")
+    @classmethod
+    def _check_names(cls, dialects: tuple[DialectMapping, ...]) -> tuple[DialectMapping, ...]:
+        taken = {dialect.name for dialect in discover_dialects()}
+        for mapping in dialects:
+            if mapping.name in taken:
+                raise ValueError(f'two dialects are called "{mapping.name}": expected a name of its own')
+            taken.add(mapping.name)
+        return dialects
+
+
+class ProcessorsConfig(StrictModel):
+    """What happens to spans between receiving and exporting."""
+
+    memory_limiter: Section[MemoryLimiterConfig] = MemoryLimiterConfig()
+    group_by_trace: Section[GroupByTraceConfig] = GroupByTraceConfig()
+    evaluation: Section[EvaluationConfig] = EvaluationConfig()
+
+
+class ServiceSection(StrictModel):
+    """The service as a whole."""
+
+    telemetry: Section[TelemetryConfig] = TelemetryConfig()
+    shutdown_timeout: Duration = Field(
+        default=30.0, description="Time from SIGTERM in which everything held is delivered."
+    )
+
+
+class ServiceConfig(StrictModel):
+    """The configuration of the service. There are no pipelines: every component written is active."""
+
+    model_config = ConfigDict(title="tracegrade configuration")
+
+    receivers: Section[ReceiversConfig] = ReceiversConfig()
+    processors: Section[ProcessorsConfig] = ProcessorsConfig()
+    exporters: Mapping[str, SerializeAsAny[BaseModel]] = Field(
+        default_factory=dict,
+        description="Where spans and results go, by `type` or `type/name`. "
+        "Left out, results go to the console.",
+    )
+    """Without `prometheus`: once the file is loaded its endpoint is that of `service.telemetry`, and the rest
+    of it is `prometheus`."""
+    results: Section[ResultsConfig] = ResultsConfig()
+    service: Section[ServiceSection] = ServiceSection()
+
+    _prometheus: PrometheusConfig = PrivateAttr(default_factory=PrometheusConfig)
+    _references: Mapping[tuple[str | int, ...], str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def prometheus(self) -> PrometheusConfig:
+        """What the series of agents tell."""
+        return self._prometheus
+
+    @property
+    def references(self) -> Mapping[tuple[str | int, ...], str]:
+        """The settings that came from environment variables, by path, as written and without values."""
+        return self._references
+
+    def criteria_patterns(self) -> list[str] | None:
+        """The criteria files to load; None: the built-in ones."""
+        patterns = self.processors.evaluation.criteria
+        return None if patterns is None else [str(pattern) for pattern in patterns]
+
+    def own_dialects(self) -> list[Dialect]:
+        """The telemetry conventions that the file describes."""
+        return [mapping.dialect() for mapping in self.processors.evaluation.dialects]
+
+    def telemetry_endpoint(self) -> str:
+        """Where metrics and health are served."""
+        return self.service.telemetry.endpoint
+
+
+def exporter_models() -> dict[str, type[BaseModel]]:
+    """The shape of the settings of each type of exporter, `prometheus` included."""
+    models: dict[str, type[BaseModel]] = {name: kind.config_model for name, kind in exporter_types().items()}
+    return {**models, PROMETHEUS: PrometheusConfig}
+
+
+def load_configuration(path: FilesystemPath | None, environment: Mapping[str, str]) -> ServiceConfig:
+    """The configuration in the file `path`; without one, the defaults.
+
+    References to `environment` are replaced, and relative paths are made relative to the folder of the
+    file. Whatever a component would open (certificates, criteria) is not looked at here.
+
+    Raises:
+        ProblemsFound: the file cannot be read or holds mistakes: all of them.
+    """
+    if path is None:
+        return parse_configuration("{}", "built-in configuration", environment)
+    return parse_configuration(read_text_file(path), str(path), environment, path.parent)
+
+
+def parse_configuration(
+    text: str, file: str, environment: Mapping[str, str], folder: FilesystemPath | None = None
+) -> ServiceConfig:
+    """The configuration in `text`; raises as `load_configuration` does.
+
+    `file` is the name that messages use, `folder` what relative paths are relative to; without one they
+    stay as they are written.
+    """
+    document = read_yaml(text, file, partial(expand, environment=environment, dollars="service"))
+    problems: list[Problem] = []
+    content = {} if document.value is None else document.value
+    exporters: dict[str, BaseModel] = {}
+    if isinstance(content, dict):
+        content = _without_planned(content, document, problems)
+        exporters = _exporters(content.get("exporters"), document, problems, folder)
+        content = {**content, "exporters": {}}
+    config = validated(ServiceConfig, content, document, problems, context=folder)
+    if config is not None:
+        problems += _unused_exporters(exporters, config.results, document)
+        problems += _shared_addresses(config, exporters, document)
+    problems += _shared_files(exporters, document)
+    problems = document.all_problems(problems)
+    if problems or config is None:
+        raise ProblemsFound(problems)
+    config = _with_exporters(config, exporters)
+    config._references = {path: str(place.reference) for path, place in document.references()}
+    return config
+
+
+def print_configuration(config: ServiceConfig) -> str:
+    """`config` as YAML, with every default and without secrets.
+
+    What came from the environment is printed as the reference that it was.
+    """
+    content = config.model_dump(mode="json")
+    if config.prometheus.model_dump(exclude={"endpoint"}, exclude_defaults=True):
+        content["exporters"][PROMETHEUS] = config.prometheus.model_dump(mode="json", exclude={"endpoint"})
+    protocols = content["receivers"]["otlp"]["protocols"]
+    for name in [name for name, listener in protocols.items() if listener is None]:
+        del protocols[name]  # written without settings it would be on
+    for path, reference in config.references.items():
+        _replace(content, path, reference)
+    return yaml.dump(_masked(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Puts in quotes what `read_yaml` would not read as a text: it knows more numbers than PyYAML."""
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """A text, in quotes where it needs them."""
+        try:
+            is_plain = isinstance(plain_scalar(data), str)
+        except ValueError:
+            is_plain = False
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=None if is_plain else "'")
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
+
+
+def _without_planned(content: JsonObject, document: LocatedYaml, problems: list[Problem]) -> JsonObject:
+    """`content` without settings of features that are not built yet, each of them reported."""
+    for path, message in _PLANNED.items():
+        if document.place_of(path) is not None:
+            problems.append(document.problem(path, message))
+            content = _without(content, path)
+    return content
+
+
+def _without(content: JsonObject, path: tuple[str, ...]) -> JsonObject:
+    inner = content.get(path[0])
+    if len(path) == 1:
+        return {key: value for key, value in content.items() if key != path[0]}
+    return {**content, path[0]: _without(inner, path[1:])} if isinstance(inner, dict) else content
+
+
+def _exporters(
+    value: JsonValue, document: LocatedYaml, problems: list[Problem], folder: FilesystemPath | None
+) -> dict[str, BaseModel]:
+    """The configuration of each exporter; without any, the one that prints to the console."""
+    types = exporter_models()
+    if value is None or value == {}:
+        return {"debug": types["debug"].model_validate({})}
+    if not isinstance(value, dict):
+        problems.append(
+            document.problem(("exporters",), "expected a mapping of exporter ids to their settings")
+        )
+        return {}
+    found: dict[str, BaseModel] = {}
+    for exporter, settings in value.items():
+        path = ("exporters", exporter)
+        kind = exporter.partition("/")[0]
+        if kind not in types:
+            message = f'unknown exporter type "{kind[:100]}"{did_you_mean(kind, list(types))}'
+            problems.append(document.problem(path, message))
+        elif not _COMPONENT_ID.match(exporter) or (kind == PROMETHEUS and exporter != kind):
+            expected = f'expected "{kind}"' + ("" if kind == PROMETHEUS else f' or "{kind}/name"')
+            problems.append(document.problem(path, f"not an exporter id: {expected}"))
+        else:
+            written = {} if settings is None else settings
+            config = validated(types[kind], written, document, problems, path, folder)
+            if config is not None:
+                found[exporter] = config
+    return found
+
+
+def _unused_exporters(
+    exporters: Mapping[str, BaseModel], results: ResultsConfig, document: LocatedYaml
+) -> Iterator[Problem]:
+    """Exporters of spans, and settings of them, that nothing would go to in this way of giving results."""
+    for name, exporter in exporters.items():
+        if not isinstance(exporter, SpanExporterConfig):
+            continue
+        if not (
+            receives_spans(exporter, results)
+            or receives_log_records(exporter, results)
+            or receives_evaluation_spans(exporter, results)
+        ):
+            spans = (
+                'results.mode "verdicts_only" forwards no spans'
+                if exporter.takes_spans
+                else "it takes no spans"
+            )
+            message = f"nothing would go there: {spans}, and results.emit names no form that it takes"
+            yield document.problem(("exporters", name), message)
+        elif "log" not in results.emit:
+            for key in ("logs_path", "logs_endpoint"):
+                if getattr(exporter, key, None) is not None:
+                    yield document.problem(("exporters", name, key), 'needs "log" in results.emit')
+
+
+def _shared_files(exporters: Mapping[str, BaseModel], document: LocatedYaml) -> Iterator[Problem]:
+    """Files that two settings of exporters name: what is in them could not be told apart."""
+    settings = [("exporters", name, key) for name in exporters for key in ("path", "logs_path")]
+    files = [(path, getattr(exporters[path[1]], path[2], None)) for path in settings]
+    for path, first in _repeated((path, normpath(file)) for path, file in files if file is not None):
+        yield document.problem(path, f"{first} is the same file")
+
+
+def _shared_addresses(
+    config: ServiceConfig, exporters: Mapping[str, BaseModel], document: LocatedYaml
+) -> Iterator[Problem]:
+    """Endpoints at which two listeners would be; port 0 takes a free one."""
+    listeners = [*listening_at(config.receivers, ("receivers",))]
+    if endpoint := getattr(exporters.get(PROMETHEUS), "endpoint", None):
+        listeners.append((("exporters", PROMETHEUS, "endpoint"), endpoint))
+    else:
+        listeners.append((("service", "telemetry", "endpoint"), config.service.telemetry.endpoint))
+    addresses = [(path, parse_endpoint(text)) for path, text in listeners]
+    for path, first in _repeated((path, address) for path, address in addresses if address[1]):
+        yield document.problem(path, f"{first} is the same address: expected another port")
+
+
+def _repeated(settings: Iterable[tuple[tuple[str, ...], Hashable]]) -> Iterator[tuple[Path, str]]:
+    """The path of each setting with the value of one before it, and where that stands."""
+    taken: dict[Hashable, tuple[str, ...]] = {}
+    for path, value in settings:
+        first = taken.setdefault(value, path)
+        if first != path:
+            yield path, ".".join(first)
+
+
+def _with_exporters(config: ServiceConfig, exporters: dict[str, BaseModel]) -> ServiceConfig:
+    """`config` with `exporters`; the endpoint of `prometheus` becomes that of the telemetry."""
+    service = config.service
+    prometheus = exporters.pop(PROMETHEUS, None)
+    if isinstance(prometheus, PrometheusConfig) and prometheus.endpoint is not None:
+        telemetry = service.telemetry.model_copy(update={"endpoint": prometheus.endpoint})
+        service = service.model_copy(update={"telemetry": telemetry})
+    config = config.model_copy(update={"exporters": exporters, "service": service})
+    if isinstance(prometheus, PrometheusConfig):
+        config._prometheus = prometheus.model_copy(update={"endpoint": None})
+    return config
+
+
+def _replace(content: Any, path: Path, reference: str) -> None:
+    """Put `reference` where the value at `path` is, if there is one."""
+    with suppress(KeyError, IndexError, TypeError):
+        for step in path[:-1]:
+            content = content[step]
+        # The text around a reference may be secret as well.
+        if content[path[-1]] != MASK or _REFERENCE.match(reference):
+            content[path[-1]] = reference
+
+
+def _masked(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _masked(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_masked(inner) for inner in value]
+    return without_user_info(value) if isinstance(value, str) else value

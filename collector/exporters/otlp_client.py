@@ -1,0 +1,118 @@
+"""What the OTLP exporters can be told about the connection: TLS, headers, user agent."""
+
+import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Self, TypeAlias
+
+from google.protobuf.message import DecodeError
+from google.rpc import error_details_pb2, status_pb2
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, model_validator
+
+from collector.config_fields import FilePath
+from collector.errors import StartupError
+from collector.exporters.exporter import ACCEPTED, ExportResponse
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9_.!#$%&'*+^`|~-]+")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
+_RESERVED = re.compile(
+    r"grpc-|.*-bin$|content-(type|encoding|length)$|host$|te$|transfer-encoding$", re.IGNORECASE
+)
+
+
+def _check_headers(headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no header name")
+        if _RESERVED.match(name):
+            raise ValueError(f"the header {name!r} cannot be set, the protocol uses it itself")
+        if not _HEADER_VALUE.fullmatch(value.get_secret_value()):
+            raise ValueError(f"the value of the header {name!r} must be printable ASCII on one line")
+    return headers
+
+
+Headers: TypeAlias = Annotated[dict[str, SecretStr], AfterValidator(_check_headers)]
+"""Headers of every request (gRPC metadata); their values are secrets and never printed."""
+
+
+class ClientTlsConfig(BaseModel):
+    """`tls` of an exporter. Without keys: TLS, checked against the system's authorities."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    insecure: bool = False
+    """No TLS. A scheme in the endpoint (`http://`, `https://`) decides instead where there is one."""
+    ca_file: FilePath | None = None
+    """Authorities to trust instead of the system's, PEM."""
+    cert_file: FilePath | None = None
+    """Certificate to show to the backend, PEM; with `key_file`."""
+    key_file: FilePath | None = None
+    """Its private key, PEM."""
+    server_name_override: str | None = None
+    """The name that the backend's certificate must carry, where it is not the endpoint's host."""
+
+    @model_validator(mode="after")
+    def _check_pair(self) -> Self:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("cert_file and key_file belong together: give both or neither")
+        return self
+
+
+def read_tls_file(path: Path | None, exporter: str, key: str) -> bytes | None:
+    """The content of a file named in `tls`; raises `StartupError` naming exporter, key and file."""
+    if path is None:
+        return None
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise StartupError(
+            f"exporters.{exporter}.tls.{key}: {path} cannot be read: {error.strerror or error}"
+        ) from error
+
+
+def user_agent() -> str:
+    """How exporters introduce themselves."""
+    try:
+        return f"tracegrade/{version('tracegrade')}"
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "tracegrade"
+
+
+_MAX_TEXT_LENGTH = 300
+
+
+def read_response(body: bytes) -> ExportResponse:
+    """The partial success in a response; a body that is no such message counts as plain success."""
+    if not body:
+        return ACCEPTED
+    try:
+        response = ExportTraceServiceResponse.FromString(body)
+    except DecodeError:
+        return ACCEPTED
+    partial = response.partial_success
+    return ExportResponse(partial.rejected_spans, one_line(partial.error_message))
+
+
+def read_status(body: bytes) -> tuple[str, float | None]:
+    """Message and retry delay of a serialised google.rpc.Status; ("", None) where it is none."""
+    try:
+        status = status_pb2.Status.FromString(body)
+    except DecodeError:
+        return "", None
+    delay: float | None = None
+    for detail in status.details:
+        retry_info = error_details_pb2.RetryInfo()
+        try:
+            if detail.Unpack(retry_info):
+                delay = retry_info.retry_delay.seconds + retry_info.retry_delay.nanos / 1e9
+        except DecodeError:
+            continue
+    return one_line(status.message), delay
+
+
+def one_line(text: str) -> str:
+    """`text` as a log takes it: one line, printable, not long."""
+    flat = " ".join(text[: 4 * _MAX_TEXT_LENGTH].split())
+    shown = "".join(character if character.isprintable() else "?" for character in flat)
+    return shown if len(shown) <= _MAX_TEXT_LENGTH else shown[: _MAX_TEXT_LENGTH - 1] + "…"

@@ -1,0 +1,66 @@
+"""From the receivers of the configuration to listeners: which types there are, and what is on."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, create_model
+
+import collector.receivers
+from collector.clock import Clock
+from collector.component_discovery import find_components
+from collector.config_fields import Section
+from collector.receivers.consumer import Consumer
+from collector.receivers.receiver import Receiver, ReceiverType
+from collector.receivers.server_config import ServerConfig
+from collector.telemetry.metrics import Metrics
+
+
+@cache
+def receiver_types() -> Mapping[str, ReceiverType[BaseModel]]:
+    """All receiver types by the name that configuration uses, in the order of their names.
+
+    Raises:
+        TypeError: a `COMPONENT` is something else, or two modules claim one type name.
+    """
+    return find_components(collector.receivers, (ReceiverType,))
+
+
+if TYPE_CHECKING:
+
+    class ReceiversConfig(BaseModel):
+        """Has a field for each receiver type."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+else:
+    ReceiversConfig = create_model(
+        "ReceiversConfig",
+        __doc__="Where spans come from.",
+        __config__=ConfigDict(extra="forbid", frozen=True),
+        **{
+            name: (Section[kind.config_model] if kind.default else kind.config_model | None, kind.default)
+            for name, kind in receiver_types().items()
+        },
+    )
+
+
+def build_receivers(
+    config: ReceiversConfig, consumer: Consumer, metrics: Metrics, clock: Clock
+) -> dict[str, Receiver]:
+    """The listeners of all receivers that are on, by name."""
+    found: dict[str, Receiver] = {}
+    for name, kind in receiver_types().items():
+        if (settings := getattr(config, name)) is not None:
+            found.update(kind.create(settings, consumer, metrics, clock))
+    return found
+
+
+def listening_at(config: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Where each listener in `config` has its endpoint written, and the endpoint."""
+    for name in type(config).model_fields:
+        value = getattr(config, name)
+        if isinstance(value, ServerConfig):
+            yield (*path, name, "endpoint"), value.endpoint
+        elif isinstance(value, BaseModel):
+            yield from listening_at(value, (*path, name))

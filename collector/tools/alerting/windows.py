@@ -1,0 +1,134 @@
+"""Windows of rules: the dial that shortens all of them together, and which one fits a volume of results."""
+
+import math
+import re
+from fractions import Fraction
+
+from collector.tools.alerting.objectives import Thresholds, Volume
+from collector.tools.alerting.selectors import Pair
+from collector.tools.prometheus_api import PrometheusApi
+
+WINDOWS = ("1h", "6h", "1d", "3d", "7d")
+"""From which a window for mean scores is chosen. The first is looked at for everyone."""
+
+_MARGIN = 2
+"""Traffic has quiet hours: a window must expect so many times the results that an alert needs."""
+
+_UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+_PART = re.compile(r"([0-9]+)(ms|[dhms])")
+_PLACE = re.compile(r"<([a-z_]+|[0-9][0-9a-z+]*)(?:-([0-9a-z]+))?(?::([.0-9a-z]+))?>")
+_EXPECTED = "expected a fraction such as 1/600, above 0 and at most 1"
+
+_BY = "by (gen_ai_agent_name, gen_ai_evaluation_name)"
+_VERDICTS = 'gen_ai_evaluation_results_total{gen_ai_evaluation_score_label=~"pass|fail"}'
+_OVERFLOW = "__overflow__"
+
+
+class TimeScale:
+    """Durations of rules, each multiplied by one factor."""
+
+    def __init__(self, factor: Fraction = Fraction(1)) -> None:
+        if not 0 < factor <= 1:
+            raise ValueError(f"{_EXPECTED}, got {factor}")
+        self.factor = factor
+
+    @staticmethod
+    def parse(text: str) -> "TimeScale":
+        """The scale that `text` names: `1/600`, `0.5`, `1`.
+
+        Raises:
+            ValueError: it names none; the message says what was expected.
+        """
+        try:
+            return TimeScale(Fraction(text))
+        except (ValueError, ZeroDivisionError):
+            raise ValueError(f"{_EXPECTED}, got {text!r}") from None
+
+    def scaled(self, *durations: str, less: str = "0s") -> str:
+        """The sum of `durations`, without `less`, at this scale as Prometheus writes it.
+
+        `7d` and `1h` at 1 are `7d1h`. A duration is days, hours, minutes, seconds and milliseconds in that
+        order, such as `1h30m`. The result is a whole number of milliseconds, never less than one.
+        """
+        left = max(1, round((sum(map(_milliseconds, durations)) - _milliseconds(less)) * self.factor))
+        text = ""
+        for unit, length in _UNITS.items():
+            count, left = divmod(left, length)
+            text += f"{count}{unit}" if count else ""
+        return text
+
+    def seconds(self, duration: str) -> str:
+        """`duration` at this scale as a number of seconds, for comparisons of times."""
+        return f"{float(_milliseconds(duration) * self.factor / 1000):g}"
+
+
+class Blanks:
+    """Fills in what rules leave open: durations at a scale, and thresholds.
+
+    `<5m>` is a duration, `<7d+6h-1h>` a sum of some without another, `<5m:seconds>` one in seconds;
+    `<min_results>` is a threshold by its name, `<fleet_share:.4g>` one in a format of its own.
+    """
+
+    def __init__(self, scale: TimeScale, thresholds: Thresholds) -> None:
+        self._scale = scale
+        self._thresholds = thresholds
+
+    def fill(self, text: str) -> str:
+        """`text` with everything filled in. It must hold nothing that users wrote."""
+        return _PLACE.sub(self._value, text)
+
+    def _value(self, place: re.Match[str]) -> str:
+        name, less, form = place.groups()
+        if name[0].isdigit():
+            if form == "seconds":
+                return self._scale.seconds(name)
+            return self._scale.scaled(*name.split("+"), less=less or "0s")
+        value = getattr(self._thresholds, name)
+        return format(value, form or ("g" if isinstance(value, float) else "d"))
+
+
+def hours(duration: str) -> float:
+    """How many hours `duration`, written as for `TimeScale.scaled`, has at scale 1."""
+    return _milliseconds(duration) / _UNITS["h"]
+
+
+def volume_on_server(server: PrometheusApi, unix_seconds: float) -> Volume:
+    """The mean of the last seven days, or of the part of them in which an evaluation was there.
+
+    Agents without series of their own are left out.
+
+    Raises:
+        PrometheusError: the server gives no usable answer.
+    """
+    results = _by_pair(server, f"sum {_BY} (increase({_VERDICTS}[7d]))", unix_seconds)
+    present = _by_pair(server, f"count_over_time((group {_BY} ({_VERDICTS}))[7d:1h])", unix_seconds)
+    return {
+        pair: count / max(1.0, min(present.get(pair, 1.0), 168.0))
+        for pair, count in results.items()
+        if math.isfinite(count) and pair[0] != _OVERFLOW
+    }
+
+
+def window_for(results_an_hour: float, min_results: int) -> str | None:
+    """The shortest of `WINDOWS` that expects enough results, None where not even the longest does."""
+    for window in WINDOWS:
+        if results_an_hour * hours(window) >= _MARGIN * min_results:
+            return window
+    return WINDOWS[-1] if results_an_hour * hours(WINDOWS[-1]) >= min_results else None
+
+
+def _by_pair(server: PrometheusApi, expression: str, unix_seconds: float) -> dict[Pair, float]:
+    return {
+        (
+            sample.labels.get("gen_ai_agent_name", ""),
+            sample.labels.get("gen_ai_evaluation_name", ""),
+        ): sample.value
+        for sample in server.query(expression, unix_seconds)
+    }
+
+
+def _milliseconds(duration: str) -> int:
+    parts = _PART.findall(duration)
+    if "".join(number + unit for number, unit in parts) != duration or not parts:
+        raise ValueError(f"no duration of Prometheus: {duration!r}")
+    return sum(int(number) * _UNITS[unit] for number, unit in parts)

@@ -1,0 +1,319 @@
+"""Which calls stand for which expected ones, each used once: in the expected order, or in any.
+
+A call is a row: an integer whose bit `j` says that the call can stand for expected key `j`.
+
+- `common_subsequence`: in the order of the calls as they are.
+- `best_fitting_order`: the order of calls that ran side by side which makes that longest.
+- `maximum_matching`: as many as possible, in whatever order.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+
+from processors.model.agent_run import ToolCall
+from processors.model.limits import MAX_REORDERING_STEPS
+
+
+def ordered_keys(
+    calls: Sequence[ToolCall],
+    rows: Sequence[int],
+    width: int,
+    is_reorderable: Callable[[Sequence[ToolCall], Sequence[int]], bool],
+) -> tuple[list[int], Sequence[int]] | None:
+    """A longest common subsequence, and the order of the calls by position in which it is found.
+
+    Where it is not all that is expected and the calls are reorderable, those of one parallel group are taken
+    in the order that fits best. Returns None when the search for that order was given up.
+    """
+    keys = common_subsequence(rows, width)
+    if len(keys) == width or not is_reorderable(calls, rows):
+        return keys, range(len(rows))
+    order = best_fitting_order(rows, parallel_segments(calls), width)
+    if order is None:
+        return None
+    return common_subsequence([rows[position] for position in order], width), order
+
+
+def lasting_alignment(calls: Sequence[ToolCall], rows: Sequence[int], width: int) -> int:
+    """How many expected calls are aligned whatever further calls come, and wherever they stand.
+
+    Of a parallel group only one call is counted on, since later spans may tell its order.
+    """
+    first_of_each = [rows[segment[0]] for segment in parallel_segments(calls)]
+    return common_subsequence_length(first_of_each, width)
+
+
+def common_subsequence(rows: Sequence[int], width: int) -> list[int]:
+    """The expected keys, as ascending positions, of one longest common subsequence of calls and keys.
+
+    The usual table is kept row by row as one integer: bit `j` is clear where the length grows from key
+    `j - 1` to key `j` (the formulation of Hyyrö, 2004), so a row costs a few operations on machine words.
+
+    Of several the one is taken that is found from the ends backwards by: a match is used; else a call is
+    left out if that alone keeps the length; else an expected key.
+    """
+    full = (1 << width) - 1
+    vector = full
+    vectors = []
+    for row in rows:
+        matched = vector & row
+        vector = ((vector + matched) | (vector - matched)) & full
+        vectors.append(vector)
+
+    positions = []
+    row_index, bit = len(rows) - 1, width - 1
+    while row_index >= 0 and bit >= 0:
+        if rows[row_index] >> bit & 1:
+            positions.append(bit)
+            row_index -= 1
+            bit -= 1
+        elif vectors[row_index] >> bit & 1:
+            bit -= 1
+        else:
+            row_index -= 1
+    positions.reverse()
+    return positions
+
+
+def common_subsequence_length(rows: Sequence[int], width: int) -> int:
+    """The length of the longest common subsequences."""
+    full = (1 << width) - 1
+    vector = full
+    for row in rows:
+        matched = vector & row
+        vector = ((vector + matched) | (vector - matched)) & full
+    return width - vector.bit_count()
+
+
+def parallel_segments(calls: Sequence[ToolCall]) -> list[range]:
+    """The positions of `calls`, cut into parallel groups and single calls.
+
+    A group is a run of neighbouring calls with one `parallel_group` number.
+    """
+    segments: list[range] = []
+    start = 0
+    for group, members in groupby(calls, key=lambda call: call.parallel_group):
+        stop = start + sum(1 for _ in members)
+        if group is None:
+            segments.extend(range(position, position + 1) for position in range(start, stop))
+        else:
+            segments.append(range(start, stop))
+        start = stop
+    return segments
+
+
+def best_fitting_order(rows: Sequence[int], segments: Sequence[range], width: int) -> list[int] | None:
+    """A permutation of the calls, inside their segments, with the longest common subsequence.
+
+    Returns None when the search would exceed `MAX_REORDERING_STEPS`.
+    """
+    budget = MAX_REORDERING_STEPS
+    # reached[k]: the fewest leading keys among which k matches are possible; in a trail, beside what was
+    # reached before a segment, for each k the number of matches that were there before it.
+    reached = [0]
+    trail: list[tuple[list[int], list[int]]] = []
+    for segment in segments:
+        classes = _Classes(rows[position] for position in segment)
+        best = list(reached)
+        origins = list(range(len(reached)))
+        for before, start in enumerate(reached if classes.union else ()):
+            total = before
+            for key in classes.matched_keys(start):
+                budget -= 1
+                total += 1
+                if total == len(best):
+                    best.append(key + 1)
+                    origins.append(before)
+                elif key + 1 < best[total]:
+                    best[total] = key + 1
+                    origins[total] = before
+            budget -= classes.overhead
+            if budget < 0:
+                return None
+        trail.append((reached, origins))
+        reached = best
+
+    order: list[int] = []
+    total = len(reached) - 1
+    for segment, (starts, origins) in zip(reversed(segments), reversed(trail), strict=True):
+        before = origins[total]
+        order.extend(reversed(_arrange(rows, segment, starts[before], total - before)))
+        total = before
+    order.reverse()
+    return order
+
+
+def maximum_matching(rows: Sequence[int], width: int) -> list[int]:
+    """For each expected call the position of the call that stands for it, or -1; as many as possible.
+
+    First fit is not enough as soon as one expected call fits several calls: it can take the only call that
+    another one fits. Expected calls are served in their order, each by the earliest free call that it fits,
+    so calls keep to the order of the expectations where that costs nothing. Calls with equal rows are
+    interchangeable and taken together: the work grows with the kinds of calls, not with the calls.
+    """
+    kinds: dict[int, list[int]] = {}
+    for position, row in enumerate(rows):
+        if row:
+            kinds.setdefault(row, []).append(position)
+    search = _Search(list(kinds), list(kinds.values()), width)
+    for key in range(width):
+        search.serve(key)
+    assigned = [-1] * width
+    for positions, keys in zip(kinds.values(), search.keys_of, strict=True):
+        for key, position in zip(sorted(keys), positions, strict=False):
+            assigned[key] = position
+    return assigned
+
+
+def matching_size(rows: Sequence[int], width: int) -> int:
+    """How many expected calls a maximum matching serves."""
+    return width - maximum_matching(rows, width).count(-1)
+
+
+def keys_of(row: int) -> Iterator[int]:
+    """The keys of `row`, ascending."""
+    while row:
+        lowest = row & -row
+        yield lowest.bit_length() - 1
+        row ^= lowest
+
+
+def _arrange(rows: Sequence[int], segment: range, start: int, gained: int) -> list[int]:
+    """The positions of `segment`: first those that match `gained` keys from `start` on, then the others."""
+    if len(segment) == 1 or not gained:
+        return list(segment)
+    matching = _Matching(Counter(rows[position] for position in segment if rows[position]))
+    for key in keys_of(matching.union >> start << start):
+        gained -= matching.add(key)
+        if not gained:
+            break
+    free: dict[int, list[int]] = {}
+    for position in reversed(segment):
+        free.setdefault(rows[position], []).append(position)
+    matched = [free[matching.row_of[key]].pop() for key in sorted(matching.row_of)]
+    return matched + sorted(position for positions in free.values() for position in positions)
+
+
+class _Classes:
+    """The calls of one segment, those with equal rows taken together."""
+
+    def __init__(self, rows: Iterator[int]) -> None:
+        self._sizes = Counter(row for row in rows if row)
+        self.union = 0
+        overlapping = False
+        for row in self._sizes:
+            overlapping = overlapping or bool(self.union & row)
+            self.union |= row
+        self._overlapping = overlapping
+        self.overhead = 1
+        """Steps of one search beside the keys it yields, at most."""
+        if overlapping:
+            self.overhead += self.union.bit_count() * self._sizes.total() * len(self._sizes)
+
+    def matched_keys(self, start: int) -> Iterator[int]:
+        """The keys from `start` on at which, going forward, one more key can be matched."""
+        row = self.union >> start << start
+        if self._overlapping:
+            matching = _Matching(self._sizes)
+            yield from (key for key in keys_of(row) if matching.add(key))
+            return
+        free = dict(self._sizes)
+        while row:
+            lowest = row & -row
+            row ^= lowest
+            for members in free:
+                if members & lowest:
+                    free[members] -= 1
+                    if not free[members]:
+                        row &= ~members
+                    break
+            yield lowest.bit_length() - 1
+
+
+class _Matching:
+    """A growing assignment of expected keys to classes of calls that may overlap."""
+
+    def __init__(self, sizes: Counter[int]) -> None:
+        self.row_of: dict[int, int] = {}
+        self.union = 0
+        self._free = dict(sizes)
+        self._keys_of: dict[int, list[int]] = {row: [] for row in sizes}
+        for row in sizes:
+            self.union |= row
+
+    def add(self, key: int) -> bool:
+        """Assign `key` too, moving others if needed; False when it is not possible."""
+        # Breadth first from the key to a class with a free call; `via[row]` is the key that led there.
+        via: dict[int, int] = {}
+        queue = [key]
+        for wanted in queue:
+            for row in self._free:
+                if row in via or not row >> wanted & 1:
+                    continue
+                via[row] = wanted
+                if self._free[row]:
+                    self._free[row] -= 1
+                    self._move(key, row, via)
+                    return True
+                queue.extend(self._keys_of[row])
+        return False
+
+    def _move(self, key: int, row: int, via: dict[int, int]) -> None:
+        while (moved := via[row]) != key:
+            previous = self.row_of[moved]
+            self._keys_of[previous].remove(moved)
+            self._keys_of[row].append(moved)
+            self.row_of[moved] = row
+            row = previous
+        self._keys_of[row].append(key)
+        self.row_of[key] = row
+
+
+class _Search:
+    """Serves expected calls one by one, moving earlier ones where that makes room."""
+
+    def __init__(self, rows: Sequence[int], positions: Sequence[list[int]], width: int) -> None:
+        self.keys_of: list[list[int]] = [[] for _ in rows]
+        self._positions = positions
+        self._kind_of = [-1] * width
+        self._kinds_of_key = [0] * width
+        for kind, row in enumerate(rows):
+            for key in keys_of(row & ((1 << width) - 1)):
+                self._kinds_of_key[key] |= 1 << kind
+        self._exhausted = 0
+
+    def serve(self, key: int) -> None:
+        """Assign `key` if that is possible."""
+        # Breadth first from the key to a kind with a free call; `via[kind]` is the key that led there.
+        via: dict[int, int] = {}
+        seen = self._exhausted
+        queue = [key]
+        for wanted in queue:
+            reached = list(keys_of(self._kinds_of_key[wanted] & ~seen))
+            open_kinds = []
+            for kind in reached:
+                seen |= 1 << kind
+                via[kind] = wanted
+                queue.extend(self.keys_of[kind])
+                if len(self.keys_of[kind]) < len(self._positions[kind]):
+                    open_kinds.append(kind)
+            if open_kinds:
+                self._move(key, min(open_kinds, key=self._next_position), via)
+                return
+        # What led to no free call now leads to none later: nothing that was taken is given back.
+        self._exhausted = seen
+
+    def _next_position(self, kind: int) -> int:
+        return self._positions[kind][len(self.keys_of[kind])]
+
+    def _move(self, key: int, kind: int, via: dict[int, int]) -> None:
+        while True:
+            moved = via[kind]
+            previous = self._kind_of[moved]
+            self.keys_of[kind].append(moved)
+            self._kind_of[moved] = kind
+            if moved == key:
+                return
+            self.keys_of[previous].remove(moved)
+            kind = previous

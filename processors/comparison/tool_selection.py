@@ -1,0 +1,81 @@
+"""Which calls criteria speak of: by category, by name, by a glob."""
+
+import re
+from collections.abc import Iterable
+from fnmatch import translate
+from functools import lru_cache
+from typing import Literal
+
+from pydantic import Field
+
+from processors.documents.models import EvaluatorModel
+from processors.model.agent_run import EVALUATED_CATEGORIES, AgentRun, CallCategory, ToolCall
+from processors.model.tool_name import canonical_tool_name
+
+
+class ToolSelectionConfig(EvaluatorModel):
+    """Which calls an evaluator sees."""
+
+    include_categories: tuple[Literal["handoff", "final_answer"], ...] = Field(
+        default=(),
+        description="Categories of calls to see beside ordinary ones, also without being named by criteria.",
+    )
+
+    def categories(self) -> frozenset[CallCategory]:
+        """All categories that are seen without being named."""
+        return EVALUATED_CATEGORIES | {CallCategory(name) for name in self.include_categories}
+
+
+class ToolCallConfig(ToolSelectionConfig):
+    """Settings of the evaluators that hold calls against expectations."""
+
+    strict: bool = Field(
+        default=False, description="All or nothing: 1 when every expectation is met, else 0."
+    )
+
+
+def calls_of(run: AgentRun, categories: frozenset[CallCategory]) -> list[ToolCall]:
+    """The calls of `run` of one of `categories`, in order."""
+    return [call for call in run.tool_calls if call.category in categories]
+
+
+_WILDCARD = re.compile(r"([*?])")
+
+
+class ToolPatterns:
+    """A set of tool names in which `*` stands for any characters and `?` for one.
+
+    Names without these mean what they mean everywhere in criteria (`processors.model.tool_name`); in a
+    pattern the same holds for the text between them.
+    """
+
+    __slots__ = ("_globs", "_names")
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._names: set[str] = set()
+        self._globs: list[re.Pattern[str]] = []
+        for pattern in patterns:
+            if _WILDCARD.search(pattern) is None:
+                self._names.add(canonical_tool_name(pattern))
+            else:
+                self._globs.append(_compiled(pattern))
+
+    def __bool__(self) -> bool:
+        return bool(self._names or self._globs)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the tool `name`, in any spelling, is one of them."""
+        canonical = canonical_tool_name(name)
+        return canonical in self._names or any(glob.match(canonical) for glob in self._globs)
+
+    def select(self, run: AgentRun, categories: frozenset[CallCategory]) -> list[ToolCall]:
+        """The calls of `run` of one of `categories`, and those of any category that are named, in order."""
+        return [call for call in run.tool_calls if call.category in categories or call.name in self]
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    pieces = [
+        piece if piece in ("*", "?") else canonical_tool_name(piece) for piece in _WILDCARD.split(pattern)
+    ]
+    return re.compile(translate("".join(pieces).replace("[", "[[]")))

@@ -1,0 +1,348 @@
+"""Evaluators of classes and labels that the final output names.
+
+`binary-classification`, `multiclass-classification` and `precision-recall-fscore`.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from pydantic import Field, StrictFloat, StrictInt, StrictStr
+
+from processors.comparison.classification_metrics import ClassCounts, ClassMetrics
+from processors.comparison.output import (
+    WHOLE_OUTPUT,
+    OutputConfig,
+    OutputPath,
+    OutputTarget,
+    is_too_large,
+    kind_of,
+    known_output,
+    output_detail,
+    output_line,
+    python_text,
+)
+from processors.documents.models import EvaluatorModel
+from processors.documents.problems import did_you_mean
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.values import parse_json
+
+_LISTED_CLASSES = 20
+
+
+class ClassificationConfig(OutputConfig):
+    """What evaluators of classifications share; the metric speaks of many results, not of one."""
+
+    f_value: float = Field(
+        default=1.0,
+        allow_inf_nan=False,
+        description="Beta of the F-score: above 1 recall weighs more, below 1 precision.",
+    )
+
+
+class UnknownClassError(EvaluationError):
+    """The output names a class that the configuration does not have."""
+
+
+class _Classification(Evaluator):
+    """What evaluators of classifications share: the predicted class is held against the expected one.
+
+    It is the text at `target_output_key`, in lower case, not trimmed.
+    """
+
+    def _prepare(
+        self, config: ClassificationConfig, expected_class: str, classes: Sequence[str] | None
+    ) -> None:
+        """Take what runs are graded by; raises ValueError when lines are asked for."""
+        if config.line_by_line_evaluator and isinstance(config.target_output_key, str):
+            raise ValueError("line_by_line_evaluator: an output names one class, not one in each line")
+        self._target = OutputTarget(config.target_output_key)
+        self._expected = expected_class.lower()
+        self._classes = None if classes is None else frozenset(name.lower() for name in classes)
+        listed = ", ".join((classes or ())[:_LISTED_CLASSES])
+        self._unknown = f"the output names none of the classes: {output_line(listed)}"
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; raises EvaluationError when its output lacks the key, or names an unknown class."""
+        value = self._target.in_run(run)
+        if isinstance(value, NotEvaluated):
+            return value
+        predicted = python_text(value).lower()
+        if self._classes is not None and predicted not in self._classes:
+            raise UnknownClassError(self._unknown)
+        return Score(
+            float(predicted == self._expected),
+            {
+                "expected": self._expected,
+                "actual": output_detail(predicted) if self._classes is None else predicted,
+            },
+            (f"expected: {output_line(self._expected)}", f"actual: {output_line(predicted)}"),
+        )
+
+
+class BinaryClassificationConfig(ClassificationConfig):
+    """Settings of `binary-classification`."""
+
+    positive_class: str = Field(
+        min_length=1, description="The class whose precision and recall count.", examples=["spam"]
+    )
+    metric_type: Literal["precision", "recall", "f-score"] = Field(
+        default="precision", description="The metric over many results."
+    )
+
+
+class BinaryClassificationCriteria(EvaluatorModel):
+    """The class to expect."""
+
+    expected_class: str = Field(description="The class to expect; case does not count.", examples=["spam"])
+
+
+class BinaryClassification(_Classification):
+    """Whether the class that the output names is the expected one.
+
+    score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details hold the
+    pair of classes, from which metrics over many results are computed
+    (`processors.comparison.classification_metrics`); the settings of the metric do not change the score.
+
+    An output that does not have `target_output_key` is an error; one that was not captured is not
+    evaluated.
+
+    Example: expected class "spam", `target_output_key: label`, over the output {"label": "Spam"}
+    scores 1.
+    """
+
+    id = "binary-classification"
+    Config = BinaryClassificationConfig
+    Criteria = BinaryClassificationCriteria
+    example = EvaluatorExample(
+        run="output: {label: Spam}",
+        evaluation="""
+            config: {positive_class: spam, target_output_key: label}
+            criteria: {expected_class: spam}
+        """,
+    )
+
+    def __init__(self, config: BinaryClassificationConfig, criteria: BinaryClassificationCriteria) -> None:
+        self._prepare(config, criteria.expected_class, None)
+
+
+class MulticlassClassificationConfig(ClassificationConfig):
+    """Settings of `multiclass-classification`."""
+
+    classes: tuple[str, ...] = Field(
+        description="All classes; case does not count.", examples=[["refund", "order status", "complaint"]]
+    )
+    metric_type: Literal["precision", "recall", "f-score"] = Field(
+        default="f-score", description="The metric over many results."
+    )
+    averaging: Literal["micro", "macro"] = Field(
+        default="macro", description="How the metrics of the classes become one."
+    )
+
+
+class MulticlassClassificationCriteria(EvaluatorModel):
+    """The class to expect."""
+
+    expected_class: str = Field(
+        description="The class to expect, one of `classes`; case does not count.", examples=["refund"]
+    )
+
+
+class MulticlassClassification(_Classification):
+    """Whether the class that the output names is the expected one.
+
+    score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details hold the
+    pair of classes, from which metrics over many results are computed
+    (`processors.comparison.classification_metrics`); the settings of the metric do not change the score.
+
+    An output that names none of `classes`, or does not have `target_output_key`, is an error; one that was
+    not captured is not evaluated. An expected class outside `classes` is refused.
+
+    Example: classes [refund, complaint], expected class "refund", over the output "complaint"
+    scores 0.
+    """
+
+    id = "multiclass-classification"
+    Config = MulticlassClassificationConfig
+    Criteria = MulticlassClassificationCriteria
+    example = EvaluatorExample(
+        run="output: complaint",
+        evaluation="""
+            config: {classes: [refund, complaint]}
+            criteria: {expected_class: refund}
+        """,
+    )
+
+    def __init__(
+        self, config: MulticlassClassificationConfig, criteria: MulticlassClassificationCriteria
+    ) -> None:
+        self._prepare(config, criteria.expected_class, config.classes)
+        if self._expected not in (self._classes or ()):
+            hint = did_you_mean(criteria.expected_class, config.classes)
+            raise ValueError(
+                f'expected_class: "{output_line(criteria.expected_class)}" is none of the classes{hint}'
+            )
+
+
+Label: TypeAlias = StrictStr | StrictInt | StrictFloat
+
+_METRICS = ("precision", "recall", "f-score")
+_ZERO_AND_ONE = {0, 1}
+
+
+class LabelsError(EvaluationError):
+    """The output does not hold labels that the expected ones can be held against."""
+
+
+class PrecisionRecallFscoreConfig(EvaluatorModel):
+    """Settings of `precision-recall-fscore`."""
+
+    metric_type: Literal["precision", "recall", "f-score"] = Field(
+        default="f-score", description="Which of the three is the score."
+    )
+    beta: float = Field(
+        default=1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Above 1 recall weighs more in the F-score, below 1 precision.",
+    )
+    average: Literal["macro", "micro", "weighted"] = Field(
+        default="macro",
+        description="Over several labels: macro, their mean; weighted, by how often each is expected; "
+        "micro, all taken together.",
+    )
+    positive_label: Label | None = Field(
+        default=None,
+        description="The one label that counts. Left out, it is 1 where all labels are 0 or 1 and the "
+        "average is macro; else all labels count.",
+    )
+    zero_division: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Precision of a label that was never given, and recall of one that was never expected.",
+    )
+    target_output_key: str = Field(
+        default=WHOLE_OUTPUT,
+        description="Where in the output the list of labels is, such as `labels` or `result.labels`.",
+        examples=["labels"],
+    )
+
+
+class PrecisionRecallFscoreCriteria(EvaluatorModel):
+    """The labels to expect."""
+
+    expected: list[Label] = Field(
+        min_length=1,
+        description="The labels to expect, texts or numbers, in the order of the output's.",
+        examples=[["spam", "ham", "spam"]],
+    )
+
+
+class PrecisionRecallFscore(Evaluator):
+    """Precision, recall or F-score of the labels in the output against the expected ones.
+
+    For one label: precision = hits / times given, recall = hits / times expected, F = (1 + b²) · precision ·
+    recall / (b² · precision + recall), 0 where both are 0. With a positive label this is the score, else the
+    average over all labels that occur. Labels are equal with their type: "1" is not 1.
+
+    An empty expectation is refused. An output without a list of labels, with one of another length, or
+    without the positive label on either side is an error. One that was not captured is not evaluated.
+
+    Example: expected ["spam", "ham"] over the labels ["spam", "spam"], `positive_label: spam` and
+    `metric_type: precision`, scores 0.5.
+    """
+
+    id = "precision-recall-fscore"
+    Config = PrecisionRecallFscoreConfig
+    Criteria = PrecisionRecallFscoreCriteria
+    example = EvaluatorExample(
+        run="output: {labels: [spam, spam]}",
+        evaluation="""
+            config: {metric_type: precision, positive_label: spam, target_output_key: labels}
+            criteria: {expected: [spam, ham]}
+        """,
+    )
+
+    def __init__(self, config: PrecisionRecallFscoreConfig, criteria: PrecisionRecallFscoreCriteria) -> None:
+        for number in (config.positive_label, *criteria.expected):
+            if isinstance(number, float) and not math.isfinite(number):
+                raise ValueError(f"expected labels that are texts or finite numbers, found {number}")
+        self._config = config
+        self._path = OutputPath(config.target_output_key)
+        self._expected = criteria.expected
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; raises EvaluationError when its output does not hold the labels."""
+        output = known_output(run)
+        if isinstance(output, NotEvaluated):
+            return output
+        value = self._path.resolve(output)
+        if is_too_large(value):
+            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "output: too large to be compared")
+        metrics = self._metrics(_labels(value))
+        details: JsonObject = dict(zip(_METRICS, metrics, strict=True))
+        return Score(metrics[_METRICS.index(self._config.metric_type)], details)
+
+    def _metrics(self, labels: list[str | int | float]) -> ClassMetrics:
+        """The metrics of one label, or over all that occur.
+
+        `macro` is the mean over labels and `weighted` the mean weighted by how often a label is expected,
+        also of the F-score; `micro` takes all labels together.
+        """
+        expected, config = self._expected, self._config
+        if len(labels) != len(expected):
+            raise LabelsError(f"expected {len(expected)} labels, found {len(labels)}")
+        occurring = {*expected, *labels}
+        positive = config.positive_label
+        if positive is None and config.average == "macro" and 1 in occurring <= _ZERO_AND_ONE:
+            positive = 1
+        hits = Counter(wanted for wanted, given in zip(expected, labels, strict=True) if wanted == given)
+        given_times, expected_times = Counter(labels), Counter(expected)
+
+        def metrics_of(right: int, given: int, wanted: int) -> ClassMetrics:
+            return ClassCounts(right, given - right, wanted - right).metrics(
+                config.beta, config.zero_division
+            )
+
+        def of_label(label: str | int | float) -> ClassMetrics:
+            return metrics_of(hits[label], given_times[label], expected_times[label])
+
+        if positive is not None:
+            if positive not in occurring:
+                raise LabelsError(
+                    "the positive label occurs neither among the expected nor among the given labels"
+                )
+            return of_label(positive)
+        if config.average == "micro":
+            return metrics_of(hits.total(), len(labels), len(expected))
+        each = list(dict.fromkeys((*expected, *labels)))
+        weights = (
+            [expected_times[label] for label in each] if config.average == "weighted" else [1] * len(each)
+        )
+        means = [
+            sum(weight * value for weight, value in zip(weights, values, strict=True)) / sum(weights)
+            for values in zip(*map(of_label, each), strict=True)
+        ]
+        return ClassMetrics(*[min(mean, 1.0) for mean in means])
+
+
+def _labels(value: JsonValue) -> list[str | int | float]:
+    if isinstance(value, str):
+        try:
+            value = parse_json(value)
+        except ValueError:
+            raise LabelsError("expected a list of labels, found a text") from None
+    if not isinstance(value, list):
+        raise LabelsError(f"expected a list of labels, found {kind_of(value)}")
+    labels: list[str | int | float] = []
+    for label in value:
+        if isinstance(label, bool) or not isinstance(label, str | int | float):
+            raise LabelsError(f"expected labels that are texts or numbers, found {kind_of(label)}")
+        labels.append(label)
+    return labels

@@ -1,0 +1,792 @@
+"""Evaluators that hold a text or value of the run against an expected one: what it is, holds, comes near.
+
+`exact-match`, `contains`, `regex-match`, `ascii-printable-only` and `json-similarity`. One id serves
+evaluation sets of several origins: the key in its criteria says whether something in the final output is
+compared, or what an extractor finds, and so which settings mean something.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, TypeAlias
+
+from pydantic import Field, model_validator
+from pydantic import JsonValue as AnyJson
+
+from processors.comparison.classification_metrics import Aggregator, check_classes
+from processors.comparison.expected_value import Expected, compile_expected, fits, matching_cost
+from processors.comparison.extractors import Extraction, ExtractorSettings
+from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.comparison.output import (
+    OutputConfig,
+    OutputPath,
+    OutputTarget,
+    kind_of,
+    known_output,
+    output_detail,
+    output_line,
+    python_text,
+    with_floats,
+)
+from processors.documents.models import EvaluatorModel, ExpectedObject
+from processors.model.agent_run import AgentRun
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import (
+    MAX_COMPARED_LINES,
+    MAX_EDIT_STEPS,
+    MAX_MATCHED_CHARACTERS,
+    MAX_SEARCHED_CHARACTERS,
+)
+from processors.texts.edit_distance import edit_distance, edit_steps
+from processors.texts.linear_regex import LinearPattern, compile_linear
+
+_NO_DETAILS: JsonObject = {}
+_SHOWN_LINES = 100
+_EXPLAINED_LINES = 5
+_UNREACHABLE: JsonObject = {"details": "a line has nothing at target_output_key"}
+
+_Comparison: TypeAlias = Callable[[JsonValue, JsonValue], tuple[float, JsonObject] | NotEvaluated]
+"""From an actual and an expected value to a score in [0, 1] and further details, or over a limit."""
+
+
+_GradeFunction: TypeAlias = Literal["exact_match", "contains", "regex_match", "ascii_printable_only"]
+
+_Verdict: TypeAlias = tuple[bool, str]
+_PRINTABLE = frozenset(map(chr, range(32, 127))) | {"\n", "\r"}
+_MAX_OFFENDERS = 5
+
+
+_OUTPUT_SETTINGS = frozenset(
+    {"target_output_key", "line_by_line_evaluator", "line_delimiter", "case_sensitive", "negated"}
+)
+"""The settings that belong to criteria on a value in the final output."""
+_EXTRACTOR_SETTINGS = frozenset({"extractor", "extractor_config"})
+"""The settings that belong to a ground truth."""
+
+
+class TextConfig(OutputConfig, ExtractorSettings):
+    """Settings of evaluators that compare texts."""
+
+    case_sensitive: bool = Field(default=False, description="Whether case counts.")
+    negated: bool = Field(default=False, description="Whether the opposite is expected.")
+
+    def refuse_unused(self, key: str, used: Collection[str]) -> None:
+        """Raises ValueError, for people, when a setting that is not among `used` was changed.
+
+        `key` is the key of the criteria with which it would have no effect.
+        """
+        for name, setting in type(self).model_fields.items():
+            if name not in used and getattr(self, name) != setting.get_default(call_default_factory=True):
+                raise ValueError(f"config.{name} has no effect with {key}")
+        if _EXTRACTOR_SETTINGS.isdisjoint(used) and self.extractor_is_given:
+            raise ValueError(
+                f"config.extractor has no effect with {key}, which is held against the final output"
+            )
+
+
+class _OneKeyCriteria(EvaluatorModel):
+    """Criteria of which exactly one key is given."""
+
+    @model_validator(mode="after")
+    def _one_key_is_given(self) -> "_OneKeyCriteria":
+        given = self.given()
+        if len(given) != 1:
+            found = f"found {' and '.join(given)}" if given else "found none of them"
+            raise ValueError(f"expected exactly one of {', '.join(type(self).model_fields)}; {found}")
+        return self
+
+    def given(self) -> list[str]:
+        """The keys that are given; null is not."""
+        return [name for name in type(self).model_fields if getattr(self, name) is not None]
+
+
+class _Grading(Evaluator):
+    """Evaluators whose criteria decide once how runs are graded."""
+
+    _grade: Callable[[AgentRun], Score | NotEvaluated]
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; raises EvaluationError when its output lacks what is compared.
+
+        `content_not_captured` where the text may exist but is not known.
+        """
+        return self._grade(run)
+
+
+class ExactMatchConfig(TextConfig):
+    """Settings of `exact-match`."""
+
+    classes: tuple[str, ...] | None = Field(
+        default=None, description="All classes that aggregators speak of; case does not count."
+    )
+    aggregators: tuple[Aggregator, ...] | None = Field(
+        default=None,
+        description="Metrics over many results, where outputs name classes. They do not change the score.",
+        examples=[[{"type": "fscore", "averaging": "macro"}]],
+    )
+
+    @model_validator(mode="after")
+    def _aggregators_can_be_computed(self) -> "ExactMatchConfig":
+        if self.aggregators:
+            check_classes(self.classes)
+            for name in ("line_by_line_evaluator", "case_sensitive", "negated"):
+                if getattr(self, name):
+                    raise ValueError(f"aggregators: cannot be computed from results with {name}")
+        return self
+
+
+class ExactMatchCriteria(_OneKeyCriteria):
+    """What to expect; exactly one of the keys."""
+
+    expected_output: ExpectedObject | str | None = Field(
+        default=None,
+        description="The final output to expect: a text, or an object, matchers such as {$range: [0, 30]} "
+        "among its values.",
+        examples=[{"city": "Oslo", "temperature": 21.5}],
+    )
+    ground_truth: str | list[str] | None = Field(
+        default=None,
+        description="The text that `config.extractor` should find, white space around it aside; a list: one "
+        "for each turn.",
+        examples=["4"],
+    )
+    expected: str | None = Field(
+        default=None, description="The final output to expect, a text that is compared as it stands."
+    )
+
+
+class ExactMatch(_Grading):
+    """Whether a text or value of the run equals the expected one.
+
+    score = 1 when it does, else 0. With `expected_output`, what `target_output_key` names in the output is
+    compared: as texts, without regard to case unless `case_sensitive`, where either side is a text (any
+    other value becomes the text that Python prints), else by value. Integers count as floats, and true is
+    1. `negated` turns the result around. `line_by_line_evaluator` takes the mean over lines
+    (`processors.evaluators.output_match`). An expected object with matchers in it is met as
+    `processors.comparison.expected_value` says: case counts there, and a boolean is no number.
+
+    With `expected` the output must be that text, character by character. With `ground_truth` the text that
+    the extractor finds is compared, both sides trimmed (`processors.evaluators.output_match`).
+
+    There is no empty expectation: an empty expected text equals the empty output. An output that does not
+    have `target_output_key` is an error; one that was not captured is not evaluated.
+
+    Example: {"expected_output": {"total": 3}} over the output {"total": 3.0}
+    scores 1; {"expected_output": "It is warm."} over the output "it is warm." too.
+    """
+
+    id = "exact-match"
+    Config = ExactMatchConfig
+    Criteria = ExactMatchCriteria
+    example = EvaluatorExample(
+        run="output: {total: 3.0}",
+        evaluation="criteria: {expected_output: {total: 3}}",
+    )
+
+    def __init__(self, config: ExactMatchConfig, criteria: ExactMatchCriteria) -> None:
+        self._case_sensitive = config.case_sensitive
+        self._negated = config.negated
+        if criteria.expected_output is not None:
+            config.refuse_unused("expected_output", _OUTPUT_SETTINGS | {"classes", "aggregators"})
+            self._grade = self._of_output(config, criteria.expected_output)
+        elif criteria.ground_truth is not None:
+            config.refuse_unused("ground_truth", _EXTRACTOR_SETTINGS)
+            self._grade = _TextGrading("exact_match", criteria.ground_truth, config.extraction()).grade
+        else:
+            config.refuse_unused("expected", ())
+            self._text = criteria.expected
+            self._grade = self._grade_text
+
+    def _of_output(
+        self, config: ExactMatchConfig, written: JsonObject | str
+    ) -> Callable[[AgentRun], Score | NotEvaluated]:
+        target = OutputTarget(config.target_output_key)
+        expected = target.in_expected(written)
+        compiled = expected if isinstance(written, str) else compile_expected(expected)
+        compare: _Comparison
+        if compiled is expected:
+            expected = with_floats(expected)
+            compare = self._compare
+        else:
+            if config.line_by_line_evaluator and target.path is not None:
+                raise ValueError("expected_output: a matcher stands for a value, not for lines")
+            compare = partial(self._match, compiled, matching_cost(compiled))
+        label = "not expected" if config.negated else "expected"
+        return _OutputComparison(config, target, expected, lambda: compare, expected_label=label).evaluate
+
+    def _match(
+        self, matching: Expected, cost: int, actual: JsonValue, _: JsonValue
+    ) -> tuple[float, JsonObject] | NotEvaluated:
+        try:
+            if cost * len(python_text(actual)) <= MAX_MATCHED_CHARACTERS:
+                return float(fits(matching, actual) != self._negated), _NO_DETAILS
+        except SchemaTooComplexError:
+            pass
+        return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "output: takes too much work to match")
+
+    def _compare(self, actual: JsonValue, expected: JsonValue) -> tuple[float, JsonObject]:
+        if isinstance(actual, str) or isinstance(expected, str):
+            left, right = python_text(actual), python_text(expected)
+            equal = left == right if self._case_sensitive else left.lower() == right.lower()
+        else:
+            equal = actual == expected
+        return float(equal != self._negated), _NO_DETAILS
+
+    def _grade_text(self, run: AgentRun) -> Score | NotEvaluated:
+        output = _known_text(run)
+        if isinstance(output, NotEvaluated):
+            return output
+        return Score(
+            float(output == self._text),
+            {"expected": output_detail(self._text), "actual": output_detail(output)},
+            (f"expected: {output_line(self._text)}", f"actual: {output_line(output)}"),
+        )
+
+
+class ContainsCriteria(_OneKeyCriteria):
+    """What to look for; exactly one of the keys."""
+
+    search_text: str | None = Field(
+        default=None, description="The text to look for in the final output.", examples=["21.5 degrees"]
+    )
+    ground_truth: str | list[str] | None = Field(
+        default=None,
+        description="The text to look for in what `config.extractor` finds, case aside; a list: one for "
+        "each turn.",
+        examples=["New York"],
+    )
+
+
+class Contains(_Grading):
+    """Whether a text of the run holds the expected one.
+
+    score = 1 when it does, else 0. With `search_text`, the text of what `target_output_key` names in the
+    output is searched, without regard to case unless `case_sensitive`; an object or list is searched as the
+    text that Python prints, with integers as floats. `negated` turns the result around.
+    `line_by_line_evaluator` looks for all of `search_text` in each line and takes the mean
+    (`processors.evaluators.output_match`).
+
+    With `ground_truth` the text that the extractor finds is searched, without regard to case
+    (`processors.evaluators.output_match`).
+
+    An empty `search_text` is in every text, so it scores 1 over any output. An output that does not have
+    `target_output_key` is an error; one that was not captured is not evaluated.
+
+    Example: {"search_text": "sunny"} over the output "Sunny, 25 degrees"
+    scores 1, and 0 when `case_sensitive`.
+    """
+
+    id = "contains"
+    Config = TextConfig
+    Criteria = ContainsCriteria
+    example = EvaluatorExample(
+        run='output: "Sunny, 25 degrees"',
+        evaluation="criteria: {search_text: sunny}",
+    )
+
+    def __init__(self, config: TextConfig, criteria: ContainsCriteria) -> None:
+        self._case_sensitive = config.case_sensitive
+        self._negated = config.negated
+        if criteria.search_text is not None:
+            config.refuse_unused("search_text", _OUTPUT_SETTINGS)
+            text = criteria.search_text
+            self._searched = text if config.case_sensitive else text.lower()
+            self._grade = _OutputComparison(
+                config,
+                OutputTarget(config.target_output_key),
+                text,
+                lambda: self._compare,
+                expected_label="not to contain" if config.negated else "to contain",
+            ).evaluate
+        else:
+            config.refuse_unused("ground_truth", _EXTRACTOR_SETTINGS)
+            self._grade = _TextGrading("contains", criteria.ground_truth, config.extraction()).grade
+
+    def _compare(self, actual: JsonValue, _: JsonValue) -> tuple[float, JsonObject]:
+        text = python_text(actual)
+        found = self._searched in (text if self._case_sensitive else text.lower())
+        return float(found != self._negated), _NO_DETAILS
+
+
+class RegexMatchConfig(ExtractorSettings):
+    """Settings of `regex-match`; the extractor belongs to `ground_truth`."""
+
+
+class RegexMatchCriteria(_OneKeyCriteria):
+    """What to find: exactly one of the two."""
+
+    ground_truth: str | list[str] | None = Field(
+        default=None,
+        description="Regular expression to find in the extracted text; a list: one for each turn.",
+        examples=[r"ORD-\d{6}"],
+    )
+    pattern: str | None = Field(
+        default=None,
+        description="Regular expression to find in the final output, which has to be a text.",
+        examples=[r"^\d+$"],
+    )
+
+
+class RegexMatch(_Grading):
+    r"""Whether a regular expression is found anywhere in a text.
+
+    With `ground_truth` the text is what the extractor takes from the run, by default the last answer; an
+    empty text scores 0. With a list, expression i is held against turn i alone and the score is the mean.
+    With `pattern` the text is the final output, which may be empty. score = 1 when the expression is found,
+    else 0. There is no empty expectation. A text that may exist and was not captured is not evaluated.
+
+    Expressions are written as for Python's `re`, without look-around and references to groups
+    (`processors.texts.linear_regex`); case counts unless they say `(?i)`.
+
+    Example: ground truth `ORD-\d{6}` over the answer "Your order is ORD-123456." scores 1.
+    """
+
+    id = "regex-match"
+    Config = RegexMatchConfig
+    Criteria = RegexMatchCriteria
+    example = EvaluatorExample(
+        run="messages: [{role: assistant, content: Your order is ORD-123456.}]",
+        evaluation=r"criteria: {ground_truth: 'ORD-\d{6}'}",
+    )
+
+    def __init__(self, config: RegexMatchConfig, criteria: RegexMatchCriteria) -> None:
+        if criteria.pattern is None:
+            self._grade = _TextGrading("regex_match", criteria.ground_truth, config.extraction()).grade
+        elif config.extractor_is_given:
+            raise ValueError("pattern reads the final output: an extractor goes with ground_truth only")
+        else:
+            self._grade = partial(_search_output, compile_linear(criteria.pattern))
+
+
+def _search_output(pattern: LinearPattern, run: AgentRun) -> Score | NotEvaluated:
+    output = _known_text(run)
+    if isinstance(output, NotEvaluated):
+        return output
+    if len(output) > MAX_SEARCHED_CHARACTERS:
+        text = f"output: more than {MAX_SEARCHED_CHARACTERS} characters"
+        return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)
+    found = pattern.all_matches(output)
+    if found == []:
+        return Score(0.0, {"matches": 0}, (f"No substrings matched the regex pattern {pattern.pattern}",))
+    count = None if found is None else len(found)
+    number = "too many to count" if count is None else f"{count}"
+    line = f"There are {number} matches for the regex: {pattern.pattern}"
+    return Score(1.0, {"matches": count}, (line,))
+
+
+class AsciiPrintableOnlyConfig(ExtractorSettings):
+    """Settings of `ascii-printable-only`."""
+
+
+class AsciiPrintableOnly(_Grading):
+    """Whether the extracted text has printable ASCII characters and line ends only.
+
+    score = 1 when every character but line feeds and carriage returns is one of the 95 from space to tilde,
+    else 0; a tab is none of them. The text is what the extractor takes from the run, by default the last
+    answer. There is nothing to expect. An empty text, such as that of a run without messages, scores 0.
+
+    Example: the answer "Total: 5 EUR" scores 1, "Total: 5 €" scores 0.
+    """
+
+    id = "ascii-printable-only"
+    Config = AsciiPrintableOnlyConfig
+    example = EvaluatorExample(
+        run="messages: [{role: assistant, content: 'Total: 5 €'}]",
+    )
+
+    def __init__(self, config: AsciiPrintableOnlyConfig, criteria: None = None) -> None:
+        self._grade = _TextGrading("ascii_printable_only", None, config.extraction()).grade
+
+
+class JsonSimilarityConfig(OutputConfig):
+    """Settings of `json-similarity`."""
+
+    max_text_length: int = Field(
+        default=10_000,
+        ge=0,
+        description="Texts with more characters are similar only if they are equal.",
+    )
+
+
+class JsonSimilarityCriteria(EvaluatorModel):
+    """The output to expect."""
+
+    expected_output: dict[str, AnyJson] | str = Field(
+        description="The output to expect, an object or a text.",
+        examples=[{"city": "Oslo", "temperature": 21.5}],
+    )
+
+
+class JsonSimilarity(_Grading):
+    """The share of the leaves of the expected output that the actual output meets.
+
+    score = sum of how far each expected leaf is met / number of expected leaves
+    (`processors.evaluators.output_match`); integers count as floats. What the output holds beyond the
+    expected is free.
+
+    An expected output without leaves, such as `{}`, scores 1 against anything. An output that does not have
+    `target_output_key` is an error, one that was not captured is not evaluated; so is one whose texts take
+    more work to compare than is spent on one run.
+
+    Example: {"city": "Oslo", "temperature": 20} over the output {"city": "Oslo", "temperature": 18}
+    scores 0.95.
+    """
+
+    id = "json-similarity"
+    Config = JsonSimilarityConfig
+    Criteria = JsonSimilarityCriteria
+    example = EvaluatorExample(
+        run="output: {city: Oslo, temperature: 18}",
+        evaluation="""
+            criteria: {expected_output: {city: Oslo, temperature: 20}}
+            pass_threshold: 0.9
+        """,
+    )
+
+    def __init__(self, config: JsonSimilarityConfig, criteria: JsonSimilarityCriteria) -> None:
+        self._max_text_length = config.max_text_length
+        target = OutputTarget(config.target_output_key)
+        expected = with_floats(target.in_expected(criteria.expected_output))
+        self._grade = _OutputComparison(config, target, expected, self._begin).evaluate
+
+    def _begin(self) -> _Comparison:
+        similarity = _LeafSimilarity(self._max_text_length)
+
+        def compare(actual: JsonValue, expected: JsonValue) -> tuple[float, JsonObject] | NotEvaluated:
+            unmeasured_before = similarity.unmeasured
+            met, total = similarity.compare(expected, actual)
+            if similarity.is_over_limit:
+                return NotEvaluated(
+                    NotEvaluatedReason.OVER_LIMIT,
+                    f"output: texts take more than {MAX_EDIT_STEPS} steps to compare",
+                )
+            further: JsonObject = {"matched_leaves": met, "total_leaves": total}
+            unmeasured = similarity.unmeasured - unmeasured_before
+            if unmeasured:
+                further["texts_compared_for_equality_only"] = unmeasured
+            return min(1.0, met / total) if total else 1.0, further
+
+        return compare
+
+
+def _known_text(run: AgentRun) -> str | NotEvaluated:
+    output = known_output(run)
+    if isinstance(output, str | NotEvaluated):
+        return output
+    text = f"output: expected a text, found {kind_of(output)}"
+    return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, text)
+
+
+class _TextGrading:
+    """One grading function with its ground truth behind an extractor.
+
+    A text passes with 1 or fails with 0: `exact_match` when it equals the truth after both are trimmed,
+    `contains` when the truth is in it regardless of case, `regex_match` when the truth as a regular
+    expression is found in it, `ascii_printable_only` when all of it but line ends is printable ASCII. An
+    empty text fails with all four; a tool that was never called gives an empty text.
+
+    With a list of truths, turn i alone is graded against truth i and the score is the mean; a turn that
+    never came fails.
+
+    Raises:
+        ValueError: the truth is missing or empty, does not compile, or is a list where the extractor reads
+            tool calls, which belong to no turn; one line for people.
+    """
+
+    def __init__(
+        self, function: _GradeFunction, ground_truth: str | Sequence[str] | None, extraction: Extraction
+    ) -> None:
+        self._extraction = extraction
+        self._per_turn = ground_truth is not None and not isinstance(ground_truth, str)
+        truths = [ground_truth] if ground_truth is None or isinstance(ground_truth, str) else [*ground_truth]
+        if not truths:
+            raise ValueError("ground_truth: expected at least one text, found an empty list")
+        if self._per_turn and extraction.reads_calls:
+            raise ValueError(
+                "ground_truth: expected one text, since tool calls belong to no turn; found a list"
+            )
+        self._judges = [_judge(function, truth) for truth in truths]
+
+    def grade(self, run: AgentRun) -> Score | NotEvaluated:
+        """The score of `run` with details `submission` and `rationale`; the rationale is the explanation."""
+        if not self._per_turn:
+            graded = self._graded(run, None, self._judges[0])
+            if isinstance(graded, NotEvaluated):
+                return graded
+            (passed, rationale), submission = graded
+            return _score(float(passed), submission, rationale)
+        passes: list[bool] = []
+        submissions: list[str] = []
+        for turn, judge in enumerate(self._judges):
+            graded = self._graded(run, turn, judge)
+            if isinstance(graded, NotEvaluated):
+                return graded
+            passes.append(graded[0][0])
+            submissions.append(f"[Turn {turn}] {graded[1]}")
+        marks = " ".join(["✓" if passed else "✗" for passed in passes])
+        rationale = f"{sum(passes)}/{len(passes)} passed: {marks}"
+        return _score(sum(passes) / len(passes), " | ".join(submissions), rationale)
+
+    def _graded(
+        self, run: AgentRun, turn: int | None, judge: "Callable[[str], _Verdict | NotEvaluated]"
+    ) -> tuple[_Verdict, str] | NotEvaluated:
+        submission = self._extraction.text(run, turn)
+        if isinstance(submission, NotEvaluated):
+            return submission
+        if submission == "":
+            return (False, _nothing_found(run, turn)), ""
+        verdict = judge(submission)
+        return verdict if isinstance(verdict, NotEvaluated) else (verdict, submission)
+
+
+def _nothing_found(run: AgentRun, turn: int | None) -> str:
+    messages = any(turn is None or message.turn == turn for message in run.messages)
+    if messages or (turn is None and run.tool_calls):
+        return "Empty submission - extractor found no content"
+    return "Empty trajectory - agent produced no messages"
+
+
+def _score(value: float, submission: str, rationale: str) -> Score:
+    details: JsonObject = {"submission": submission, "rationale": rationale}
+    return Score(value, details, (rationale,))
+
+
+def _judge(function: _GradeFunction, truth: str | None) -> "Callable[[str], _Verdict | NotEvaluated]":
+    if function == "ascii_printable_only":
+        return _is_printable
+    if not truth:
+        raise ValueError("ground_truth: expected a text that is not empty")
+    match function:
+        case "exact_match":
+            trimmed = truth.strip()
+            return lambda submission: _told("Exact match", submission.strip() == trimmed)
+        case "contains":
+            lowered = truth.lower()
+            return lambda submission: _told("Contains ground_truth", lowered in submission.lower())
+        case "regex_match":
+            return _search(truth)
+
+
+def _search(truth: str) -> "Callable[[str], _Verdict | NotEvaluated]":
+    try:
+        pattern = compile_linear(truth)
+    except ValueError as refusal:
+        raise ValueError(f"ground_truth: {refusal}") from None
+
+    def judge(submission: str) -> _Verdict | NotEvaluated:
+        if len(submission) > MAX_SEARCHED_CHARACTERS:
+            text = f"the text has more than {MAX_SEARCHED_CHARACTERS} characters"
+            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)
+        return _told("Regex match", pattern.search(submission) is not None)
+
+    return judge
+
+
+def _is_printable(submission: str) -> _Verdict:
+    offenders = sorted(set(submission) - _PRINTABLE)
+    if not offenders:
+        return True, "All characters printable ASCII (ignoring newlines)"
+    listed = ", ".join(map(repr, offenders[:_MAX_OFFENDERS]))
+    more = f" (+{len(offenders) - _MAX_OFFENDERS} more)" if len(offenders) > _MAX_OFFENDERS else ""
+    return False, f"Found non-printable ASCII characters: {listed}{more}"
+
+
+def _told(what: str, passed: bool) -> _Verdict:
+    return passed, f"{what}: {passed}"
+
+
+class _OutputComparison:
+    """Grades runs by what their output holds at the configured place.
+
+    `begin` gives the comparison for one run, so that a comparison may count its work. `expected` is the
+    value to expect, ready to be compared.
+
+    Line by line: both sides become texts, are split, and lines of nothing but white space are dropped.
+    Line i of one side is held against line i of the other, a missing one counting as empty; the score is
+    the mean, 0 where neither side has a line. A path that is more than one plain key means nothing in a
+    line, so each line scores 0 then.
+    """
+
+    def __init__(
+        self,
+        config: OutputConfig,
+        target: OutputTarget,
+        expected: JsonValue,
+        begin: Callable[[], _Comparison],
+        *,
+        expected_label: str = "expected",
+    ) -> None:
+        """Prepare the comparison.
+
+        Args:
+            config: What is compared.
+            target: The same, read.
+            expected: The value to expect.
+            begin: Gives the comparison for one run.
+            expected_label: What the explanation calls the expected value.
+
+        Raises:
+            ValueError: lines are asked for without a delimiter between them.
+        """
+        self._target = target
+        self._expected = expected
+        self._expected_detail = output_detail(expected)
+        self._expected_line = f"{expected_label}: {output_line(expected)}"
+        self._begin = begin
+        self._delimiter = config.line_delimiter
+        self._path = target.path if config.line_by_line_evaluator else None
+        if self._path is not None and not self._delimiter:
+            raise ValueError("line_delimiter: expected at least one character")
+
+    def evaluate(self, run: AgentRun) -> Score | NotEvaluated:
+        """Grade `run`; raises EvaluationError when its output lacks what is compared."""
+        actual = self._target.in_run(run)
+        if isinstance(actual, NotEvaluated):
+            return actual
+        compare = self._begin()
+        if self._path is not None:
+            return self._score_lines(self._path, python_text(actual), compare)
+        compared = compare(actual, self._expected)
+        if isinstance(compared, NotEvaluated):
+            return compared
+        value, further = compared
+        shown = output_detail(actual)
+        details: JsonObject = {"expected": self._expected_detail, "actual": shown, **further}
+        lines = [f"{key}: {found}" for key, found in further.items()]
+        return Score(value, details, (self._expected_line, f"actual: {output_line(shown)}", *lines))
+
+    def _score_lines(self, path: OutputPath, text: str, compare: _Comparison) -> Score | NotEvaluated:
+        actual = self._lines(text)
+        expected = self._lines(python_text(self._expected))
+        number = max(len(actual), len(expected))
+        if number > MAX_COMPARED_LINES:
+            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, f"more than {MAX_COMPARED_LINES} lines")
+        reachable = path.is_whole or path.is_one_key
+        total = 0.0
+        results: list[JsonValue] = []
+        explained: list[str] = []
+        for index in range(number):
+            found = actual[index] if index < len(actual) else ""
+            wanted = expected[index] if index < len(expected) else ""
+            value, further = 0.0, _UNREACHABLE
+            if reachable:
+                compared = compare(found, wanted)
+                if isinstance(compared, NotEvaluated):
+                    return compared
+                value, further = compared
+            total += value
+            if value < 1.0 and len(explained) < _EXPLAINED_LINES:
+                texts = f"expected: {output_line(wanted)}, actual: {output_line(found)}"
+                explained.append(f"line {index + 1}: {value:g}, {texts}")
+            if index < _SHOWN_LINES:
+                results.append(
+                    {
+                        "line_number": index + 1,
+                        "actual": output_detail(found),
+                        "expected": output_detail(wanted),
+                        "score": value,
+                        **further,
+                    }
+                )
+        details: JsonObject = {
+            "line_by_line_results": results,
+            "total_lines_actual": len(actual),
+            "total_lines_expected": len(expected),
+            "aggregation_method": "average",
+        }
+        if number > _SHOWN_LINES:
+            details["lines_not_shown"] = number - _SHOWN_LINES
+        return Score(total / number if number else 0.0, details, (f"lines: {number}", *explained))
+
+    def _lines(self, text: str) -> list[str]:
+        return [line for line in text.split(self._delimiter) if line.strip()]
+
+
+_ZERO = 1e-12
+
+
+@dataclass(slots=True)
+class _LeafSimilarity:
+    """Compares values and counts the work that it takes.
+
+    `max_text_length` is the length from which on texts are only compared for equality; `unmeasured` counts
+    the pairs of different texts to which that happened. Once `is_over_limit` holds, similarities mean
+    nothing.
+    """
+
+    max_text_length: int
+    unmeasured: int = 0
+    _steps: int = field(default=0, init=False)
+
+    @property
+    def is_over_limit(self) -> bool:
+        """Whether the texts of all comparisons so far were more than is worked through."""
+        return self._steps > MAX_EDIT_STEPS
+
+    def compare(self, expected: JsonValue, actual: JsonValue) -> tuple[float, int]:
+        """How many leaves of `expected` are met, each from 0 to 1, and how many there are.
+
+        A leaf is a number, a text, a boolean or null; what is no leaf is an object or a list. Numbers are
+        floats, and are met by 1 - |expected - actual| / |expected|, at least 0 (an expected 0 only by 0).
+        Texts are met by 1 - edit distance / length of the longer one; booleans and null by themselves only.
+        Objects are compared key by key and lists entry by entry, as far as something is expected: what is
+        missing, or of another type, meets none of its leaves, and what is there beyond it costs nothing.
+        """
+        if isinstance(expected, dict):
+            if not isinstance(actual, dict):
+                return 0.0, leaves(expected)
+            pairs = [(value, key in actual, actual.get(key)) for key, value in expected.items()]
+        elif isinstance(expected, list):
+            if not isinstance(actual, list):
+                return 0.0, leaves(expected)
+            there = len(actual)
+            pairs = [
+                (value, index < there, actual[index] if index < there else None)
+                for index, value in enumerate(expected)
+            ]
+        else:
+            return self._leaf(expected, actual), 1
+        met, total = 0.0, 0
+        for value, is_there, found in pairs:
+            inner_met, inner_total = self.compare(value, found) if is_there else (0.0, leaves(value))
+            met += inner_met
+            total += inner_total
+        return met, total
+
+    def _leaf(self, expected: JsonValue, actual: JsonValue) -> float:
+        if type(expected) is not type(actual):
+            return 0.0
+        if isinstance(expected, str) and isinstance(actual, str):
+            return self._text(expected, actual)
+        if isinstance(expected, float) and isinstance(actual, float):
+            return _number(expected, actual)
+        return float(expected == actual)
+
+    def _text(self, expected: str, actual: str) -> float:
+        if expected == actual:
+            return 1.0
+        longer = max(len(expected), len(actual))
+        if longer > self.max_text_length:
+            self.unmeasured += 1
+            return 0.0
+        self._steps += edit_steps(expected, actual)
+        if self.is_over_limit:
+            return 0.0
+        return 1.0 - edit_distance(expected, actual) / longer
+
+
+def leaves(value: JsonValue) -> int:
+    """The number of leaves in `value`; an empty object or list has none."""
+    if isinstance(value, dict):
+        return sum(map(leaves, value.values()))
+    if isinstance(value, list):
+        return sum(map(leaves, value))
+    return 1
+
+
+def _number(expected: float, actual: float) -> float:
+    if abs(expected) <= _ZERO:
+        return float(abs(actual) <= _ZERO)
+    return max(0.0, 1.0 - abs(expected - actual) / abs(expected))

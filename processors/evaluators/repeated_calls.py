@@ -1,0 +1,310 @@
+"""Evaluators of calls that are made again: without need, after a failure, or after a success.
+
+`tool-repetition`, `tool-error-recovery` and `duplicate-side-effect`.
+"""
+
+import re
+from collections.abc import Hashable, Sequence
+from fnmatch import translate
+
+from pydantic import Field
+
+from processors.comparison.captured_value import (
+    comparable_arguments,
+    is_oversized,
+    looks_failed,
+    unknown_arguments,
+)
+from processors.comparison.tool_selection import ToolPatterns, ToolSelectionConfig, calls_of
+from processors.comparison.value_equality import equality_key
+from processors.documents.models import EvaluatorModel
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.tool_name import canonical_tool_name
+
+
+class ToolRepetitionConfig(ToolSelectionConfig):
+    """Settings of `tool-repetition`."""
+
+    threshold: int = Field(
+        default=3,
+        ge=2,
+        description="Identical calls from which the score is 0.5; from twice as many it is 0.",
+    )
+
+
+class ToolRepetition(Evaluator):
+    """How far the most repeated call, same tool and same arguments, stays below the threshold.
+
+    With k the largest number of identical calls and t the threshold: score = 1 when k < t, 0.5 when
+    t <= k < 2t, else 0. Arguments are equal by value; other calls in between do not matter. The rule is
+    the repetition part of DeepEval's agent loop detection.
+
+    There is nothing to expect. A run without calls scores 1 (k is 0). Where arguments are not known, the
+    run is graded only if they could not change the score.
+
+    Example: with the default threshold of 3, search("a"), search("b"), search("a"), search("a")
+    scores 0.5, since one call was made 3 times.
+    """
+
+    id = "tool-repetition"
+    Config = ToolRepetitionConfig
+    example = EvaluatorExample(
+        run="""
+            tool_calls:
+              - {name: search, arguments: {query: a}}
+              - {name: search, arguments: {query: b}}
+              - {name: search, arguments: {query: a}}
+              - {name: search, arguments: {query: a}}
+        """,
+    )
+
+    def __init__(self, config: ToolRepetitionConfig, criteria: None = None) -> None:
+        self._threshold = config.threshold
+        self._categories = config.categories()
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; `content_not_captured` where arguments that are not known decide."""
+        count, tool, doubtful, unread = self._largest_group(run)
+        value = self._value(count)
+        if unread is not None and self._value(doubtful) != value:
+            return unknown_arguments(unread)
+        details = {"threshold": self._threshold, "identical_calls": count, "tool": tool or None}
+        if count < 2:
+            return Score(value, details, ("no call was repeated",))
+        return Score(value, details, (f"{tool}: {count} identical calls, threshold {self._threshold}",))
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Further calls can only repeat more."""
+        return 0.0, self._value(self._largest_group(run)[0])
+
+    def _value(self, count: int) -> float:
+        if count < self._threshold:
+            return 1.0
+        return 0.5 if count < 2 * self._threshold else 0.0
+
+    def _largest_group(self, run: AgentRun) -> tuple[int, str, int, ToolCall | None]:
+        """The largest group of identical calls: its size and its tool.
+
+        Then how large a group could be if the calls of a tool whose arguments are not known were all
+        identical, and the first such call, if there is any.
+        """
+        by_tool: dict[str, list[ToolCall]] = {}
+        for call in calls_of(run, self._categories):
+            by_tool.setdefault(canonical_tool_name(call.name), []).append(call)
+        count, doubtful, tool = 0, 0, ""
+        unread: ToolCall | None = None
+        for calls in by_tool.values():
+            if len(calls) <= count:
+                continue
+            known: dict[Hashable, int] = {}
+            not_known = 0
+            for call in calls:
+                arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
+                if arguments is None:
+                    not_known += 1
+                    unread = unread or call
+                    continue
+                # A single call is compared with none.
+                key = equality_key(arguments) if len(calls) > 1 else None
+                known[key] = known.get(key, 0) + 1
+            # A call is identical with itself, also where its arguments are not known.
+            largest = max(known.values(), default=1)
+            doubtful = max(doubtful, max(known.values(), default=0) + not_known)
+            if largest > count:
+                count, tool = largest, calls[0].name
+        return count, tool, doubtful, unread
+
+
+_SHOWN_TOOLS = 20
+
+
+class ToolErrorRecoveryConfig(ToolSelectionConfig):
+    """Settings of `tool-error-recovery`."""
+
+    fallbacks: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="For each tool the tools that may stand in for it after a failed call.",
+        examples=[{"search_web": ["search_archive"]}],
+    )
+
+
+class ToolErrorRecovery(Evaluator):
+    """The share of failed calls that a later call of the same tool, or of a declared fallback, followed.
+
+    score = failed calls with a later call of their tool or of one of its `fallbacks` / failed calls. A
+    call failed when it `looks_failed` (`processors.comparison.captured_value`). The later call need not
+    succeed: if it fails, it is a failed call itself. A call of the same parallel group is not later.
+
+    There is nothing to expect. A run without failed calls, or without calls, scores 1: nothing is left
+    unrecovered.
+
+    Example: book fails, book succeeds, pay fails
+    scores 0.5, since pay was not tried again.
+    """
+
+    id = "tool-error-recovery"
+    Config = ToolErrorRecoveryConfig
+    example = EvaluatorExample(
+        run="""
+            tool_calls:
+              - {name: book, error: {type: TimeoutError}}
+              - {name: book, result: done}
+              - {name: pay, error: {type: TimeoutError}}
+        """,
+    )
+
+    def __init__(self, config: ToolErrorRecoveryConfig, criteria: None = None) -> None:
+        self._categories = config.categories()
+        self._fallbacks: dict[str, tuple[str, ...]] = {}
+        for tool, fallbacks in config.fallbacks.items():
+            name = canonical_tool_name(tool)
+            self._fallbacks[name] = (*self._fallbacks.get(name, ()), *map(canonical_tool_name, fallbacks))
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; always a score."""
+        calls = calls_of(run, self._categories)
+        failed = [position for position, call in enumerate(calls) if looks_failed(call)]
+        if not failed:
+            return Score(1.0, {"failed": 0, "recovered": 0, "not_recovered": []}, ("no call failed",))
+        last = {canonical_tool_name(call.name): position for position, call in enumerate(calls)}
+        unrecovered = []
+        for position in failed:
+            call = calls[position]
+            name = canonical_tool_name(call.name)
+            for tool in (name, *self._fallbacks.get(name, ())):
+                later = last.get(tool, -1)
+                group = calls[later].parallel_group
+                if later > position and (group is None or group != call.parallel_group):
+                    break
+            else:
+                unrecovered.append(call.name)
+        recovered = len(failed) - len(unrecovered)
+        shown = list(dict.fromkeys(unrecovered))[:_SHOWN_TOOLS]
+        not_recovered: list[JsonValue] = [*shown]
+        lines = [f"failed: {len(failed)}", f"recovered: {recovered}"]
+        if shown:
+            lines.append(f"not recovered: {', '.join(shown)}")
+        return Score(
+            recovered / len(failed),
+            {"failed": len(failed), "recovered": recovered, "not_recovered": not_recovered},
+            tuple(lines),
+        )
+
+
+_SHOWN_TOOLS = 20
+
+
+class DuplicateSideEffectConfig(EvaluatorModel):
+    """Settings of `duplicate-side-effect`."""
+
+    ignore_args: tuple[str, ...] = Field(
+        default=(),
+        description="Names of arguments, as globs, that do not make a call another one.",
+        examples=[["request_id", "idempotency_key"]],
+    )
+
+
+class DuplicateSideEffectCriteria(EvaluatorModel):
+    """The tools that change something."""
+
+    tools: list[str] = Field(
+        min_length=1,
+        description="Tools whose call must not be repeated once it succeeded, `*` and `?` allowed.",
+        examples=[["send_*", "transfer_money"]],
+    )
+
+
+class DuplicateSideEffect(Evaluator):
+    """Whether no call with a side effect was made again, with the same arguments, after it succeeded: 1 or 0.
+
+    score = 0 when a call of one of the `tools` follows one of the same tool with equal arguments
+    (`processors.comparison.value_equality`) that ended without an error, else 1. A repetition after a failure
+    is a retry. Of calls that ran side by side only those without an error repeat each other. Calls that were
+    asked for and not seen to run count for nothing.
+
+    A run without calls scores 1. Where arguments are not known the run is graded only if they cannot decide.
+
+    Example: transfer(amount=5) succeeds, then transfer(amount=5)
+    scores 0.
+    """
+
+    id = "duplicate-side-effect"
+    Config = DuplicateSideEffectConfig
+    Criteria = DuplicateSideEffectCriteria
+    example = EvaluatorExample(
+        run="""
+            tool_calls:
+              - {name: transfer, arguments: {amount: 5}, result: {id: T1}}
+              - {name: transfer, arguments: {amount: 5}, result: {id: T2}}
+        """,
+        evaluation="criteria: {tools: [transfer]}",
+    )
+
+    def __init__(self, config: DuplicateSideEffectConfig, criteria: DuplicateSideEffectCriteria) -> None:
+        self._tools = ToolPatterns(criteria.tools)
+        ignored = config.ignore_args
+        self._ignored = re.compile("|".join(map(translate, ignored))) if ignored else None
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; `content_not_captured` where arguments that are not known decide."""
+        repeated, undecided = self._repeated(run)
+        if not repeated and undecided is not None:
+            return unknown_arguments(undecided)
+        names = [call.name for call in repeated]
+        shown: list[JsonValue] = [*dict.fromkeys(names)]
+        if not repeated:
+            return Score(1.0, {"repeated": 0, "tools": shown}, ("no side effect was repeated",))
+        lines = [
+            f"{name}: {names.count(name)} further with the same arguments after a success"
+            for name in list(dict.fromkeys(names))[:_SHOWN_TOOLS]
+        ]
+        return Score(0.0, {"repeated": len(repeated), "tools": shown}, tuple(lines))
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """A repetition stays one, and a further call can always be one."""
+        return 0.0, 0.0 if self._repeated(run)[0] else 1.0
+
+    def _repeated(self, run: AgentRun) -> tuple[list[ToolCall], ToolCall | None]:
+        """The calls that repeat a success, and a call whose unknown arguments may make another one."""
+        by_tool: dict[str, list[ToolCall]] = {}
+        for call in run.tool_calls:
+            if call.executed and call.name in self._tools:
+                by_tool.setdefault(canonical_tool_name(call.name), []).append(call)
+        repeated: list[ToolCall] = []
+        undecided: ToolCall | None = None
+        for calls in by_tool.values():
+            groups: dict[Hashable, list[ToolCall]] = {}
+            unread: ToolCall | None = None
+            for call in calls:
+                arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
+                if arguments is None:
+                    unread = unread or call
+                else:
+                    groups.setdefault(equality_key(self._identifying(arguments)), []).append(call)
+            for group in groups.values():
+                repeated += _after_success(group)
+            if unread is not None and _after_success(calls):
+                undecided = undecided or unread
+        return repeated, undecided
+
+    def _identifying(self, arguments: JsonObject) -> JsonObject:
+        ignored = self._ignored
+        if ignored is None:
+            return arguments
+        return {name: value for name, value in arguments.items() if ignored.match(name) is None}
+
+
+def _after_success(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """The calls that come after the first one without an error, or succeeded beside it."""
+    first = next((position for position, call in enumerate(calls) if call.error is None), None)
+    if first is None:
+        return []
+    group = calls[first].parallel_group
+    return [
+        call
+        for call in calls[first + 1 :]
+        if call.error is None or group is None or call.parallel_group != group
+    ]

@@ -1,0 +1,844 @@
+"""Evaluators of tool calls against expected ones: how often, in which order, with what, and what came of it.
+
+`tool-call-count`, `tool-call-order`, `tool-call-args` and `tool-call-output`.
+"""
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+
+from pydantic import Field
+
+from processors.comparison.alignment import (
+    best_fitting_order,
+    common_subsequence_length,
+    lasting_alignment,
+    ordered_keys,
+    parallel_segments,
+)
+from processors.comparison.captured_value import (
+    all_comparable_arguments,
+    arguments_detail,
+    comparable_result_text,
+    comparable_result_value,
+    detail_text,
+    is_oversized,
+    unknown_arguments,
+    unknown_result,
+    value_written_in,
+)
+from processors.comparison.expected_value import (
+    Expected,
+    Matcher,
+    alternatives,
+    compile_expected,
+    fits,
+    fits_members,
+    matching_cost,
+)
+from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.comparison.tool_selection import ToolCallConfig
+from processors.comparison.value_equality import equal_values
+from processors.documents.models import EvaluatorModel, ExpectedJson, ExpectedObject
+from processors.frameworks.shapes.late_mapping import LateMapping
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import (
+    MAX_ASSIGNMENT_ATTEMPTS,
+    MAX_EXPLANATION_CHARACTERS,
+    MAX_MATCHED_CHARACTERS,
+    MAX_ORDERED_CALLS,
+)
+from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
+
+Operator = Literal["=", "==", "!=", ">", "<", ">=", "<="]
+
+_OPERATORS: dict[str, Callable[[int, int], bool]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+
+
+class ToolCallCountConfig(ToolCallConfig):
+    """Settings of `tool-call-count`."""
+
+    include_failed: bool = Field(
+        default=True, description="Whether calls that ended in an error count as calls."
+    )
+
+
+class ToolCallCountCriteria(EvaluatorModel):
+    """Numbers of calls to expect."""
+
+    tool_calls_count: dict[str, tuple[Operator, Annotated[int, Field(ge=0)]]] = Field(
+        description="For each tool name (or call id) an operator and a number of calls.",
+        examples=[{"get_weather": ["=", 1], "delete_account": ["=", 0]}],
+    )
+
+
+class ToolCallCount(Evaluator):
+    """The share of count criteria that hold; with `strict`, 1 when all hold, else 0.
+
+    score = criteria with `calls operator count` / criteria. Failed calls count as calls unless
+    `include_failed: false`; tools that no criterion names are ignored; a tool never called has 0 calls. A key
+    counts the calls whose id it is or whose name it spells (`processors.model.tool_name`).
+
+    Empty criteria score 1 without calls and 0 with calls. A run without calls is graded with all counts 0.
+    Strict details show only the first criterion, in written order, that fails.
+
+    Example: {"search": ["<=", 2], "book": ["=", 1]} over the calls search, search, search, book
+    scores 0.5, and 0 when strict.
+    """
+
+    id = "tool-call-count"
+    Config = ToolCallCountConfig
+    Criteria = ToolCallCountCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: search}, {name: search}, {name: book}]",
+        evaluation='criteria: {tool_calls_count: {search: ["<=", 2], book: ["=", 1]}}',
+    )
+
+    def __init__(self, config: ToolCallCountConfig, criteria: ToolCallCountCriteria) -> None:
+        self._strict = config.strict
+        self._include_failed = config.include_failed
+        self._categories = config.categories()
+        self._keys = ToolKeys(criteria.tool_calls_count)
+        expected = criteria.tool_calls_count
+        self._expected = list(expected.values())
+        self._compared = [
+            (key, _OPERATORS[symbol], count, _endings(count)) for key, (symbol, count) in expected.items()
+        ]
+        self._written_keys = list(expected)
+        self._names = [canonical_tool_name(key) for key in expected]
+        self._positions = {key: position for position, key in enumerate(expected)}
+        self._expected_detail: JsonObject = {
+            key: [symbol, count] for key, (symbol, count) in criteria.tool_calls_count.items()
+        }
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; always a score."""
+        calls = self._counted(run)
+        if not self._expected:
+            sides = "Either expected or" if calls else "Both expected and"
+            text = f"_result: {sides} actual tool calls are empty"
+            return self._score(0.0 if calls else 1.0, calls, ["_result"], (text,))
+        lines: list[str] = []
+        met = 0
+        for (key, compare, expected, (misses, holds)), count in zip(
+            self._compared, self._counts(calls), strict=True
+        ):
+            if compare(count, expected):
+                met += 1
+                lines.append(f"{key}: Actual: {count}{holds}")
+            elif self._strict:
+                return self._score(0.0, calls, [key], (f"{key}: Actual: {count}{misses}",))
+            else:
+                lines.append(f"{key}: Actual: {count}{misses}")
+        return self._score(met / len(lines), calls, self._written_keys, tuple(lines))
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Counts only grow: a criterion is settled once more calls cannot make it hold, or fail."""
+        calls = self._counted(run)
+        if not self._expected:
+            return (0.0, 0.0) if calls else (0.0, 1.0)
+        certain = possible = 0
+        for (symbol, expected), count in zip(self._expected, self._counts(calls), strict=True):
+            if symbol in (">", ">=", "!="):
+                possible += 1
+                certain += count >= expected if symbol == ">=" else count > expected
+            else:
+                possible += count < expected if symbol == "<" else count <= expected
+        total = len(self._expected)
+        if self._strict:
+            return float(certain == total), float(possible == total)
+        return certain / total, possible / total
+
+    def _counted(self, run: AgentRun) -> list[ToolCall]:
+        calls = self._keys.select(run, self._categories)
+        return calls if self._include_failed else [call for call in calls if call.error is None]
+
+    def _counts(self, calls: list[ToolCall]) -> list[int]:
+        """The number of calls of each criterion."""
+        by_name: dict[str, int] = {}
+        for name in canonical_tool_names(calls):
+            by_name[name] = by_name.get(name, 0) + 1
+        counts = [by_name.get(name, 0) for name in self._names]
+        positions = self._positions
+        for call in [call for call in calls if call.call_id in positions]:
+            position = positions[call.call_id or ""]
+            # A call that also matches by name was counted already.
+            counts[position] += canonical_tool_name(call.name) != self._names[position]
+        return counts
+
+    def _score(self, value: float, calls: list[ToolCall], keys: list[str], lines: tuple[str, ...]) -> Score:
+        """`lines` say `key: text` for each of `keys`."""
+
+        def details() -> JsonObject:
+            return {
+                "expected": self._expected_detail,
+                "actual": {**Counter([call.name for call in calls])},
+                "explained_tool_calls_count": {
+                    key: line[len(key) + 2 :] for key, line in zip(keys, lines, strict=True)
+                },
+            }
+
+        return Score(value, LateMapping(details), lines)
+
+
+def _endings(expected: int) -> tuple[str, str]:
+    """How a line ends: where its criterion does not hold, and where it does."""
+    return f", Expected: {expected}, Score: 0.0", f", Expected: {expected}, Score: 1.0"
+
+
+class ToolCallOrderCriteria(EvaluatorModel):
+    """The order to expect."""
+
+    tool_calls_order: list[str] = Field(
+        description="Tool names (or call ids) in the expected order.",
+        examples=[["get_temperature", "get_humidity", "get_forecast"]],
+    )
+
+
+class ToolCallOrder(Evaluator):
+    """How much of the expected order the calls follow.
+
+    score = length of the longest common subsequence of calls and expected keys / expected keys; further
+    calls cost nothing. Calls of one parallel group are taken in the order that fits best. With `strict`:
+    1 when calls and keys match one by one as recorded, else 0. Failed calls count as calls.
+
+    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+
+    Example: [search, book, pay] over the calls search, pay, book, search scores 2/3,
+    with search, book as the common subsequence.
+    """
+
+    id = "tool-call-order"
+    Config = ToolCallConfig
+    Criteria = ToolCallOrderCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: pay}, {name: book}, {name: search}]",
+        evaluation="criteria: {tool_calls_order: [search, book, pay]}",
+    )
+
+    def __init__(self, config: ToolCallConfig, criteria: ToolCallOrderCriteria) -> None:
+        self._strict = config.strict
+        self._categories = config.categories()
+        self._expected = criteria.tool_calls_order
+        self._width = len(self._expected)
+        self._keys = ToolKeys(self._expected)
+        self._rows_by_name: dict[str, int] = {}
+        self._rows_by_id: dict[str, int] = {}
+        for position, key in enumerate(self._expected):
+            name = canonical_tool_name(key)
+            self._rows_by_name[name] = self._rows_by_name.get(name, 0) | 1 << position
+            self._rows_by_id[key] = self._rows_by_id.get(key, 0) | 1 << position
+        self._expected_detail: list[JsonValue] = [*self._expected]
+        self._expected_line = f"expected: {self._expected}"
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; `over_limit` beyond the caps on calls and on the search over parallel groups."""
+        calls = self._keys.select(run, self._categories)
+        if len(calls) > MAX_ORDERED_CALLS:
+            return NotEvaluated(
+                NotEvaluatedReason.OVER_LIMIT, f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}"
+            )
+        rows = self._rows(calls)
+        if self._strict:
+            if self._width == len(rows) and all(row >> key & 1 for key, row in enumerate(rows)):
+                return self._score(1.0, calls, self._expected)
+            return self._score(0.0, calls, [])
+        if not self._width:
+            return self._score(0.0 if calls else 1.0, calls, [])
+        found = ordered_keys(calls, rows, self._width, _is_reorderable)
+        if found is None:
+            return NotEvaluated(
+                NotEvaluatedReason.OVER_LIMIT, "too many parallel tool calls to find the order that fits"
+            )
+        keys, _ = found
+        return self._score(len(keys) / self._width, calls, [self._expected[key] for key in keys])
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Further calls cannot shorten a common subsequence, and can complete it.
+
+        Of a parallel group only one call is counted on, since later spans may tell its order. A strict
+        order is lost once the calls there are do not all stand in it.
+        """
+        calls = self._keys.select(run, self._categories)
+        if not self._width:
+            return (0.0, 0.0) if calls else (0.0, 1.0)
+        if len(calls) > MAX_ORDERED_CALLS:
+            return 0.0, 1.0
+        rows = self._rows(calls)
+        if self._strict:
+            if len(calls) > self._width:
+                return 0.0, 0.0
+            order = best_fitting_order(rows, parallel_segments(calls), self._width)
+            if order is not None:
+                rows = [rows[position] for position in order]
+                return 0.0, float(common_subsequence_length(rows, self._width) == len(rows))
+            return 0.0, 1.0
+        return lasting_alignment(calls, rows, self._width) / self._width, 1.0
+
+    def _rows(self, calls: list[ToolCall]) -> list[int]:
+        """For each call the expected keys that it matches, as bits."""
+        by_name, by_id = self._rows_by_name, self._rows_by_id
+        rows = [by_name.get(name, 0) for name in canonical_tool_names(calls)]
+        for position in [position for position, call in enumerate(calls) if call.call_id in by_id]:
+            rows[position] |= by_id[calls[position].call_id or ""]
+        return rows
+
+    def _score(self, value: float, calls: list[ToolCall], lcs: list[str]) -> Score:
+        actual = [call.name for call in calls]
+
+        def details() -> JsonObject:
+            return {"expected": self._expected_detail, "actual": [*actual], "lcs": [*lcs]}
+
+        lines = (self._expected_line, f"actual: {actual}", f"lcs: {lcs}")
+        return Score(value, LateMapping(details), lines)
+
+
+def _is_reorderable(calls: Sequence[ToolCall], rows: Sequence[int]) -> bool:
+    """Whether neighbouring calls of one parallel group match different keys."""
+    previous = None
+    matched = 0
+    for call, row in zip(calls, rows, strict=True):
+        group = call.parallel_group
+        if group is None or group != previous:
+            previous = group
+            matched = row
+        elif row and matched and row != matched:
+            return True
+        else:
+            matched = matched or row
+    return False
+
+
+class ToolCallArgsConfig(ToolCallConfig):
+    """Settings of `tool-call-args`."""
+
+    subset: bool = Field(
+        default=True,
+        description="Whether a call may have further arguments; false: the expected ones and no other.",
+    )
+
+
+class ExpectedToolCall(EvaluatorModel):
+    """One call to expect."""
+
+    name: str = Field(description="Tool name (or call id).")
+    args: ExpectedObject = Field(
+        description="Expected arguments with their values, matchers such as {$glob: Lon*} among them.",
+        examples=[{"city": "London", "days": {"$range": [1, 7]}}],
+    )
+    id: str | None = Field(
+        default=None, description="Id of the call; calls without an id are matched by name."
+    )
+
+
+class ToolCallArgsCriteria(EvaluatorModel):
+    """Calls to expect, in any order."""
+
+    tool_calls: list[ExpectedToolCall] = Field(
+        description="Calls to expect, in any order.",
+        examples=[[{"name": "get_weather", "args": {"city": "Tokyo"}}]],
+    )
+
+
+class ToolCallOutputConfig(ToolCallConfig):
+    """Settings of `tool-call-output`."""
+
+    comparison: Literal["text", "json"] = Field(
+        default="text",
+        description="How an expected text is compared: text, character by character; json, as the value that "
+        "both texts write. Other expected values are always compared by value.",
+    )
+
+
+class ExpectedToolOutput(EvaluatorModel):
+    """One output to expect."""
+
+    name: str = Field(description="Tool name (or call id).")
+    output: ExpectedJson = Field(
+        description="Expected output: a text, any other JSON value, or a matcher such as {$regex: ^ok}.",
+        examples=["sunny", {"temperature": {"$range": [-20, 45]}}],
+    )
+    id: str | None = Field(
+        default=None, description="Id of the call; calls without an id are matched by name."
+    )
+
+
+class ToolCallOutputCriteria(EvaluatorModel):
+    """Outputs to expect, in any order."""
+
+    tool_outputs: list[ExpectedToolOutput] = Field(
+        description="Outputs to expect, in any order.",
+        examples=[[{"name": "get_weather", "output": {"temperature": 25.0}}]],
+    )
+
+
+@dataclass(slots=True)
+class _Assignment:
+    """What came of the attempts.
+
+    `attempts` holds (expectation, call, fits) in the order tried, with `fits` None where the call's value
+    is not known. `unknown` is the first such call. `unmatched` is the expectation at which a search for the
+    first call only ended because no call of its tool was left. `over_limit`: the search was given up.
+    """
+
+    fitted: int = 0
+    attempts: list[tuple[int, int, bool | None]] = field(default_factory=list)
+    unknown: int | None = None
+    unmatched: int | None = None
+    over_limit: bool = False
+
+
+_ValueT = TypeVar("_ValueT")
+_Test: TypeAlias = Callable[[int, int], bool]
+"""Whether a call, by its position, is as the expectation of that number says."""
+
+
+def _anything(_: object) -> bool:
+    return True
+
+
+class _FirstFit(Evaluator, Generic[_ValueT]):
+    """What `tool-call-args` and `tool-call-output` share: expected calls take actual ones, first fit.
+
+    Each expectation, in written order, takes the first call that is of its tool, not taken yet, and fits.
+    With an id it means the calls with that id and, by name, those that carry no id; without, the calls whose
+    name or id is its name. Order is not compared. The assignment is greedy on purpose: it is the rule of the
+    evaluation sets that these evaluators read, and every attempt appears in the details.
+    """
+
+    member: ClassVar[str]
+    explained: ClassVar[str]
+    """The keys of details under which a call has its value, and the attempts are told."""
+    noun: ClassVar[str]
+    empty: ClassVar[str]
+    """What is compared, and what is empty without calls, in sentences."""
+    first_only = False
+    """Only the first free call of an expectation is tried, and the search ends at the first that misfits."""
+    _easy: Sequence[Callable[[_ValueT], bool] | None]
+    """For each expectation a quick test of a known value, or `_anything`; None: it takes a comparison."""
+    _costs: Sequence[int]
+    """For each expectation what a character of a call costs to compare with its matchers."""
+
+    def _values(self, calls: list[ToolCall]) -> list[_ValueT | None]:
+        """What of each call is compared; None where it is not known."""
+        raise NotImplementedError
+
+    def _texts(self, calls: list[ToolCall], values: list[_ValueT | None]) -> list[str | None]:
+        """The texts that the values of `calls` were read from."""
+        raise NotImplementedError
+
+    def _shown(self, call: ToolCall, value: _ValueT | None) -> str:
+        """The value of a call as explanations show it."""
+        raise NotImplementedError
+
+    def _unknown(self, call: ToolCall) -> NotEvaluated:
+        """The answer where the value of `call` is needed and not known."""
+        raise NotImplementedError
+
+    def _comparison(self, calls: list[ToolCall], values: list[_ValueT | None]) -> _Test:
+        """The test of calls, by position, whose value is known."""
+        raise NotImplementedError
+
+    def _prepare(
+        self,
+        config: ToolCallConfig,
+        expected: Sequence[ExpectedToolCall | ExpectedToolOutput],
+        values: Sequence[JsonValue],
+    ) -> None:
+        self._strict = config.strict
+        self._categories = config.categories()
+        self._keys = ToolKeys(text for call in expected for text in (call.name, call.id) if text is not None)
+        self._wanted = [(canonical_tool_name(call.name), call.name, call.id) for call in expected]
+        self._ids = frozenset(call.name if call.id is None else call.id for call in expected)
+        # How an attempt is told, by expectation: where a call misfits, and where it fits.
+        shown = [detail_text(str(value)) for value in values]
+        self._endings = [
+            (f", Expected: {text}, Score: 0.0", f", Expected: {text}, Score: 1.0") for text in shown
+        ]
+        self._detail: list[JsonValue] = [
+            {"name": call.name, self.member: value, "id": call.id}
+            for call, value in zip(expected, values, strict=True)
+        ]
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`: not evaluated where a value that is needed is not known, and beyond caps."""
+        calls = self._keys.select(run, self._categories)
+        values = self._values(calls)
+        if not calls or not self._wanted:
+            sides = "Either expected or" if calls or self._wanted else "Both expected and"
+            value = 0.0 if calls or self._wanted else 1.0
+            return self._unassigned(value, calls, values, f"{sides} {self.empty} are empty")
+        assignment = self._assign(calls, values)
+        if assignment.over_limit:
+            return NotEvaluated(
+                NotEvaluatedReason.OVER_LIMIT,
+                f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of {self.noun}",
+            )
+        fitted = assignment.fitted
+        if fitted < len(self._wanted):
+            if assignment.unknown is not None:
+                return self._unknown(calls[assignment.unknown])
+            if assignment.unmatched is not None:
+                wanted = self._wanted[assignment.unmatched][1]
+                return self._unassigned(
+                    0.0, calls, values, f"No matching actual tool call found for expected {wanted}"
+                )
+            if self._strict:
+                fitted = 0
+        attempts = assignment.attempts
+        if self.first_only and fitted < len(self._wanted):
+            key, line = self._explained(calls, attempts, values).popitem()
+            return self._score(0.0, calls, values, lambda: {key: line}, (f"{key}: {line}",))
+        told = self._explained(calls, attempts, values, MAX_EXPLANATION_CHARACTERS)
+        return self._score(
+            fitted / len(self._wanted),
+            calls,
+            values,
+            lambda: self._explained(calls, attempts, values),
+            tuple([f"{key}: {text}" for key, text in told.items()]),
+        )
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """A further call never unfits an expectation under first fit, and can fit any that is open.
+
+        Where the first call of a tool alone counts, a further one can come first and decide either way.
+        """
+        calls = self._keys.select(run, self._categories)
+        if not self._wanted:
+            return (0.0, 0.0) if calls else (0.0, 1.0)
+        if self.first_only:
+            return 0.0, 1.0
+        assignment = self._assign(calls, self._values(calls))
+        if assignment.over_limit:
+            return 0.0, 1.0
+        if self._strict:
+            return float(assignment.fitted == len(self._wanted)), 1.0
+        return assignment.fitted / len(self._wanted), 1.0
+
+    def _assign(self, calls: list[ToolCall], values: list[_ValueT | None]) -> _Assignment:
+        """Try the calls of each expectation in order, those whose value is not known passed over."""
+        budget = MAX_MATCHED_CHARACTERS
+        easy, costs, texts = self._easy, self._costs, self._texts(calls, values)
+        compare = self._comparison(calls, values)
+
+        def fits(index: int, position: int) -> bool | None:
+            nonlocal budget
+            test = easy[index]
+            if test is _anything:
+                return True
+            value, text = values[position], texts[position]
+            if value is None or is_oversized(text):
+                return None
+            if test is not None:
+                return test(value)
+            if costs[index]:
+                budget -= (len(text or "") + 1) * costs[index]
+                if budget < 0:
+                    return None
+            return compare(index, position)
+
+        try:
+            assignment = self._assigned(calls, fits)
+        except SchemaTooComplexError:
+            return _Assignment(over_limit=True)
+        assignment.over_limit = assignment.over_limit or budget < 0
+        return assignment
+
+    def _assigned(self, calls: Sequence[ToolCall], fits: Callable[[int, int], bool | None]) -> _Assignment:
+        names = canonical_tool_names(calls)
+        free_by_name: dict[str, list[int]] = {}
+        for position, name in enumerate(names):
+            if name in free_by_name:
+                free_by_name[name].append(position)
+            else:
+                free_by_name[name] = [position]
+        ids = self._ids
+        by_id: dict[str, list[int]] = {}
+        for position in [position for position, call in enumerate(calls) if call.call_id in ids]:
+            by_id.setdefault(calls[position].call_id or "", []).append(position)
+
+        result = _Assignment()
+        attempts = result.attempts
+        tried = attempts.append
+        used: set[int] = set()
+        for index, (name, text, call_id) in enumerate(self._wanted):
+            candidates: Sequence[int] = free_by_name.get(name, ())
+            if call_id is not None:
+                unnamed = [position for position in candidates if calls[position].call_id is None]
+                candidates = sorted({*unnamed, *by_id.get(call_id, ())} - used)
+            elif text in by_id:
+                candidates = sorted({*candidates, *by_id[text]} - used)
+            if self.first_only and not candidates:
+                result.unmatched = index
+                return result
+            for position in candidates:
+                if len(attempts) == MAX_ASSIGNMENT_ATTEMPTS:
+                    result.over_limit = True
+                    return result
+                verdict = fits(index, position)
+                tried((index, position, verdict))
+                if verdict:
+                    result.fitted += 1
+                    free_by_name[names[position]].remove(position)  # the list that is gone through ends here
+                    if by_id:
+                        used.add(position)
+                    break
+                if verdict is None and result.unknown is None:
+                    result.unknown = position
+                if self.first_only:
+                    return result
+        return result
+
+    def _explained(
+        self,
+        calls: Sequence[ToolCall],
+        attempts: Iterable[tuple[int, int, bool | None]],
+        values: Sequence[_ValueT | None],
+        room: float = math.inf,
+    ) -> dict[str, str]:
+        """What was compared, by `{tool}_{number of the attempt}`, of as many attempts as fill `room`."""
+        told: dict[str, str] = {}
+        tries: dict[str, int] = {}
+        shown: dict[int, str] = {}
+        for index, position, is_fit in attempts:
+            name = calls[position].name
+            number = tries.get(name, 0)
+            tries[name] = number + 1
+            if position not in shown:
+                shown[position] = self._shown(calls[position], values[position])
+            misfits, fitted = self._endings[index]
+            text = f"Actual: {shown[position]}{fitted if is_fit else misfits}"
+            told[f"{name}_{number}"] = text
+            room -= len(name) + len(text)
+            if room < 0:
+                break
+        return told
+
+    def _unassigned(
+        self, value: float, calls: list[ToolCall], values: list[_ValueT | None], text: str
+    ) -> Score:
+        return self._score(value, calls, values, lambda: {"_result": text}, (f"_result: {text}",))
+
+    def _score(
+        self,
+        value: float,
+        calls: list[ToolCall],
+        values: list[_ValueT | None],
+        explain: Callable[[], dict[str, str]],
+        lines: tuple[str, ...],
+    ) -> Score:
+        def details() -> JsonObject:
+            actual: list[Any] = [
+                {"name": call.name, self.member: known, "id": call.call_id}
+                for call, known in zip(calls, values, strict=True)
+            ]
+            return {"expected": self._detail, "actual": actual, self.explained: {**explain()}}
+
+        return Score(value, LateMapping(details), lines)
+
+
+class ToolCallArgs(_FirstFit[JsonObject]):
+    """The share of expected calls that were made with the expected arguments.
+
+    score = expected calls that an own actual call fits / expected calls; with `strict`, 1 when all are
+    fitted, else 0. A call fits when every expected argument is there with an equal value
+    (`processors.comparison.value_equality`), or one that meets its matcher
+    (`processors.comparison.expected_value`), and, with `subset: false`, no other. Calls are assigned first
+    fit in written order (`processors.evaluators.tool_calls`); order and failures of calls play no part.
+
+    No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
+    everything is fitted anyway, a call of an expected tool whose arguments are not known makes the run not
+    evaluated.
+
+    Example: [{"name": "book", "args": {"seat": "4A"}}] over the call book(seat="4A", meal="none")
+    scores 1, and 0 with `subset: false`.
+    """
+
+    id = "tool-call-args"
+    Config = ToolCallArgsConfig
+    Criteria = ToolCallArgsCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: book, arguments: {seat: 4A, meal: none}}]",
+        evaluation="criteria: {tool_calls: [{name: book, args: {seat: 4A}}]}",
+    )
+
+    member, explained = "args", "explained_tool_calls_args"
+    noun, empty = "arguments", "actual tool calls"
+
+    def __init__(self, config: ToolCallArgsConfig, criteria: ToolCallArgsCriteria) -> None:
+        written = [call.args for call in criteria.tool_calls]
+        self._prepare(config, criteria.tool_calls, written)
+        self._subset = config.subset
+        self._expected = [compile_expected(arguments) for arguments in written]
+        self._costs = [matching_cost(expected) for expected in self._expected]
+        self._easy = [
+            _literal_test(arguments, config.subset) if compiled is arguments else None
+            for arguments, compiled in zip(written, self._expected, strict=True)
+        ]
+
+    def _values(self, calls: list[ToolCall]) -> list[JsonObject | None]:
+        return all_comparable_arguments(calls)
+
+    def _texts(self, calls: list[ToolCall], values: list[JsonObject | None]) -> list[str | None]:
+        return [call.arguments_text for call in calls]
+
+    def _shown(self, call: ToolCall, value: JsonObject | None) -> str:
+        return arguments_detail(call, value)
+
+    def _unknown(self, call: ToolCall) -> NotEvaluated:
+        return unknown_arguments(call)
+
+    def _comparison(self, calls: list[ToolCall], values: list[JsonObject | None]) -> _Test:
+        def compare(index: int, position: int) -> bool:
+            expected, actual = self._expected[index], values[position]
+            if isinstance(expected, dict) and actual is not None:
+                return fits_members(expected, actual, subset=self._subset)
+            return fits(expected, actual)
+
+        return compare
+
+
+def _literal_test(expected: JsonObject, subset: bool) -> Callable[[JsonObject], bool]:
+    """The test of arguments where no matcher is expected."""
+    if subset and not expected:
+        return _anything
+    if all(isinstance(value, str | int | float) for value in expected.values()):
+        return _PlainMembers(expected, subset=subset).are_in
+    return lambda actual: (
+        (subset or len(actual) == len(expected))
+        and all(name in actual and equal_values(value, actual[name]) for name, value in expected.items())
+    )
+
+
+class _PlainMembers:
+    """Members without objects, lists and null, found the way that Python finds members of a dict.
+
+    Values are then equal (`processors.comparison.value_equality`) exactly where Python says so, but for
+    booleans, which Python takes for 0 and 1.
+    """
+
+    __slots__ = ("_are_booleans", "_items", "_subset")
+
+    def __init__(self, members: JsonObject, *, subset: bool) -> None:
+        self._items = members.items()
+        self._subset = subset
+        self._are_booleans = [
+            (name, isinstance(value, bool)) for name, value in members.items() if value in (0, 1)
+        ]
+
+    def are_in(self, actual: JsonObject) -> bool:
+        """Whether `actual` has all of them, and no other unless it may."""
+        if not self._items <= actual.items() or not (self._subset or len(actual) == len(self._items)):
+            return False
+        return not self._are_booleans or all(
+            (type(actual[name]) is bool) is is_boolean for name, is_boolean in self._are_booleans
+        )
+
+
+class ToolCallOutput(_FirstFit[str]):
+    """The share of expected outputs that calls returned.
+
+    score = expected outputs that an own actual call fits / expected outputs. An expected text must equal
+    the output's text; any other expected value must equal the value of the output, where a text output is
+    read as JSON, else as a Python literal, else stays a text, and an expected null also accepts an empty
+    output. A matcher of texts (`$regex`, `$glob`) is held against the text, any other one against the value
+    (`processors.comparison.expected_value`). Calls are assigned first fit in written order
+    (`processors.evaluators.tool_calls`).
+
+    With `strict` each expectation is held against the first free call of its tool only, and the first that
+    does not fit, or finds no call, makes the score 0.
+
+    No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
+    everything is fitted anyway, a call of an expected tool whose output is not known makes the run not
+    evaluated.
+
+    Example: [{"name": "add", "output": "5"}] over add returning 4, then add returning 5,
+    scores 1, and 0 when strict.
+    """
+
+    id = "tool-call-output"
+    Config = ToolCallOutputConfig
+    Criteria = ToolCallOutputCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: add, result: 4}, {name: add, result: 5}]",
+        evaluation='criteria: {tool_outputs: [{name: add, output: "5"}]}',
+    )
+
+    member, explained = "output", "explained_tool_calls_outputs"
+    noun, empty = "outputs", "actual tool calls outputs"
+
+    def __init__(self, config: ToolCallOutputConfig, criteria: ToolCallOutputCriteria) -> None:
+        written = [output.output for output in criteria.tool_outputs]
+        self._prepare(config, criteria.tool_outputs, written)
+        self.first_only = config.strict
+        compiled = [compile_expected(output) for output in written]
+        self._costs = [matching_cost(output) for output in compiled]
+        # For each expectation its alternatives: (compared as text, expected value).
+        self._expected = [
+            [_as_compared(option, config.comparison) for option in alternatives(output)]
+            for output in compiled
+        ]
+        self._easy = [
+            partial(operator.eq, option)
+            if len(options) == 1 and as_text and isinstance(option, str)
+            else None
+            for options in self._expected
+            for as_text, option in options[:1]
+        ]
+
+    def _values(self, calls: list[ToolCall]) -> list[str | None]:
+        return [comparable_result_text(call) for call in calls]
+
+    def _texts(self, calls: list[ToolCall], values: list[str | None]) -> list[str | None]:
+        return values
+
+    def _shown(self, call: ToolCall, value: str | None) -> str:
+        return "not captured" if value is None else detail_text(value)
+
+    def _unknown(self, call: ToolCall) -> NotEvaluated:
+        return unknown_result(call)
+
+    def _comparison(self, calls: list[ToolCall], values: list[str | None]) -> _Test:
+        read: dict[int, JsonValue] = {}
+
+        def compare(index: int, position: int) -> bool:
+            text = values[position] or ""
+            is_same: Callable[[Any, JsonValue], bool] = fits if self._costs[index] else equal_values
+            for as_text, expected in self._expected[index]:
+                if as_text:
+                    if expected.test(text) if isinstance(expected, Matcher) else text == expected:
+                        return True
+                    continue
+                if expected is None and not text:
+                    return True
+                if position not in read:
+                    read[position] = comparable_result_value(calls[position], text)
+                if is_same(expected, read[position]):
+                    return True
+            return False
+
+        return compare
+
+
+def _as_compared(expected: Expected, comparison: Literal["text", "json"]) -> tuple[bool, Expected]:
+    """Whether `expected` is held against the text of an output, and what is expected then."""
+    if isinstance(expected, Matcher):
+        return expected.reads_text, expected
+    if not isinstance(expected, str):
+        return False, expected
+    return (True, expected) if comparison == "text" else (False, value_written_in(expected))

@@ -1,0 +1,435 @@
+"""Evaluators of the tools that may or must be called, whatever came of the calls.
+
+`tool-permission`, `tool-known`, `tool-call-budget`, `tool-precedence` and `single-tool-use`.
+"""
+
+import math
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from processors.comparison.tool_selection import ToolPatterns, ToolSelectionConfig, calls_of
+from processors.documents.models import EvaluatorModel
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonValue
+from processors.model.tool_name import ToolKeys, canonical_tool_name
+
+_SHOWN_TOOLS = 20
+
+
+class ToolPermissionCriteria(EvaluatorModel):
+    """What may and may not be called; at least one of the two."""
+
+    allow: list[str] | None = Field(
+        default=None,
+        description="Tools that may be called, `*` and `?` allowed; left out, all that are not denied. "
+        "An empty list allows none.",
+        examples=[["search_*", "get_order"]],
+    )
+    deny: list[str] = Field(
+        default_factory=list,
+        description="Tools that must not be called, `*` and `?` allowed, whatever `allow` says.",
+        examples=[["delete_*"]],
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "ToolPermissionCriteria":
+        if self.allow is None and not self.deny:
+            raise ValueError('expected "allow", "deny" or both')
+        return self
+
+
+class ToolPermission(Evaluator):
+    """The share of calls that went to permitted tools.
+
+    score = 1 - calls that were not permitted / calls. A call is not permitted when its tool is denied, or
+    when there is a list of allowed tools and it is not on it; deny wins. Failed calls count as calls.
+
+    A run without calls scores 1, also where nothing is allowed.
+
+    Example: deny [delete_*] over the calls search, delete_account
+    scores 0.5.
+    """
+
+    id = "tool-permission"
+    Config = ToolSelectionConfig
+    Criteria = ToolPermissionCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: delete_account}]",
+        evaluation="criteria: {deny: [delete_*]}",
+    )
+
+    def __init__(self, config: ToolSelectionConfig, criteria: ToolPermissionCriteria) -> None:
+        self._categories = config.categories()
+        self._allowed = None if criteria.allow is None else ToolPatterns(criteria.allow)
+        self._denied = ToolPatterns(criteria.deny)
+        self._named = ToolPatterns([*(criteria.allow or ()), *criteria.deny])
+        self._rule: dict[str, JsonValue] = {
+            "allow": None if criteria.allow is None else [*criteria.allow],
+            "deny": [*criteria.deny],
+        }
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; always a score."""
+        calls = self._named.select(run, self._categories)
+        refused = self._refused(calls)
+        names = [call.name for call in refused]
+        details: dict[str, JsonValue] = {**self._rule, "calls": len(calls), "not_permitted": [*names]}
+        if not refused:
+            return Score(1.0, details, ("all calls were permitted" if calls else "no call was made",))
+        shown = ", ".join(list(dict.fromkeys(names))[:_SHOWN_TOOLS])
+        return Score(
+            (len(calls) - len(refused)) / len(calls),
+            details,
+            (f"not permitted: {shown}", f"{len(refused)} of {len(calls)} calls"),
+        )
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Further calls may be refused or permitted in any number, but what was refused stays called."""
+        refused = self._refused(self._named.select(run, self._categories))
+        return 0.0, math.nextafter(1.0, 0.0) if refused else 1.0
+
+    def _refused(self, calls: list[ToolCall]) -> list[ToolCall]:
+        return [
+            call
+            for call in calls
+            if call.name in self._denied or (self._allowed is not None and call.name not in self._allowed)
+        ]
+
+
+_SHOWN_TOOLS = 20
+
+
+class ToolKnownConfig(ToolSelectionConfig):
+    """Settings of `tool-known`."""
+
+    also_known: tuple[str, ...] = Field(
+        default=(),
+        description="Tools that exist although telemetry does not list them, `*` and `?` allowed.",
+        examples=[["web_search"]],
+    )
+
+
+class ToolKnown(Evaluator):
+    """The share of calls whose tool is among those that the run could call: it was not invented.
+
+    score = calls of available tools / calls. The available tools are those that telemetry lists for the run
+    (`gen_ai.tool.definitions` and its kin), and those in `also_known`. Where it lists none, the evaluation is
+    not applicable. Failed calls count as calls: a tool that does not exist mostly fails. Most frameworks do
+    not even try to run one; so an unknown tool that a model asked for, and that no call went to, counts as
+    one more call.
+
+    There is nothing to expect. A run without calls scores 1.
+
+    Example: with the tools search and book, the calls search, pay
+    score 0.5.
+    """
+
+    id = "tool-known"
+    Config = ToolKnownConfig
+    example = EvaluatorExample(
+        run="""
+            available_tools: {search: null, book: null}
+            tool_calls: [{name: search}, {name: pay}]
+        """,
+    )
+
+    def __init__(self, config: ToolKnownConfig, criteria: None = None) -> None:
+        self._categories = config.categories()
+        self._also_known = ToolPatterns(config.also_known)
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; not applicable where nobody told which tools there are."""
+        tools = run.available_tools
+        if not tools:
+            return NotEvaluated(
+                NotEvaluatedReason.NOT_APPLICABLE, "the trace does not list the tools of this run"
+            )
+        known = set(map(canonical_tool_name, tools))
+        calls = calls_of(run, self._categories)
+        asked_for = [name for name in run.requested_tools if self._is_unknown(name, known)]
+        names = [call.name for call in calls if self._is_unknown(call.name, known)] + asked_for
+        total = len(calls) + len(asked_for)
+        details: dict[str, JsonValue] = {"available": [*tools], "calls": total, "unknown": [*names]}
+        if not names:
+            return Score(
+                1.0, details, ("all calls went to available tools" if calls else "no call was made",)
+            )
+        shown = ", ".join(list(dict.fromkeys(names))[:_SHOWN_TOOLS])
+        return Score(
+            (total - len(names)) / total,
+            details,
+            (f"unknown tools: {shown}", f"available: {', '.join(list(tools)[:_SHOWN_TOOLS])}"),
+        )
+
+    def _is_unknown(self, name: str, known: set[str]) -> bool:
+        return canonical_tool_name(name) not in known and name not in self._also_known
+
+
+class ToolCallBudgetConfig(ToolSelectionConfig):
+    """Settings of `tool-call-budget`."""
+
+    include_failed: bool = Field(
+        default=True, description="Whether calls that ended in an error count as calls."
+    )
+
+
+class ToolBudget(EvaluatorModel):
+    """How often the calls of one tool, or of several together, may be made."""
+
+    min: Annotated[int, Field(ge=0)] | None = Field(default=None, description="The fewest calls.")
+    max: Annotated[int, Field(ge=0)] | None = Field(default=None, description="The most calls.")
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> "ToolBudget":
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"expected min to be at most max, found {self.min} and {self.max}")
+        return self
+
+
+class ToolCallBudgetCriteria(EvaluatorModel):
+    """The limits; at least one."""
+
+    max_calls: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="The most calls in one run, of all tools together.", examples=[20]
+    )
+    tools: dict[str, ToolBudget] = Field(
+        default_factory=dict,
+        description="Limits for single tools; a name with `*` or `?` counts all that it matches together.",
+        examples=[{"search_*": {"max": 5}, "verify_identity": {"min": 1}}],
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "ToolCallBudgetCriteria":
+        if self.max_calls is None and not self.tools:
+            raise ValueError('expected "max_calls", "tools" or both')
+        return self
+
+
+class ToolCallBudget(Evaluator):
+    """Whether the numbers of calls stay within all limits: 1 or 0.
+
+    score = 1 when calls <= `max_calls` and, for each tool named, min <= calls <= max, else 0. Failed calls
+    count as calls unless `include_failed: false`; a tool never called has 0 calls. A run without calls is
+    graded with all counts 0.
+
+    Example: {"max_calls": 3} over the calls search, search, search, book
+    scores 0.
+    """
+
+    id = "tool-call-budget"
+    Config = ToolCallBudgetConfig
+    Criteria = ToolCallBudgetCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: search}, {name: search}, {name: book}]",
+        evaluation="criteria: {max_calls: 3}",
+    )
+
+    def __init__(self, config: ToolCallBudgetConfig, criteria: ToolCallBudgetCriteria) -> None:
+        self._categories = config.categories()
+        self._include_failed = config.include_failed
+        self._max_calls = criteria.max_calls
+        self._named = ToolPatterns(criteria.tools)
+        self._budgets = [
+            (name, ToolPatterns([name]), budget.min or 0, budget.max)
+            for name, budget in criteria.tools.items()
+        ]
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; always a score."""
+        total, counts = self._counts(run)
+        exceeded: list[str] = []
+        if self._max_calls is not None and total > self._max_calls:
+            exceeded.append(f"all tools: {total} calls, at most {self._max_calls}")
+        for (name, _, fewest, most), count in zip(self._budgets, counts, strict=True):
+            if count < fewest:
+                exceeded.append(f"{name}: {count} calls, at least {fewest}")
+            elif most is not None and count > most:
+                exceeded.append(f"{name}: {count} calls, at most {most}")
+        names = [name for name, *_ in self._budgets]
+        details: dict[str, JsonValue] = {
+            "calls": total,
+            "calls_of": dict(zip(names, counts, strict=True)),
+            "exceeded": [*exceeded],
+        }
+        within = f"{total} call, within budget" if total == 1 else f"{total} calls, within budget"
+        return Score(float(not exceeded), details, tuple(exceeded) or (within,))
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Counts only grow: what is above its limit stays there, and what has no upper limit stays within."""
+        total, counts = self._counts(run)
+        if self._max_calls is not None and total > self._max_calls:
+            return 0.0, 0.0
+        is_settled = self._max_calls is None
+        for (_, _, fewest, most), count in zip(self._budgets, counts, strict=True):
+            if most is not None and count > most:
+                return 0.0, 0.0
+            is_settled = is_settled and most is None and count >= fewest
+        return float(is_settled), 1.0
+
+    def _counts(self, run: AgentRun) -> tuple[int, list[int]]:
+        """The number of calls in all, and of each tool that has a limit."""
+        calls = self._named.select(run, self._categories)
+        by_name: dict[str, int] = {}
+        total = 0
+        for call in calls:
+            if self._include_failed or call.error is None:
+                by_name[call.name] = by_name.get(call.name, 0) + 1
+                total += 1
+        counts = [
+            sum(count for name, count in by_name.items() if name in tools) for _, tools, *_ in self._budgets
+        ]
+        return total, counts
+
+
+class ToolPrecedenceConfig(EvaluatorModel):
+    """Settings of `tool-precedence`."""
+
+    strict: bool = Field(
+        default=False,
+        description="Whether the guard must have come before, not only beside: calls that ran side by side "
+        "do not count as one before the other.",
+    )
+    require_success: bool = Field(
+        default=False, description="Whether a guard that ended in an error counts as never called."
+    )
+
+
+class ToolPrecedenceCriteria(EvaluatorModel):
+    """Which tool has to come before which."""
+
+    before: list[tuple[str, str]] = Field(
+        min_length=1,
+        description="Pairs: the tool that has to come first, and the one that must not come before it; "
+        "`*` and `?` allowed.",
+        examples=[[["authenticate", "fetch_*"], ["fetch_account", "transfer_money"]]],
+    )
+
+
+class ToolPrecedence(Evaluator):
+    """The share of precedence pairs that hold, of those whose later tool was called.
+
+    A pair [x, y] applies when y was called, and holds when the first call of x stands before the first call
+    of y; a guard x that never ran is a violation. Calls of one parallel group may stand in any order unless
+    `strict`. score = pairs that hold / pairs that apply, and 1 when none applies, so also without calls.
+
+    Example: [auth, fetch] over the calls fetch, auth
+    scores 0, and so it does over fetch alone.
+    """
+
+    id = "tool-precedence"
+    Config = ToolPrecedenceConfig
+    Criteria = ToolPrecedenceCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: fetch}, {name: auth}]",
+        evaluation="criteria: {before: [[auth, fetch]]}",
+    )
+
+    def __init__(self, config: ToolPrecedenceConfig, criteria: ToolPrecedenceCriteria) -> None:
+        self._strict = config.strict
+        self._require_success = config.require_success
+        for first, second in criteria.before:
+            if canonical_tool_name(first) == canonical_tool_name(second):
+                raise ValueError(f'"{first}" cannot come before itself: expected a pair of two tools')
+        self._pairs = [
+            (first, second, ToolPatterns([first]), ToolPatterns([second]))
+            for first, second in criteria.before
+        ]
+        self._named = ToolPatterns(name for pair in criteria.before for name in pair)
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; always a score."""
+        calls = [call for call in run.tool_calls if call.name in self._named]
+        explained: dict[str, str] = {}
+        applicable = held = 0
+        for first, second, guards, guarded in self._pairs:
+            later = next((place for place, call in enumerate(calls) if call.name in guarded), None)
+            if later is None:
+                continue
+            applicable += 1
+            earlier = self._first_guard(calls, guards)
+            pair = f"{first} before {second}"
+            if earlier is None:
+                explained[pair] = f"{first} never ran"
+            elif self._stands_before(calls, earlier, later):
+                held += 1
+            else:
+                explained[pair] = f"{second} came first"
+        details: dict[str, JsonValue] = {"applicable": applicable, "held": held, "violated": {**explained}}
+        if not explained:
+            line = f"{held} of {applicable} pairs hold" if applicable else "no pair applies"
+            return Score(1.0, details, (line,))
+        return Score(held / applicable, details, tuple(f"{pair}: {text}" for pair, text in explained.items()))
+
+    def _first_guard(self, calls: list[ToolCall], guards: ToolPatterns) -> int | None:
+        for place, call in enumerate(calls):
+            if call.name in guards and not (self._require_success and call.error is not None):
+                return place
+        return None
+
+    def _stands_before(self, calls: list[ToolCall], earlier: int, later: int) -> bool:
+        group = calls[earlier].parallel_group
+        if group is not None and group == calls[later].parallel_group:
+            return not self._strict
+        return earlier < later
+
+
+class SingleToolUseConfig(EvaluatorModel):
+    """Settings of `single-tool-use`."""
+
+    include_failed: bool = Field(
+        default=True, description="Whether calls that ended in an error count as calls."
+    )
+
+
+class SingleToolUseCriteria(EvaluatorModel):
+    """The tool to expect."""
+
+    tool_name: str = Field(
+        min_length=1, description="Tool name (or call id).", examples=["search_knowledge_base"]
+    )
+
+
+class SingleToolUse(Evaluator):
+    """Whether one tool was called at least once: 1 or 0; order, arguments and number play no part.
+
+    score = 1 when a call of the tool is there, else 0. Failed calls count as calls unless
+    `include_failed: false`. A run without calls scores 0; there is no empty expectation.
+
+    Example: book over the calls search, book, book
+    scores 1.
+    """
+
+    id = "single-tool-use"
+    Config = SingleToolUseConfig
+    Criteria = SingleToolUseCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: book}, {name: book}]",
+        evaluation="criteria: {tool_name: book}",
+    )
+
+    def __init__(self, config: SingleToolUseConfig, criteria: SingleToolUseCriteria) -> None:
+        self._include_failed = config.include_failed
+        self._tool_name = criteria.tool_name
+        self._keys = ToolKeys([criteria.tool_name])
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; always a score."""
+        count = len(self._calls(run))
+        calls = f"{count} call" if count == 1 else f"{count} calls"
+        return Score(
+            float(count > 0),
+            {"tool": self._tool_name, "calls": count},
+            (f"{self._tool_name}: {calls}, at least 1 expected",),
+        )
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Once called, a tool stays called."""
+        return float(bool(self._calls(run))), 1.0
+
+    def _calls(self, run: AgentRun) -> list[ToolCall]:
+        return [
+            call for call in run.tool_calls if call in self._keys and (self._include_failed or not call.error)
+        ]

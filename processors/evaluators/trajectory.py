@@ -1,0 +1,699 @@
+"""Evaluators `trajectory-*`: the calls of a run held against the expected calls.
+
+One mechanism finds who can stand for whom, and how many expected calls are matched, in their order or in any.
+Each evaluator is a row of a table: which of the two, what the score makes of the matches, and whether
+further calls lower it. `trajectory-exact` alone has a rule of its own.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import translate
+from typing import ClassVar, Literal, TypeAlias
+
+from pydantic import Field
+from pydantic import JsonValue as AnyJson
+
+from processors.comparison.alignment import (
+    keys_of,
+    lasting_alignment,
+    matching_size,
+    maximum_matching,
+    ordered_keys,
+    parallel_segments,
+)
+from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
+from processors.comparison.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
+from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.comparison.tool_selection import ToolSelectionConfig
+from processors.comparison.value_equality import equal_values
+from processors.documents.models import EvaluatorModel, ExpectedJson
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.json_value import JsonObject, JsonValue
+from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_ORDERED_CALLS
+from processors.model.tool_name import ToolKeys, canonical_tool_name
+from processors.model.values import json_text
+
+_SHOWN_CALLS = 20
+_SHOWN_ARGUMENTS = 80
+_COMPARED_CHARACTERS = 1000
+"""Characters of arguments with matchers that count as one comparison."""
+
+ArgumentMode: TypeAlias = Literal["exact", "partial", "partial_deep", "subset", "ignore"]
+"""How expected and actual arguments are compared, always in the direction "actual satisfies expected":
+
+- `exact`: the expected arguments and no other.
+- `partial`: every expected argument with an equal value; the call may have further ones.
+- `partial_deep`: as `partial`, at every depth of objects; lists have equal length.
+- `subset`: every argument of the call is expected with an equal value; none is demanded.
+- `ignore`: any arguments.
+"""
+
+
+class TrajectoryConfig(ToolSelectionConfig):
+    """Settings of the `trajectory-*` evaluators."""
+
+    args_match: ArgumentMode = Field(
+        default="exact",
+        description="How the arguments of expected calls that name any are compared: exact, these and no "
+        "other; partial, these and maybe others; partial_deep, partial at every depth; subset, none but "
+        "these; ignore, not at all.",
+    )
+    ignore_args: tuple[str, ...] = Field(
+        default=(),
+        description="Names of arguments, as globs, that are left out on both sides.",
+        examples=[["request_id", "*_at"]],
+    )
+    default_args: dict[str, dict[str, AnyJson]] = Field(
+        default_factory=dict,
+        description="For each tool arguments that a call may spell out or leave out alike.",
+        examples=[{"get_weather": {"unit": "celsius"}}],
+    )
+    include_failed: bool = Field(
+        default=True, description="Whether calls that ended in an error count as calls."
+    )
+
+
+class OrderedTrajectoryConfig(TrajectoryConfig):
+    """Settings of the `trajectory-*` evaluators that look at the order of calls."""
+
+    parallel: Literal["any_order", "as_recorded"] = Field(
+        default="any_order",
+        description="The order of calls that ran side by side: any_order, the one that fits best; "
+        "as_recorded, the one that the trace shows.",
+    )
+
+
+class ExpectedCall(EvaluatorModel):
+    """One call to expect."""
+
+    name: str = Field(description="Tool name (or call id).")
+    args: dict[str, ExpectedJson] | None = Field(
+        default=None,
+        description="Expected arguments with their values, matchers such as {$glob: Lon*} among them; left "
+        "out, any will do.",
+    )
+    id: str | None = Field(
+        default=None, description="Id of the call; calls without an id are matched by name."
+    )
+    args_match: ArgumentMode | None = Field(
+        default=None, description="How the arguments of this call are compared, if not as configured."
+    )
+    occurrence: Literal["any", "first", "last", "all"] | int = Field(
+        default="any",
+        description="Which calls of the tool may stand for this one: any; the first; the last; a position "
+        "from 0; or all, any of them once all of them fit.",
+    )
+
+
+class TrajectoryCriteria(EvaluatorModel):
+    """The calls to expect."""
+
+    tool_calls: list[str | ExpectedCall] = Field(
+        description="The calls to expect, in order: tool names, or objects with arguments.",
+        examples=[["search_flights", {"name": "book_flight", "args": {"seat": "4A"}}]],
+    )
+
+
+_Share: TypeAlias = Literal["all", "precision", "recall", "f1"]
+_SHARES: Mapping[_Share, Callable[[int, int, int], float]] = {
+    "all": lambda matched, calls, expected: float(matched == expected),
+    "precision": lambda matched, calls, expected: matched / calls,
+    "recall": lambda matched, calls, expected: matched / expected,
+    "f1": lambda matched, calls, expected: 2 * matched / (calls + expected),
+}
+"""What scores are made of: the numbers of matches, of calls and of expected calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CallRows:
+    """The calls of a run, and for each the expected calls that it can stand for, as bits.
+
+    `certain` holds what is known; `possible` also what holds if arguments that are not known fit. `unknown`
+    is the first call whose arguments made a difference.
+    """
+
+    calls: list[ToolCall]
+    certain: list[int]
+    possible: list[int]
+    unknown: ToolCall | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Alignment:
+    """The score, and for each expected call the position of the call that stands for it, or -1."""
+
+    value: float
+    assigned: Sequence[int]
+
+
+class _Trajectory(Evaluator):
+    """What the evaluators share.
+
+    Raises:
+        ValueError: a matcher in the expected arguments cannot be used.
+    """
+
+    Config = TrajectoryConfig
+    Criteria = TrajectoryCriteria
+    in_order: ClassVar[bool] = False
+    """Whether matches are those of a longest common subsequence, else those of a maximum matching."""
+    further_calls_cost: ClassVar[bool] = False
+    """Whether calls that match nothing lower the score."""
+    share: ClassVar[_Share] = "all"
+    """What the score makes of the number of matches."""
+
+    def __init__(self, config: TrajectoryConfig, criteria: TrajectoryCriteria) -> None:
+        expected = [
+            ExpectedCall(name=call) if isinstance(call, str) else call for call in criteria.tool_calls
+        ]
+        self._value = _SHARES[self.share]
+        self._width = len(expected)
+        self._categories = config.categories()
+        self._include_failed = config.include_failed
+        self._keys = ToolKeys(text for call in expected for text in (call.name, call.id) if text is not None)
+        defaults = {canonical_tool_name(name): values for name, values in config.default_args.items()}
+        self._matches = [
+            _ArgumentMatch(
+                call.args,
+                call.args_match or config.args_match,
+                config.ignore_args,
+                defaults.get(canonical_tool_name(call.name)),
+            )
+            for call in expected
+        ]
+        self._demanding = _mask(key for key, match in enumerate(self._matches) if not match.accepts_anything)
+        self._with_id = _mask(key for key, call in enumerate(expected) if call.id is not None)
+        self._occurrences = [call.occurrence for call in expected]
+        self._selective = _mask(key for key, call in enumerate(expected) if call.occurrence != "any")
+        self._by_name: dict[str, int] = {}
+        self._by_id: dict[str, int] = {}
+        for key, call in enumerate(expected):
+            name, call_id = canonical_tool_name(call.name), call.name if call.id is None else call.id
+            self._by_name[name] = self._by_name.get(name, 0) | 1 << key
+            self._by_id[call_id] = self._by_id.get(call_id, 0) | 1 << key
+        self._labels = [_label(call) for call in expected]
+        self._detail: list[JsonValue] = [
+            {"name": call.name, "args": call.args, "id": call.id} for call in expected
+        ]
+        self._line = f"expected: {_listed(self._labels)}"
+        self._any_order = isinstance(config, OrderedTrajectoryConfig) and config.parallel == "any_order"
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where unknown arguments decide, and beyond caps.
+
+        An empty expectation means that nothing may be called: 1 without calls, 0 with calls. A run without
+        calls scores 0 otherwise.
+        """
+        found = self._rows(run)
+        if isinstance(found, NotEvaluated):
+            return found
+        calls = found.calls
+        if not calls or not self._width:
+            value = 0.0 if calls or self._width else 1.0
+            return self._score(_Alignment(value, [-1] * self._width), calls)
+        alignment = self._measure(calls, found.certain)
+        if alignment is None:
+            return NotEvaluated(
+                NotEvaluatedReason.OVER_LIMIT, "too many parallel tool calls to find the order that fits"
+            )
+        if found.unknown is not None:
+            best = self._measure(calls, found.possible)
+            if best is None or best.value != alignment.value:
+                return unknown_arguments(found.unknown)
+        return self._score(alignment, calls)
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """What further calls can do, which may match whatever is still open, or nothing.
+
+        Where they cost nothing, a match that is there stays one, and all that is open can be matched. Where
+        they cost, any number of them may match nothing; at best each matches what is still open (no order
+        aligns more calls than a matching does).
+        """
+        width = self._width
+        found = self._open_rows(run)
+        if found is None:
+            return 0.0, 1.0
+        if not width:
+            return 0.0, float(not found.calls)
+        if self.further_calls_cost:
+            still_open = width - matching_size(found.possible, width)
+            return 0.0, self._value(width, len(found.calls) + still_open, width)
+        if self.in_order:
+            lasting = lasting_alignment(found.calls, found.certain, width)
+        else:
+            lasting = matching_size(found.certain, width)
+        return self._value(lasting, len(found.calls), width), 1.0
+
+    def _measure(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> _Alignment | None:
+        """How well `calls` with their `rows` do, of which there is at least one, as of expected calls.
+
+        None: the search for the best order was given up. Rows with more bits never do worse.
+        """
+        assigned = self._aligned(calls, rows) if self.in_order else maximum_matching(rows, self._width)
+        if assigned is None:
+            return None
+        matched = self._width - assigned.count(-1)
+        return _Alignment(self._value(matched, len(calls), self._width), assigned)
+
+    def _aligned(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> list[int] | None:
+        """For each expected call the position of the call that stands for it in order, or -1.
+
+        As many as possible are aligned; None when the search for the order that fits best was given up.
+        """
+        found = ordered_keys(calls, rows, self._width, self._is_reorderable)
+        if found is None:
+            return None
+        keys, order = found
+        assigned = [-1] * self._width
+        following = iter(order)
+        for key in keys:
+            for position in following:
+                if rows[position] >> key & 1:
+                    assigned[key] = position
+                    break
+        return assigned
+
+    def _is_reorderable(self, calls: Sequence[ToolCall], _: Sequence[int]) -> bool:
+        return self._any_order and any(call.parallel_group is not None for call in calls)
+
+    def _calls(self, run: AgentRun) -> list[ToolCall]:
+        """The calls of `run` that are compared, in order."""
+        calls = self._keys.select(run, self._categories)
+        return calls if self._include_failed else [call for call in calls if call.error is None]
+
+    def _rows(self, run: AgentRun) -> _CallRows | NotEvaluated:
+        """Who can stand for whom, as the run stands."""
+        calls = self._calls(run)
+        if len(calls) > MAX_ORDERED_CALLS:
+            return NotEvaluated(
+                NotEvaluatedReason.OVER_LIMIT, f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}"
+            )
+        found = self._compare(calls)
+        if isinstance(found, NotEvaluated) or not self._selective:
+            return found
+        of_tool: dict[int, list[int]] = {}
+        for position, call in enumerate(calls):
+            for key in keys_of(self._candidates(call) & self._selective):
+                of_tool.setdefault(key, []).append(position)
+        for key, positions in of_tool.items():
+            _select_occurrence(1 << key, self._occurrences[key], positions, found.certain)
+            _select_occurrence(1 << key, self._occurrences[key], positions, found.possible)
+        return found
+
+    def _open_rows(self, run: AgentRun) -> _CallRows | None:
+        """Bounds of who can stand for whom, whatever further calls come; None beyond caps.
+
+        Further calls can change which one is the first or the last of its tool, so an expectation with an
+        `occurrence` counts for nothing in `certain`, and for any call of its tool in `possible`.
+        """
+        calls = self._calls(run)
+        found = self._compare(calls) if len(calls) <= MAX_ORDERED_CALLS else None
+        if found is None or isinstance(found, NotEvaluated):
+            return None
+        lasting = ~self._selective
+        return _CallRows(calls, [row & lasting for row in found.certain], found.possible, found.unknown)
+
+    def _compare(self, calls: list[ToolCall]) -> _CallRows | NotEvaluated:
+        certain: list[int] = []
+        possible: list[int] = []
+        unknown: ToolCall | None = None
+        attempts = 0
+        matches = self._matches
+        arguments: JsonObject | None = None
+        for call in calls:
+            row = self._candidates(call)
+            demanding = row & self._demanding
+            doubtful = 0
+            if demanding:
+                row &= ~demanding
+                arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
+                if arguments is None:
+                    unknown = unknown or call
+                    doubtful, demanding = demanding, 0
+            for key in keys_of(demanding):
+                match = matches[key]
+                attempts += 1 + match.cost * len(call.arguments_text or "") // _COMPARED_CHARACTERS
+                if attempts > MAX_ASSIGNMENT_ATTEMPTS:
+                    return _over_limit()
+                try:
+                    if arguments is not None and match.accepts(arguments):
+                        row |= 1 << key
+                except SchemaTooComplexError:
+                    return _over_limit()
+            certain.append(row)
+            possible.append(row | doubtful)
+        return _CallRows(calls, certain, possible, unknown)
+
+    def _candidates(self, call: ToolCall) -> int:
+        """The expected calls that mean `call`, by its id or its name, as bits."""
+        by_name = self._by_name.get(canonical_tool_name(call.name), 0)
+        if call.call_id is None:
+            return by_name
+        return by_name & ~self._with_id | self._by_id.get(call.call_id, 0)
+
+    def _score(self, alignment: _Alignment, calls: Sequence[ToolCall]) -> Score:
+        assigned = alignment.assigned
+        taken = {position for position in assigned if position >= 0}
+        actual = [call.name for call in calls]
+        missing = [label for label, position in zip(self._labels, assigned, strict=True) if position < 0]
+        unexpected = [name for position, name in enumerate(actual) if position not in taken]
+        lines = [
+            self._line,
+            f"actual: {_listed(actual)}",
+            f"matched: {len(taken)} of {self._width} expected, {len(taken)} of {len(actual)} actual",
+        ]
+        if missing:
+            lines.append(f"missing: {_listed(missing)}")
+        if unexpected:
+            lines.append(f"unexpected: {_listed(unexpected)}")
+        details: dict[str, JsonValue] = {
+            "expected": self._detail,
+            "actual": [*actual],
+            "assigned": [None if position < 0 else position for position in assigned],
+        }
+        return Score(alignment.value, details, tuple(lines))
+
+
+class TrajectoryExact(_Trajectory):
+    """Whether the calls and the expected calls match one by one: 1 or 0.
+
+    score = 1 when there are as many calls as expected ones and each stands for the one at its place, else 0.
+    Calls of one parallel group may stand in any order among themselves unless `parallel: as_recorded`.
+    Failed calls count as calls unless `include_failed: false`.
+
+    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+
+    Example: [search, book] over the calls search, search, book
+    scores 0, and 1 over search, book.
+    """
+
+    id = "trajectory-exact"
+    Config = OrderedTrajectoryConfig
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: search}, {name: book}]",
+        evaluation="criteria: {tool_calls: [search, book]}",
+    )
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """A further call can always be one too many; 1 is lost once some call has no expected one left."""
+        width = self._width
+        found = self._open_rows(run)
+        if found is None:
+            return 0.0, 1.0
+        count = len(found.calls)
+        return 0.0, float(count <= width and matching_size(found.possible, width) == count)
+
+    def _measure(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> _Alignment:
+        width = self._width
+        if len(calls) == width and self._is_exact(calls, rows):
+            return _Alignment(1.0, range(width))
+        # What the longest common subsequence leaves over tells best where the two part.
+        aligned = self._aligned(calls, rows)
+        return _Alignment(0.0, [-1] * width if aligned is None else aligned)
+
+    def _is_exact(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> bool:
+        """Whether every call, or every group of parallel calls, fits the expected calls at its own places."""
+        if not self._any_order:
+            return all(row >> key & 1 for key, row in enumerate(rows))
+        for segment in parallel_segments(calls):
+            if len(segment) == 1:
+                if not rows[segment.start] >> segment.start & 1:
+                    return False
+                continue
+            size = len(segment)
+            own = [rows[position] >> segment.start & (1 << size) - 1 for position in segment]
+            if matching_size(own, size) < size:
+                return False
+        return True
+
+
+class TrajectoryInOrder(_Trajectory):
+    """Whether the expected calls are a subsequence of the calls: 1 or 0; calls in between cost nothing.
+
+    score = 1 when every expected call has a call of its own and these stand in the expected order, else 0.
+    Calls of one parallel group may stand in any order among themselves unless `parallel: as_recorded`.
+    Failed calls count as calls unless `include_failed: false`.
+
+    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+
+    Example: [search, pay] over the calls search, book, pay
+    scores 1, and 0 over pay, search.
+    """
+
+    id = "trajectory-in-order"
+    Config = OrderedTrajectoryConfig
+    in_order = True
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: book}, {name: pay}]",
+        evaluation="criteria: {tool_calls: [search, pay]}",
+    )
+
+
+class TrajectoryAnyOrder(_Trajectory):
+    """Whether every expected call has a call of its own: 1 or 0; further calls and order play no part.
+
+    score = 1 when a maximum matching of calls and expected calls serves all expected ones, else 0. Failed
+    calls count as calls unless `include_failed: false`.
+
+    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+
+    Example: [search, {name: search, args: {q: 1}}] over the calls search(q=1), search(q=2)
+    scores 1: the first expectation takes the second call.
+    """
+
+    id = "trajectory-any-order"
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search, arguments: {q: 1}}, {name: search, arguments: {q: 2}}]",
+        evaluation="criteria: {tool_calls: [search, {name: search, args: {q: 1}}]}",
+    )
+
+
+class TrajectoryPrecision(_Trajectory):
+    """The share of the calls that were expected: the one of these metrics that only extra calls lower.
+
+    score = matched / calls, where
+    matched is the size of a maximum matching: every call stands for one expected call at most, so repeated
+    calls have to be expected as often. Order plays no part. Failed calls count as calls unless
+    `include_failed: false`.
+
+    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+
+    Example: [search, book] over the calls search, search, book
+    scores 2/3.
+    """
+
+    id = "trajectory-precision"
+    further_calls_cost = True
+    share = "precision"
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: search}, {name: book}]",
+        evaluation="criteria: {tool_calls: [search, book]}",
+    )
+
+
+class TrajectoryRecall(_Trajectory):
+    """The share of the expected calls that were made; further calls cost nothing.
+
+    score = matched / expected calls, where
+    matched is the size of a maximum matching: every call stands for one expected call at most, so repeated
+    calls have to be expected as often. Order plays no part. Failed calls count as calls unless
+    `include_failed: false`.
+
+    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+
+    Example: [search, search, book] over the calls search, book, pay
+    scores 2/3.
+    """
+
+    id = "trajectory-recall"
+    share = "recall"
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: book}, {name: pay}]",
+        evaluation="criteria: {tool_calls: [search, search, book]}",
+    )
+
+
+class TrajectoryF1(_Trajectory):
+    """The F1 of calls and expected calls as multisets: missing and extra calls both lower it.
+
+    score = 2 * precision * recall / (precision + recall) = 2 * matched / (calls + expected calls), where
+    matched is the size of a maximum matching: every call stands for one expected call at most, so repeated
+    calls have to be expected as often. Order plays no part. Failed calls count as calls unless
+    `include_failed: false`.
+
+    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+
+    Example: [search, book] over the calls search, search, book
+    scores 0.8.
+    """
+
+    id = "trajectory-f1"
+    further_calls_cost = True
+    share = "f1"
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: search}, {name: book}]",
+        evaluation="""
+            criteria: {tool_calls: [search, book]}
+            pass_threshold: 0.8
+        """,
+    )
+
+
+class TrajectoryOrderF1(_Trajectory):
+    """The F1 of calls and expected calls in order: by their longest common subsequence.
+
+    With l the length of that subsequence, precision = l / calls, recall = l / expected calls, and
+    score = 2 * precision * recall / (precision + recall) = 2 * l / (calls + expected calls). Calls of one
+    parallel group may stand in any order among themselves unless `parallel: as_recorded`. Failed calls count
+    as calls unless `include_failed: false`.
+
+    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+
+    Example: [search, book, pay] over the calls search, search, book, pay
+    scores 6/7.
+    """
+
+    id = "trajectory-order-f1"
+    Config = OrderedTrajectoryConfig
+    in_order = True
+    further_calls_cost = True
+    share = "f1"
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search}, {name: search}, {name: book}, {name: pay}]",
+        evaluation="""
+            criteria: {tool_calls: [search, book, pay]}
+            pass_threshold: 0.8
+        """,
+    )
+
+
+class _ArgumentMatch:
+    """The arguments of one expected call, ready to be compared; values may hold matchers.
+
+    Arguments whose name one of the globs in `ignored` matches are removed from both sides. Arguments of the
+    call that equal their value in `defaults` are removed from the call where they are not expected. Without
+    expected arguments every call fits.
+
+    Raises:
+        ValueError: a matcher in them cannot be used.
+    """
+
+    __slots__ = ("_defaults", "_expected", "_ignored", "_mode", "accepts_anything", "cost")
+
+    def __init__(
+        self,
+        expected: JsonObject | None,
+        mode: ArgumentMode,
+        ignored: tuple[str, ...] = (),
+        defaults: JsonObject | None = None,
+    ) -> None:
+        self._ignored = re.compile("|".join(map(translate, ignored))) if ignored else None
+        compiled: dict[str, Expected] = {
+            name: compile_expected(value)
+            for name, value in (expected or {}).items()
+            if self._ignored is None or self._ignored.match(name) is None
+        }
+        self._expected = compiled
+        self._mode = mode
+        self._defaults = defaults or {}
+        self.accepts_anything = (
+            expected is None or mode == "ignore" or (mode in ("partial", "partial_deep") and not compiled)
+        )
+        """True where the arguments of the call need not be known."""
+        self.cost = max(map(matching_cost, compiled.values()), default=0)
+        """What a character of the arguments costs at most to compare (`matching_cost`)."""
+
+    def accepts(self, arguments: JsonObject) -> bool:
+        """Whether `arguments` satisfy the expected ones.
+
+        Raises:
+            SchemaTooComplexError: a schema could not be checked within its bounds.
+        """
+        if self.accepts_anything:
+            return True
+        expected = self._expected
+        if self._mode == "partial":
+            return fits_members(expected, arguments, subset=True)
+        if self._mode == "partial_deep":
+            return _fits_deep(expected, arguments)
+        actual = self._counted(arguments)
+        if self._mode == "subset":
+            return all(name in expected and fits(expected[name], value) for name, value in actual.items())
+        return fits_members(expected, actual, subset=False)
+
+    def _counted(self, arguments: JsonObject) -> JsonObject:
+        """The arguments without those that are ignored or say no more than their default."""
+        if self._ignored is None and not self._defaults:
+            return arguments
+        return {
+            name: value
+            for name, value in arguments.items()
+            if (self._ignored is None or self._ignored.match(name) is None)
+            and not (
+                name in self._defaults
+                and name not in self._expected
+                and equal_values(self._defaults[name], value)
+            )
+        }
+
+
+def _fits_deep(expected: Expected, actual: object) -> bool:
+    if isinstance(expected, Mapping):
+        if not isinstance(actual, dict):
+            return False
+        nested = {name for name, value in expected.items() if isinstance(value, (Mapping, list))}
+        flat = {name: value for name, value in expected.items() if name not in nested}
+        return fits_members(flat, actual, subset=True) and all(
+            name in actual and _fits_deep(expected[name], actual[name]) for name in nested
+        )
+    if isinstance(expected, list):
+        return (
+            isinstance(actual, list)
+            and len(expected) == len(actual)
+            and all(_fits_deep(*pair) for pair in zip(expected, actual, strict=True))
+        )
+    return fits(expected, actual)  # type: ignore[arg-type]  # what stands in a JSON value
+
+
+def _mask(keys: Iterable[int]) -> int:
+    mask = 0
+    for key in keys:
+        mask |= 1 << key
+    return mask
+
+
+def _select_occurrence(bit: int, occurrence: str | int, positions: Sequence[int], rows: list[int]) -> None:
+    """Take `bit` from the rows of those calls, of all at `positions`, that the occurrence leaves out."""
+    if occurrence == "any":
+        return
+    if occurrence == "all":
+        kept = positions if all(rows[position] & bit for position in positions) else ()
+    else:
+        index = {"first": 0, "last": -1}[occurrence] if isinstance(occurrence, str) else occurrence
+        kept = [positions[index]] if -len(positions) <= index < len(positions) else ()
+    chosen = frozenset(kept)
+    for position in positions:
+        if position not in chosen:
+            rows[position] &= ~bit
+
+
+def _label(call: ExpectedCall) -> str:
+    if call.args is None:
+        return call.name
+    text = json_text(call.args)[1:-1]
+    return f"{call.name}({text if len(text) <= _SHOWN_ARGUMENTS else text[: _SHOWN_ARGUMENTS - 1] + '…'})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN_CALLS])
+    rest = len(names) - _SHOWN_CALLS
+    return f"[{shown}, and {rest} more]" if rest > 0 else f"[{shown}]"
+
+
+def _over_limit() -> NotEvaluated:
+    return NotEvaluated(
+        NotEvaluatedReason.OVER_LIMIT, f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of arguments"
+    )

@@ -1,0 +1,1 @@
+"""LangGraph and LangChain, as several conventions tell of them."""
