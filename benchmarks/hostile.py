@@ -13,7 +13,7 @@ from processors.criteria.agent_criteria import CriteriaSet
 from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentRun
 from processors.model.finish_reason import FinishReason
-from processors.reconstruction.reconstruct import reconstruct
+from processors.reconstruction.passes import reconstruct
 from processors.spans.span import RawSpan
 
 SIZES = (1_000, 10_000, 100_000)

@@ -8,7 +8,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationSc
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.spans.envelope import Envelope
 from processors.spans.span import RawSpan
 

@@ -21,7 +21,7 @@ from benchmarks.hostile_spans import (
     plain_span,
     tool_span,
 )
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.spans.span import RawSpan
 
 _MEBIBYTE = 1 << 20

@@ -20,7 +20,7 @@ from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
 from processors.model.finish_reason import FinishReason
-from processors.reconstruction.reconstruct import reconstruct
+from processors.reconstruction.passes import reconstruct
 from processors.spans.span import RawSpan, Span
 
 _REPEATS = 7

@@ -19,8 +19,8 @@ from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentIdentity, AgentRun, ValueState
 from processors.model.finish_reason import FinishReason
-from processors.model.json_value import JsonObject, JsonValue
-from processors.reconstruction.reconstruct import reconstruct
+from processors.model.json_values import JsonObject, JsonValue
+from processors.reconstruction.passes import reconstruct
 from processors.spans.span import RawSpan
 
 PACKAGE = "uipath==2.14.44"

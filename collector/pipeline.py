@@ -37,7 +37,7 @@ from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, SkipReason
 from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
-from processors.reconstruction.reconstruct import reconstruct, span_reader
+from processors.reconstruction.passes import reconstruct, span_reader
 from processors.spans.span import RawSpan
 
 FINISH_INTERVAL_SECONDS = 0.1

@@ -23,7 +23,7 @@ from processors.model.evaluation_result import (
     SkipReason,
 )
 from processors.model.evaluator import RunFacts
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.limits import MAX_EXPLANATION_CHARACTERS
 
 Answer: TypeAlias = Score | NotEvaluated | Exception

@@ -18,7 +18,7 @@ from processors.model.agent_run import (
     ValueState,
 )
 from processors.model.evaluator import Evaluator
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.values import json_text
 
 TOOL_NAMES = ("search", "get weather", "get_weather", "get.weather", "天気", "transfer_to_b", "!!!")

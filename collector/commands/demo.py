@@ -36,7 +36,7 @@ from collector.recordings.run_reader import graded_run_from_json
 from collector.tools.demo.demo_agent import SERVICE_NAME, perform, scripted_runs
 from processors.model.agent_run import AgentRun
 from processors.model.graded_run import GradedRun
-from processors.model.json_value import decode_json, encode_json
+from processors.model.json_values import decode_json, encode_json
 
 _PATIENCE_SECONDS = 45.0
 _READY = re.compile(r"^tracegrade ready: (.*)\n", re.MULTILINE)

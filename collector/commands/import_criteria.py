@@ -30,7 +30,7 @@ from processors.documents.yaml import LocatedYaml, read_yaml
 from processors.importers.imported_criteria import EVERY_AGENT, Imported, usable, write_criteria
 from processors.importers.letta import import_letta, read_dataset
 from processors.importers.uipath import import_uipath
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 
 _EVALUATORS, _SETS = "evaluators", "eval-sets"
 _PROJECT_FOLDERS = ("evaluations", "evals")

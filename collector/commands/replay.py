@@ -40,7 +40,7 @@ from processors.criteria.agent_criteria import CriteriaSet
 from processors.documents.problems import ProblemsFound
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.model.graded_run import GradedRun
-from processors.reconstruction.reconstruct import span_reader
+from processors.reconstruction.passes import span_reader
 from processors.reconstruction.trace_explanation import SpanExplanation, explain_trace
 
 _MAX_SHOWN = 200

@@ -18,7 +18,7 @@ from collector.telemetry.metrics import Metrics
 from collector.text_file import decoded_text
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
 from processors.criteria.criteria_file import CriteriaCase, CriteriaDocument, read_criteria_file
-from processors.criteria.criteria_warnings import criteria_warnings
+from processors.criteria.doubtful_criteria import criteria_warnings
 from processors.documents.problems import Problem, ProblemsFound, path_text
 from processors.model.evaluator import Evaluator
 
@@ -85,7 +85,7 @@ class CriteriaStore:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What the criteria in force say without effect (`processors.criteria.criteria_warnings`)."""
+        """What the criteria in force say without effect (`processors.criteria.doubtful_criteria`)."""
         return self._warnings
 
     @property

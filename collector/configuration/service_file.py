@@ -43,7 +43,7 @@ from processors.documents.yaml import LocatedYaml, expand, plain_scalar, read_ya
 from processors.frameworks.dialect import Dialect
 from processors.frameworks.discovery import discover_dialects
 from processors.frameworks.shapes.dialect_mapping import DialectMapping
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 
 PROMETHEUS = "prometheus"
 

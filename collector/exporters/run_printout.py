@@ -15,7 +15,7 @@ from rich.text import Text
 from processors.model.agent_run import ToolCall, ValueState
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.model.graded_run import GradedRun
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.values import json_text
 
 _STYLES = {

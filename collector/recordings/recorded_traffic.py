@@ -17,7 +17,7 @@ from collector.otlp.json_codec import json_to_request
 from collector.recordings.run_reader import run_from_json
 from processors.documents.problems import Problem
 from processors.model.agent_run import AgentRun
-from processors.model.json_value import decode_json
+from processors.model.json_values import decode_json
 
 MAX_REQUEST_BYTES = 1 << 30
 """What one recorded request may inflate to."""

@@ -21,7 +21,7 @@ from processors.model.agent_run import (
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
 from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 
 _RUN_KEYS = (

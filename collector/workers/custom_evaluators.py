@@ -15,7 +15,7 @@ from collector.workers.worker_process import COMMAND
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.documents.problems import Problem, ProblemsFound
 from processors.model.evaluator import Evaluator
-from processors.model.json_value import JsonObject, encode_json
+from processors.model.json_values import JsonObject, encode_json
 
 LOAD_SECONDS = 15.0
 """How long the custom evaluators of a worker may take to load, all together."""

@@ -11,7 +11,7 @@ from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, Score
 from processors.model.evaluator import Evaluator, RunFacts
 from processors.model.graded_run import GradedRun
-from processors.model.json_value import JsonObject, encode_json
+from processors.model.json_values import JsonObject, encode_json
 
 
 class FreeObject(BaseModel):

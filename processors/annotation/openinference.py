@@ -17,7 +17,7 @@ from processors.annotation.result_attributes import (
 )
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult, Stage
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from processors.spans.span import Span
 
 IDENTIFIER = "tracegrade"

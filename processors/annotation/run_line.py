@@ -12,7 +12,7 @@ from processors.model.agent_run import IncompleteReason, ToolCall, ValueState
 from processors.model.evaluation_result import EvaluationResult, Stage
 from processors.model.finish_reason import CUT_SHORT, FinishReason
 from processors.model.graded_run import GradedRun
-from processors.model.json_value import JsonObject, encode_json
+from processors.model.json_values import JsonObject, encode_json
 
 
 def format_run(graded: GradedRun) -> bytes:

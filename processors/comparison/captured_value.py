@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from processors.model.agent_run import ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.limits import MAX_DETAIL_CHARACTERS
 from processors.model.python_literal import parse_python_literal
 from processors.model.values import MAX_TEXT_LENGTH, json_text, parse_json

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 from pydantic import Field
 
 from processors.documents.models import EvaluatorModel
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 
 Metric = Literal["precision", "recall", "f-score"]
 Averaging = Literal["macro", "micro"]

@@ -2,7 +2,7 @@
 
 from processors.model.agent_run import AgentRun, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.values import parse_json
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 
 
 def equal_values(left: JsonValue, right: JsonValue) -> bool:

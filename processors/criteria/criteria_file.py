@@ -28,7 +28,7 @@ from processors.documents.models import model_problems, validated
 from processors.documents.problems import Path, Problem, ProblemsFound, did_you_mean
 from processors.documents.yaml import LocatedYaml, expand, read_yaml
 from processors.model.evaluator import Evaluator
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 
 SELF_CHECK_AGENT = "tracegrade.self-check"
 """The agent of the traces by which the service checks itself. Criteria files cannot name it."""

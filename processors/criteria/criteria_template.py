@@ -10,7 +10,7 @@ from processors.comparison.value_equality import equality_key
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.model.evaluator import Evaluator
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 
 _MAX_REMEMBERED = 64
 

@@ -21,7 +21,7 @@ from processors.documents.models import EvaluatorModel
 from processors.documents.problems import Path
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 
 NO_CONDITION = Matcher(lambda _: True, meets_absence=True)
 """A condition that was left out."""

@@ -29,7 +29,7 @@ from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.values import parse_json
 
 _LISTED_CLASSES = 20

@@ -32,7 +32,7 @@ from processors.documents.models import EvaluatorModel, ExpectedObject
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.limits import (
     MAX_COMPARED_LINES,
     MAX_EDIT_STEPS,

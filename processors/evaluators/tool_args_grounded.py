@@ -22,7 +22,7 @@ from processors.comparison.value_equality import equality_key
 from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 
 _SHOWN_VIOLATIONS = 20
 _CHOICE_WORDS = ("enum", "const", "default", "examples")

@@ -10,7 +10,7 @@ from processors.documents.models import EvaluatorModel
 from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
 from processors.model.tool_name import canonical_tool_name
 

@@ -48,7 +48,7 @@ from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.limits import (
     MAX_ASSIGNMENT_ATTEMPTS,
     MAX_EXPLANATION_CHARACTERS,

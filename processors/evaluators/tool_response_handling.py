@@ -9,7 +9,7 @@ from processors.comparison.tool_selection import ToolSelectionConfig
 from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.tool_name import canonical_tool_name
 from processors.model.values import json_text
 from processors.response_checks.agent_response import (

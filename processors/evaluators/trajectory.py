@@ -31,7 +31,7 @@ from processors.documents.models import EvaluatorModel, ExpectedJson
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_ORDERED_CALLS
 from processors.model.tool_name import ToolKeys, canonical_tool_name
 from processors.model.values import json_text

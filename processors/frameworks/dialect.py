@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from processors.frameworks.shapes.messages import ChatMessage
 from processors.model.agent_run import CallCategory, ToolError
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.value_type import late
 from processors.model.values import ABSENT, DecodedValue
 from processors.spans.span import Span

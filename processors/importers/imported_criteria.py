@@ -16,7 +16,7 @@ from processors.comparison.expected_value import LITERAL, is_matcher
 from processors.criteria.criteria_file import read_criteria
 from processors.documents.problems import Problem, ProblemsFound
 from processors.documents.yaml import plain_scalar
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 
 MAX_NAME_CHARACTERS = 200
 EVERY_AGENT = "*"

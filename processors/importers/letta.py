@@ -18,7 +18,7 @@ from processors.comparison.extractors import ExtractorName, ExtractorSettings
 from processors.documents.problems import Problem
 from processors.documents.yaml import LocatedYaml
 from processors.importers.imported_criteria import Imported, ImportedEvaluation
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 
 _WITHOUT_TRUTH = "ascii-printable-only"
 _FUNCTIONS = {

@@ -20,7 +20,7 @@ from processors.importers.imported_criteria import (
     written_in_snake_case,
 )
 from processors.model.evaluator import Evaluator
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 
 _EVALUATORS = frozenset(
     {

@@ -2,7 +2,7 @@
 
 Evaluators see these values only, never spans. Field by field they follow the canonical model of tool
 calls and agent runs; how each is read from telemetry is the matter of `processors.frameworks` and
-`processors.reconstruction.reconstruct`.
+`processors.reconstruction.passes`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias, TypeVar, cast, dataclass_transform
 
 from processors.model.finish_reason import FinishReason
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.value_type import value_type
 
 IncompleteReason: TypeAlias = Literal["incomplete_trace", "interrupted", "over_limit", "content_not_captured"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.value_type import positional_value_type, value_type
 
 

@@ -7,7 +7,7 @@ stack. This one is linear in the text and bounded in depth.
 import re
 from itertools import pairwise
 
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 
 MAX_LENGTH = 64 * 1024
 MAX_DEPTH = 100

@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 import orjson
 
 from processors.model.agent_run import ValueState
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.python_literal import parse_python_literal
 from processors.spans.attributes import AttributeValue, text_in
 

@@ -25,7 +25,7 @@ from processors.model.agent_run import (
     ValueState,
 )
 from processors.model.finish_reason import CUT_SHORT, FinishReason
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.value_type import late
 from processors.model.values import ABSENT, DecodedValue, json_value, text_value
 from processors.reconstruction.calls import RunCalls

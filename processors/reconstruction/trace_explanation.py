@@ -6,8 +6,8 @@ from typing import NamedTuple
 from processors.frameworks.dialect import SpanRole
 from processors.frameworks.rewriting import CarrierKind, RunScope, SpanReading, Trace
 from processors.reconstruction.calls import merge_calls
-from processors.reconstruction.reconstruct import Scopes, find_scopes, read_trace
-from processors.reconstruction.span_reader import SpanReader
+from processors.reconstruction.passes import Scopes, find_scopes, read_trace
+from processors.reconstruction.reading import SpanReader
 from processors.spans.span import KIND_SERVER, RawSpan
 from processors.spans.span_tree import SpanTree
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from processors.comparison.captured_value import value_written_in
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.response_checks.tool_errors import ToolFailure
 from processors.texts.folded_text import folded, folded_all, key_words
 from processors.texts.moments import Written, written_moments

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from processors.comparison.captured_value import looks_failed, value_written_in
 from processors.model.agent_run import ToolCall, ValueState
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.response_checks.settings import ErrorClass
 
 _ERROR_WORDS: Mapping[ErrorClass, Sequence[str]] = {

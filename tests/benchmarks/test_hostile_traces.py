@@ -11,7 +11,7 @@ from benchmarks.hostile_traces import HOSTILE_KINDS, HostileKind
 from collector.configuration.criteria_files import load_criteria
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.model.finish_reason import FinishReason
-from processors.reconstruction.reconstruct import reconstruct
+from processors.reconstruction.passes import reconstruct
 from processors.spans.span_tree import SpanTree
 
 SMALL, LARGE = 1_000, 8_000

@@ -10,7 +10,7 @@ import yaml
 
 from collector.telemetry.metrics import Metrics
 from deploy.grafana.generator.files import dashboard_files
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from tests.support.dashboard_exceptions import exceptions
 from tests.support.dashboards import (
     ANY,

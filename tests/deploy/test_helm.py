@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from collector.receivers.otlp_grpc import LIVENESS_SERVICE, READINESS_SERVICES
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from tests.support.check_tools import (
     DEPLOY,
     PROJECT,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from tests.support.check_tools import DEPLOY, assert_clean, find_tool, run_tool
 from tests.support.collector_config import listening_ports, problems
 from tests.support.deploy_files import port, read_yaml, section, validated

@@ -11,7 +11,7 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp.codec import join_spans
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, tool
 from tests.support.otlp_senders import GrpcSender, HttpSender, Sender

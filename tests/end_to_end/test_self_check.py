@@ -18,7 +18,7 @@ from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from tests.support.agent_spans import agent
 from tests.support.backends import Answer, GrpcBackend
 from tests.support.deliveries import make_spans

@@ -1,7 +1,7 @@
 """Runs with an answer, written short: what the user said, the tools returned, the agent answered."""
 
 from processors.model.agent_run import AgentRun, ToolCall, ToolError, ValueState
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.values import decode_arguments, decode_result
 from tests.strategies import run_with
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from tests.support.listening_process import ListeningProcess
 
 PROGRAM = "prometheus-alertmanager"

@@ -7,7 +7,7 @@ import yaml
 
 from collector.cli import run_command
 from collector.configuration.service_file import ServiceConfig, load_configuration
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 
 
 def read_yaml(path: Path) -> JsonObject:

@@ -11,7 +11,7 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from processors.model.agent_run import AgentRun
 from processors.model.finish_reason import FinishReason
-from processors.reconstruction.reconstruct import reconstruct
+from processors.reconstruction.passes import reconstruct
 from processors.spans.envelope import NO_ENVELOPE
 
 PARITY = Path(__file__).parent.parent / "data" / "parity"

@@ -13,7 +13,7 @@ import yaml
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
 from collector.configuration.files import default_file
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 
 SERVICE_NAME = "tracegrade-demo"
 

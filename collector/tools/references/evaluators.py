@@ -21,7 +21,7 @@ from processors.documents.problems import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.model.evaluator import Evaluator, EvaluatorExample
 from processors.model.graded_run import GradedRun
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.response_checks.checks import RESPONSE_CHECKS
 
 _INTRODUCTION = """\

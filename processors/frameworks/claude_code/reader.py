@@ -7,7 +7,7 @@ from processors.frameworks.shapes.attribute_reading import better, first_argumen
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.frameworks.shapes.result_envelope import open_result
 from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from processors.model.values import (
     ABSENT,
     REDACTION_MARKERS,

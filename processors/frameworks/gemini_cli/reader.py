@@ -9,7 +9,7 @@ from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, 
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.messages import read_messages
 from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span

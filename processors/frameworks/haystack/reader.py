@@ -13,7 +13,7 @@ from processors.frameworks.shapes.attribute_reading import (
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.messages import CallResponse, ChatMessage, last_text, read_messages
 from processors.model.agent_run import ToolError
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.values import text_value
 from processors.spans.attributes import Attributes
 from processors.spans.span import STATUS_ERROR, Span

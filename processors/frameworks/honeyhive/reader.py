@@ -8,7 +8,7 @@ from processors.frameworks.shapes.chat_envelope import decode_input, decode_outp
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, by_kind
 from processors.frameworks.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.frameworks.shapes.result_envelope import open_result
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_text
 from processors.spans.attributes import Attributes
 from processors.spans.span import Span

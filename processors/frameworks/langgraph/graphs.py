@@ -8,7 +8,7 @@ puts out is a whole conversation; a step puts out what it adds.
 import re
 from collections.abc import Callable, Mapping
 
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from processors.model.values import REDACTION_MARKERS, json_text
 from processors.spans.attributes import AttributeValue
 

@@ -26,7 +26,7 @@ from processors.frameworks.shapes.placeholder_names import (
 )
 from processors.frameworks.shapes.recorded_call import given_keywords
 from processors.model.agent_run import CallCategory, ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.values import ABSENT, DecodedValue, decode_arguments, value_of
 from processors.spans.attributes import Attributes, AttributeValue
 from processors.spans.span import Span

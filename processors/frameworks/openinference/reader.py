@@ -56,7 +56,7 @@ from processors.frameworks.shapes.printed_messages import answer_in_printed_step
 from processors.frameworks.shapes.recorded_call import given_keywords
 from processors.frameworks.shapes.result_envelope import CONTENT, RESPONSE
 from processors.model.agent_run import CallCategory, ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.values import (
     ABSENT,
     DecodedValue,

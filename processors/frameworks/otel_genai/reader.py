@@ -34,7 +34,7 @@ from processors.frameworks.shapes.span_event_messages import (
     messages_in_events,
 )
 from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.values import (
     ABSENT,
     DecodedValue,

@@ -13,7 +13,7 @@ from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, agent_fields
 from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
 from processors.model.agent_run import CallCategory, ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.python_literal import parse_python_literal
 from processors.model.values import (
     ABSENT,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
 from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.values import (
     ABSENT,
     MAX_DEPTH,

@@ -7,7 +7,7 @@ list of JSON texts.
 from collections.abc import Mapping
 from functools import lru_cache
 
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.values import json_value, parse_json
 from processors.spans.attributes import AttributeValue
 

@@ -1,7 +1,7 @@
 """The answer of a model as providers and frameworks return it, as messages."""
 
 from processors.frameworks.shapes.messages import ChatMessage, read_messages, said
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.values import json_value, parse_text
 from processors.spans.attributes import AttributeValue
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from processors.frameworks.shapes.chat_envelope import decode_input
 from processors.model.agent_run import ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.values import DecodedValue, decode_arguments, value_of
 from processors.spans.attributes import AttributeValue
 

@@ -12,7 +12,7 @@ from processors.frameworks.shapes.printed_messages import (
     printed_tool_result,
 )
 from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.values import ABSENT, DecodedValue, decode_result
 
 CONTENT: Final = 1

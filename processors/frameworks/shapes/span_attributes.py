@@ -1,6 +1,6 @@
 """The attributes of a span as JSON values."""
 
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.values import json_value
 from processors.spans.attributes import decode_key_values
 

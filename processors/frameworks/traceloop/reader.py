@@ -32,7 +32,7 @@ from processors.frameworks.shapes.placeholder_names import (
 from processors.frameworks.shapes.recorded_call import arguments_of_recorded_call
 from processors.frameworks.shapes.result_envelope import OUTPUT, OpenedResult, open_result
 from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.python_literal import parse_python_literal
 from processors.model.values import (
     ABSENT,

@@ -9,7 +9,7 @@ from processors.frameworks.shapes.chat_envelope import decode_input, decode_outp
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, by_kind
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
 from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from processors.model.python_literal import parse_python_literal
 from processors.model.values import (
     ABSENT,

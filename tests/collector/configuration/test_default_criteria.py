@@ -14,7 +14,7 @@ from collector.recordings.run_reader import run_from_json
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.evaluate import evaluate_run
 from processors.model.evaluation_result import EvaluationResult, Outcome, Severity
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from tests.support.corpus import CORPUS
 
 _SOUND_SCENARIOS = ("s1", "s1-*", "s2", "s2-*", "s3", "s3-*", "s5")

@@ -25,7 +25,7 @@ from collector.trace import GradedTrace
 from processors.model.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
 from processors.model.graded_run import GradedRun
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from tests.support.metric_table import rendered
 from tests.support.named_criteria import criteria_with
 

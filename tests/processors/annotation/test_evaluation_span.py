@@ -10,7 +10,7 @@ from processors.frameworks.shapes.dialect_mapping import DialectMapping
 from processors.model.agent_run import AgentIdentity, AgentRun
 from processors.model.evaluation_result import EvaluationResult
 from processors.model.finish_reason import FinishReason
-from processors.reconstruction.reconstruct import reconstruct, span_reader
+from processors.reconstruction.passes import reconstruct, span_reader
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import MILLISECOND, TRACE_ID, runs_of, span_id
 from tests.support.graded_spans import (

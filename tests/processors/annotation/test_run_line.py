@@ -11,7 +11,7 @@ from processors.annotation.run_line import format_run, run_to_json
 from processors.model.agent_run import AgentRun, ToolError, ValueState
 from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from tests.support.graded_runs import agent_runs, result, weather_run
 
 _WHERE = "cases.runs.jsonl:3"

@@ -4,7 +4,7 @@ import pytest
 
 from processors.comparison.captured_value import comparable_result_text
 from processors.model.agent_run import ToolCall, ValueState
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 
 
 def _returned(result: JsonValue, text: str | None, *, lenient: bool = False) -> ToolCall:

@@ -12,7 +12,7 @@ from processors.comparison.expected_value import (
 )
 from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.value_equality import equal_values
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from tests.strategies import json_values
 
 

@@ -8,7 +8,7 @@ from processors.comparison.grounding import (
     Evidence,
     EvidenceTooLargeError,
 )
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 
 
 def _told(*values: JsonValue) -> Evidence:

@@ -2,7 +2,7 @@ import pytest
 
 from processors.comparison.captured_value import looks_failed
 from processors.model.agent_run import ToolCall, ToolError, ValueState
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 
 
 def _returning(result: JsonValue) -> ToolCall:

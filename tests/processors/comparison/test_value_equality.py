@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 
 from processors.comparison.value_equality import equal_values, equality_key
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from tests.strategies import json_values
 
 

@@ -11,7 +11,7 @@ from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import Selector
 from processors.documents.problems import ProblemsFound
 from processors.model.evaluation_result import Severity, Stage
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 
 ORDER: JsonObject = {"tool_calls_order": ["search", "book"]}
 COUNT: JsonObject = {"tool_calls_count": {"search": ["=", 1]}}

@@ -9,7 +9,7 @@ from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from tests.strategies import run_with
 
 

@@ -1,7 +1,7 @@
 """What criteria say without effect."""
 
 from processors.criteria.criteria_file import read_criteria
-from processors.criteria.criteria_warnings import criteria_warnings
+from processors.criteria.doubtful_criteria import criteria_warnings
 
 
 def warnings(*texts: str) -> list[str]:

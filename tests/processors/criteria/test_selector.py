@@ -6,7 +6,7 @@ from processors.comparison.expected_value import Expected, compile_expected
 from processors.criteria.selector import Selector
 from processors.model.agent_run import ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from tests.strategies import run_with
 
 

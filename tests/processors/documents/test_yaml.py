@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from processors.documents.problems import ProblemsFound
 from processors.documents.yaml import LocatedYaml, expand, read_yaml
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 
 
 def json_values(texts: st.SearchStrategy[str]) -> st.SearchStrategy[JsonValue]:

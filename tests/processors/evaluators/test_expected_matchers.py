@@ -20,7 +20,7 @@ from processors.evaluators.tool_calls import (
 from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import RunFacts
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.model.limits import MAX_MATCHED_CHARACTERS
 from tests.strategies import agent_runs, json_values, run_with
 

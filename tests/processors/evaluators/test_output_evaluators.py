@@ -13,7 +13,7 @@ from processors.model.agent_run import AgentRun, Message, ValueState
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.limits import (
     MAX_COMPARED_LINES,
     MAX_DETAIL_CHARACTERS,

@@ -13,7 +13,7 @@ from processors.evaluators.repeated_calls import (
 from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import RunFacts
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from tests.strategies import run_with
 
 _FAILED = ToolError(type="TimeoutError", message="")

@@ -27,7 +27,7 @@ from processors.model.evaluator import Evaluator, RunFacts
 from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
 from processors.model.limits import MAX_SEARCHED_CHARACTERS
-from processors.reconstruction.reconstruct import reconstruct
+from processors.reconstruction.passes import reconstruct
 from processors.spans.span import RawSpan
 from tests.strategies import run_with
 from tests.support.corpus import recorded_requests

@@ -9,7 +9,7 @@ from processors.criteria.evaluator_discovery import evaluator_types
 from processors.model.agent_run import CallCategory, ToolCall, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.values import json_text
 from tests.strategies import run_with
 

@@ -10,7 +10,7 @@ from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentRun, CallCategory, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from tests.strategies import run_with
 
 _FAILED = ToolError(type="TimeoutError", message="")

@@ -11,7 +11,7 @@ from processors.criteria.evaluator_discovery import evaluator_types
 from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from processors.model.limits import MAX_ORDERED_CALLS
 from tests.strategies import run_with
 

@@ -3,7 +3,7 @@
 import json
 
 from processors.model.agent_run import ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, span, tool
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 

@@ -1,7 +1,7 @@
 """Codex CLI's turns and the calls in them, of which its spans tell the names."""
 
 from processors.model.agent_run import ValueState
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from tests.support.agent_spans import envelope, runs_of, span
 
 CODEX = envelope(service="codex_exec", scope="codex_exec")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import runs_of, span
 

@@ -12,7 +12,7 @@ import processors.frameworks
 from processors.frameworks.dialect import Dialect, ScopeDialect, SpanRole
 from processors.frameworks.discovery import discover_dialects
 from processors.frameworks.tame.table import TABLE
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.spans.span import Span
 from tests.support.agent_spans import envelope, span
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.spans.span import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import runs_of, span
 

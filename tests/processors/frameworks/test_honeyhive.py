@@ -1,7 +1,7 @@
 """HoneyHive: decorated functions, whose arguments and results are spelled out in attributes."""
 
 from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from tests.support.agent_spans import runs_of, span
 
 

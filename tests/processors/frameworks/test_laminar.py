@@ -1,7 +1,7 @@
 """Laminar's decorated functions."""
 
 from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from tests.support.agent_spans import envelope, runs_of, span
 
 ROOT: JsonObject = {

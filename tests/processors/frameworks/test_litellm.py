@@ -2,7 +2,7 @@
 
 import pytest
 
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, envelope, runs_of, span
 

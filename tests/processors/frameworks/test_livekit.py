@@ -3,7 +3,7 @@
 import pytest
 
 from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import runs_of, span
 

@@ -6,7 +6,7 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from processors.model.agent_run import CallCategory, ToolError
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, envelope, runs_of, span, tool
 

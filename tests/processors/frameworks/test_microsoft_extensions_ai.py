@@ -2,7 +2,7 @@
 
 import json
 
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 

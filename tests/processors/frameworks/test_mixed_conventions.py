@@ -2,7 +2,7 @@
 
 import random
 
-from processors.model.json_value import JsonObject
+from processors.model.json_values import JsonObject
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, envelope, model, runs_of, span, tool
 

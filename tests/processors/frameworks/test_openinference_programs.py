@@ -3,7 +3,7 @@
 import pytest
 
 from processors.model.agent_run import CallCategory, ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from processors.spans.span import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 

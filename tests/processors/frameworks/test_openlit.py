@@ -3,7 +3,7 @@
 import pytest
 
 from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, span, tool
 

@@ -3,7 +3,7 @@
 import pytest
 
 from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from tests.support.agent_spans import agent, runs_of, span
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from processors.documents.yaml import expand, read_yaml
 from processors.importers.imported_criteria import write_criteria
-from processors.model.json_value import JsonObject, JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 
 ENTRY: JsonObject = {
     "evaluator": "tool-call-args",

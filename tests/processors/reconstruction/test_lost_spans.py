@@ -14,7 +14,7 @@ from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import Outcome
 from processors.model.finish_reason import CUT_SHORT, FinishReason
-from processors.reconstruction.reconstruct import reconstruct
+from processors.reconstruction.passes import reconstruct
 from processors.spans.span import RawSpan, Span
 from tests.support.corpus import recorded_requests
 

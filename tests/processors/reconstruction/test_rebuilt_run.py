@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import pytest
 
 from processors.model.agent_run import AgentIdentity, AgentRun, Message, ValueState
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from tests.support.agent_spans import TRACE_ID, agent, runs_of, tool
 
 

@@ -7,8 +7,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from processors.model.agent_run import CallCategory, ToolError, ValueState
 from processors.model.finish_reason import CUT_SHORT, FinishReason
-from processors.model.json_value import JsonValue
-from processors.reconstruction.reconstruct import reconstruct
+from processors.model.json_values import JsonValue
+from processors.reconstruction.passes import reconstruct
 from processors.spans.span_tree import MAX_EVENTS
 from tests.support.agent_spans import (
     REMOTE_PARENT,

@@ -10,8 +10,8 @@ import pytest
 from collector.otlp.codec import split_request
 from processors.model.agent_run import AgentRun, CallCategory, ToolCall, ValueState
 from processors.model.finish_reason import FinishReason
-from processors.model.json_value import JsonValue
-from processors.reconstruction.reconstruct import reconstruct
+from processors.model.json_values import JsonValue
+from processors.reconstruction.passes import reconstruct
 from processors.spans.span import RawSpan
 from tests.support.corpus import CORPUS
 

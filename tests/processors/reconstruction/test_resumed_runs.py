@@ -2,7 +2,7 @@
 
 import json
 
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, runs_of, span, tool
 

@@ -14,8 +14,8 @@ from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import Score
 from processors.model.evaluator import RunFacts
 from processors.model.finish_reason import FinishReason
-from processors.model.json_value import JsonValue
-from processors.reconstruction.reconstruct import reconstruct
+from processors.model.json_values import JsonValue
+from processors.reconstruction.passes import reconstruct
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, tool
 from tests.support.corpus import recorded_requests

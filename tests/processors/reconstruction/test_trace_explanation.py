@@ -3,8 +3,8 @@
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from processors.frameworks.dialect import SpanRole
-from processors.model.json_value import JsonObject
-from processors.reconstruction.reconstruct import span_reader
+from processors.model.json_values import JsonObject
+from processors.reconstruction.passes import span_reader
 from processors.reconstruction.trace_explanation import SpanExplanation, explain_trace
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, span, span_id, tool

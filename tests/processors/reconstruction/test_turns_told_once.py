@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import REMOTE_PARENT, agent, envelope, model, runs_of, span, tool
 

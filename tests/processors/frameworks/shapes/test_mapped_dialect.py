@@ -6,8 +6,8 @@ from pydantic import ValidationError
 from processors.frameworks.shapes.dialect_mapping import DialectMapping
 from processors.model.agent_run import AgentRun, ToolError, ValueState
 from processors.model.finish_reason import FinishReason
-from processors.model.json_value import JsonObject, JsonValue
-from processors.reconstruction.reconstruct import reconstruct, span_reader
+from processors.model.json_values import JsonObject, JsonValue
+from processors.reconstruction.passes import reconstruct, span_reader
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import TRACE_ID, runs_of, span
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from processors.frameworks.shapes.messages import read_messages
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 
 ARGUMENTS: JsonValue = {"city": "Oslo"}
 TEXT = json.dumps(ARGUMENTS)

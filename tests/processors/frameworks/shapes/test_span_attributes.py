@@ -5,7 +5,7 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from processors.frameworks.shapes.span_attributes import span_attributes
 from processors.model.finish_reason import FinishReason
-from processors.reconstruction.reconstruct import reconstruct
+from processors.reconstruction.passes import reconstruct
 from processors.spans.envelope import NO_ENVELOPE
 
 _SPAN = trace_pb2.Span(

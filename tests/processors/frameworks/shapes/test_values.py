@@ -5,7 +5,7 @@ import time
 import pytest
 
 from processors.model.agent_run import ValueState
-from processors.model.json_value import JsonValue
+from processors.model.json_values import JsonValue
 from processors.model.python_literal import parse_python_literal
 from processors.model.values import ABSENT, decode_arguments, decode_result, json_text
 from processors.spans.attributes import AttributeValue

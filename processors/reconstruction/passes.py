@@ -14,10 +14,10 @@ from processors.frameworks.rewriting import CarrierKind, RunScope, Trace
 from processors.model.agent_run import AgentRun
 from processors.model.finish_reason import CUT_SHORT, FinishReason
 from processors.reconstruction.calls import RunCalls
+from processors.reconstruction.reading import SpanReader
 from processors.reconstruction.rewrites import rewrites
 from processors.reconstruction.run_scopes import descend, give_out
 from processors.reconstruction.runs import Ending, Telling, rebuilt_run, sessions
-from processors.reconstruction.span_reader import SpanReader
 from processors.spans.span import RawSpan
 from processors.spans.span_tree import SpanTree
 
