@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 
 SPANS_PER_TRACE = 13
 AGENT_NAME = "order_support_agent"

@@ -8,13 +8,12 @@ from time import process_time
 
 from benchmarks.hostile_spans import TRACE_ID
 from benchmarks.hostile_traces import HOSTILE_KINDS, HostileKind
-from collector.configuration.criteria_files import load_criteria
-from processors.criteria.agent_criteria import CriteriaSet
+from collector.configuration import load_criteria
+from processors.criteria import CriteriaSet
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentRun
-from processors.model.finish_reason import FinishReason
-from processors.reconstruction.passes import reconstruct
-from processors.spans.span import RawSpan
+from processors.model import AgentRun, FinishReason
+from processors.reconstruction import reconstruct
+from processors.spans import RawSpan
 
 SIZES = (1_000, 10_000, 100_000)
 """Spans of the traces of each kind."""

@@ -8,9 +8,8 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationSc
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from processors.model.json_values import JsonValue
-from processors.spans.envelope import Envelope
-from processors.spans.span import RawSpan
+from processors.model import JsonValue
+from processors.spans import Envelope, RawSpan
 
 TRACE_ID: Final = bytes(range(16))
 

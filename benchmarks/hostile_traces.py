@@ -21,8 +21,8 @@ from benchmarks.hostile_spans import (
     plain_span,
     tool_span,
 )
-from processors.model.json_values import JsonValue
-from processors.spans.span import RawSpan
+from processors.model import JsonValue
+from processors.spans import RawSpan
 
 _MEBIBYTE = 1 << 20
 _RING = 1_000

@@ -7,21 +7,19 @@ from benchmarks.agent_criteria import CRITERIA_TEXT
 from benchmarks.agent_trace import SPANS_PER_TRACE
 from benchmarks.page import with_range
 from benchmarks.workload import SHAPES, Shape, process_requests
-from collector.buffer.finish_policy import GroupByTraceConfig
-from collector.buffer.trace_buffer import TraceBuffer
+from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
-from collector.otlp.codec import join_spans, split_request
+from collector.otlp import join_spans, split_request
 from collector.pipeline import EvaluationStage
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, SpanBatch
-from processors.annotation.span_event import append_results
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.criteria.criteria_file import read_criteria
+from processors.annotation import append_results
+from processors.criteria import CriteriaSet, read_criteria
 from processors.evaluate import evaluate_run
-from processors.model.finish_reason import FinishReason
-from processors.reconstruction.passes import reconstruct
-from processors.spans.span import RawSpan, Span
+from processors.model import FinishReason
+from processors.reconstruction import reconstruct
+from processors.spans import RawSpan, Span
 
 _REPEATS = 7
 _SECONDS_PER_REPEAT = 0.15

@@ -13,15 +13,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from benchmarks.child_process import ChildProcess, MeasurementRefused
 from benchmarks.micro import cpu_seconds_each
-from collector.otlp.codec import split_request
-from processors.criteria.agent_criteria import Evaluation
-from processors.criteria.criteria_file import read_criteria
+from collector.otlp import split_request
+from processors.criteria import Evaluation, read_criteria
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentIdentity, AgentRun, ValueState
-from processors.model.finish_reason import FinishReason
-from processors.model.json_values import JsonObject, JsonValue
-from processors.reconstruction.passes import reconstruct
-from processors.spans.span import RawSpan
+from processors.model import AgentIdentity, AgentRun, FinishReason, JsonObject, JsonValue, ValueState
+from processors.reconstruction import reconstruct
+from processors.spans import RawSpan
 
 PACKAGE = "uipath==2.14.44"
 _AGENT = "weather_agent"

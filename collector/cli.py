@@ -11,7 +11,7 @@ from importlib.metadata import version
 from collector.clock import SystemClock
 from collector.commands import COMMANDS, EXIT_OK, EXIT_UNUSABLE, Surroundings, give_up_output
 from collector.errors import StartupError
-from processors.documents.problems import ProblemsFound
+from processors.documents import ProblemsFound
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

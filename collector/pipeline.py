@@ -11,34 +11,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from collector.buffer.trace_buffer import TraceBuffer
+from collector.buffer import TraceBuffer
 from collector.clock import Clock, ends_within
 from collector.errors import Draining, Overloaded, RequestTooLarge
-from collector.exporters.exporter import TaskOwner
-from collector.exporters.fan_out import FanOut
+from collector.exporters import FanOut, TaskOwner
 from collector.memory_limiter import MemoryLimiter
-from collector.otlp.codec import split_request
-from collector.otlp.envelope_registry import EnvelopeRegistry
-from collector.receivers.consumer import ExportOutcome
+from collector.otlp import EnvelopeRegistry, split_request
+from collector.receivers import ExportOutcome
 from collector.results_config import ResultsConfig
-from collector.telemetry.logs import RateLimitedLogger
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.signals import BEFORE_FAN_OUT
+from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
-from processors.annotation.evaluation_span import evaluation_spans
-from processors.annotation.log_record import result_records
-from processors.annotation.span_event import append_results, count_results
-from processors.criteria.agent_criteria import CriteriaSet, Evaluation
+from processors.annotation import append_results, count_results, evaluation_spans, result_records
+from processors.criteria import CriteriaSet, Evaluation
 from processors.evaluate import evaluate_run
-from processors.frameworks.dialect import Dialect
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, SkipReason
-from processors.model.finish_reason import FinishReason
-from processors.model.graded_run import GradedRun
-from processors.reconstruction.passes import reconstruct, span_reader
-from processors.spans.span import RawSpan
+from processors.frameworks import Dialect
+from processors.model import (
+    AgentRun,
+    EvaluationResult,
+    FinishReason,
+    GradedRun,
+    NotEvaluatedReason,
+    SkipReason,
+)
+from processors.reconstruction import reconstruct, span_reader
+from processors.spans import RawSpan
 
 FINISH_INTERVAL_SECONDS = 0.1
 """How often finished traces are looked for."""

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from processors.documents.models import StrictModel
+from processors.documents import StrictModel
 
 _DEFAULT_EMIT = {"hold": ("span_event",), "stream": ("log",), "verdicts_only": ("log",)}
 

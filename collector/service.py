@@ -18,30 +18,30 @@ from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from typing import TextIO
 
-from collector.buffer.trace_buffer import TraceBuffer
+from collector.buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
-from collector.configuration.criteria_files import CriteriaFollower, CriteriaStore
-from collector.configuration.service_file import PROMETHEUS, ServiceConfig
+from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
 from collector.errors import BackgroundTaskDied
-from collector.exporters.assembly import build_fan_out
-from collector.exporters.exporter import ExporterContext
+from collector.exporters import ExporterContext, build_fan_out
 from collector.memory_limiter import MemoryLimiter
-from collector.otlp.envelope_registry import EnvelopeRegistry
+from collector.otlp import EnvelopeRegistry
 from collector.pipeline import EvaluationStage, Pipeline
-from collector.receivers.assembly import build_receivers
+from collector.receivers import build_receivers
 from collector.task_supervisor import TaskSupervisor
-from collector.telemetry.exposition import MetricsRegistry
-from collector.telemetry.http import TelemetryServer
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.own_telemetry import OwnLogs, OwnTraces, refuse_own_receivers
-from collector.telemetry.score_series import ScoreSeries
-from collector.telemetry.signals import (
+from collector.telemetry import (
+    Metrics,
+    MetricsRegistry,
+    OwnLogs,
+    OwnTraces,
     Readiness,
+    ScoreSeries,
+    TelemetryServer,
     measure_loop_lag,
     observe_verdict_delays,
     publish_accounting_errors,
+    refuse_own_receivers,
 )
-from collector.tools.self_check.checker import SelfCheck
+from collector.tools.self_check import SelfCheck
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool

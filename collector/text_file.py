@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from processors.documents.problems import Problem, ProblemsFound
+from processors.documents import Problem, ProblemsFound
 
 
 def read_text_file(path: Path) -> str:

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from processors.model.finish_reason import FinishReason
-from processors.model.graded_run import GradedRun
-from processors.spans.span import RawSpan
+from processors.model import FinishReason, GradedRun
+from processors.spans import RawSpan
 
 SPAN_OVERHEAD_BYTES = 256
 """Counted for every held span beside its own bytes: tuple, span id, entry in the trace's index."""

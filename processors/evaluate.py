@@ -10,21 +10,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from processors.criteria.agent_criteria import Evaluation
-from processors.criteria.selector import is_sampled
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_error import EvaluationError
-from processors.model.evaluation_result import (
+from processors.criteria import Evaluation, is_sampled
+from processors.model import (
+    MAX_EXPLANATION_CHARACTERS,
+    AgentRun,
+    EvaluationError,
     EvaluationResult,
+    JsonObject,
+    JsonValue,
     NotEvaluated,
     NotEvaluatedReason,
     Outcome,
+    RunFacts,
     Score,
     SkipReason,
 )
-from processors.model.evaluator import RunFacts
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.limits import MAX_EXPLANATION_CHARACTERS
 
 Answer: TypeAlias = Score | NotEvaluated | Exception
 """What came of an evaluation: what the evaluator said, why it was not asked, or what it raised."""

@@ -1,1 +1,6 @@
 """Traces that are not finished yet, and when they are."""
+
+from collector.buffer.finish_policy import GroupByTraceConfig
+from collector.buffer.trace_buffer import TraceBuffer
+
+__all__ = ["GroupByTraceConfig", "TraceBuffer"]

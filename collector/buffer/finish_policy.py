@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from collector.config_fields import Duration, PositiveDuration
-from processors.model.finish_reason import FinishReason
+from processors.model import FinishReason
 
 
 class ServiceFinishConfig(BaseModel):

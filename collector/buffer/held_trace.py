@@ -8,10 +8,16 @@ from collections.abc import Set
 from itertools import islice
 from math import inf
 
-from processors.spans.envelope import Envelope
-from processors.spans.small_bytes_cache import cached_for_small
-from processors.spans.span import KIND_CLIENT, KIND_CONSUMER, KIND_SERVER, RawSpan
-from processors.spans.span_head import parent_is_remote, read_span_head
+from processors.spans import (
+    KIND_CLIENT,
+    KIND_CONSUMER,
+    KIND_SERVER,
+    Envelope,
+    RawSpan,
+    cached_for_small,
+    parent_is_remote,
+    read_span_head,
+)
 
 TRACE_OVERHEAD_BYTES = 1280
 """Counted for every held trace beside its spans: the trace itself, its entries in indexes and deadlines."""

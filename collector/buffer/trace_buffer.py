@@ -18,10 +18,10 @@ from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES, HeldTrace
 from collector.buffer.outages import Outage, RefusedSpans
 from collector.clock import Clock
 from collector.errors import Overloaded, RequestTooLarge
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import SPAN_OVERHEAD_BYTES, FinishedTrace, SpanBatch, held_bytes
-from processors.model.finish_reason import FinishReason
-from processors.spans.span import RawSpan
+from processors.model import FinishReason
+from processors.spans import RawSpan
 
 SOFT_LIMIT = 0.8
 """Part of the memory limit that the buffer may fill by itself before it finishes traces early."""

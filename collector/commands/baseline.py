@@ -18,8 +18,8 @@ from collector.commands.command import (
     unusable,
     write_output,
 )
-from collector.recordings.recorded_stream import RecordedStream
-from collector.tools.baseline.release_baseline import (
+from collector.recordings import RecordedStream
+from collector.tools.baseline import (
     DEFAULT_WINDOW,
     MAX_NAME_LENGTH,
     MIN_SAMPLES,
@@ -31,7 +31,7 @@ from collector.tools.baseline.release_baseline import (
 )
 from collector.tools.prometheus_api import PrometheusApi, PrometheusError
 from collector.workers.offline import OfflineWorkers
-from processors.documents.problems import ProblemsFound
+from processors.documents import ProblemsFound
 
 _DESCRIPTION = """
 Write the mean score of every evaluation of every agent as a file for `tracegrade rules --baselines`: from a

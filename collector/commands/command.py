@@ -13,11 +13,10 @@ from rich.console import Console
 
 from collector.clock import Clock
 from collector.config_fields import parse_endpoint
-from collector.configuration.criteria_files import load_criteria
-from collector.configuration.service_file import load_configuration
+from collector.configuration import load_configuration, load_criteria
 from collector.workers.custom_evaluators import load_custom_evaluators
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problems import Problem, ProblemsFound
+from processors.criteria import CriteriaSet
+from processors.documents import Problem, ProblemsFound
 
 EXIT_OK, EXIT_FAILED, EXIT_UNUSABLE = 0, 1, 2
 

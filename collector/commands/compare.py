@@ -14,11 +14,9 @@ from rich.console import Console
 from rich.text import Text
 
 from collector.commands.command import OutputConsole
-from collector.recordings.recorded_stream import RecordedStream
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult
-from processors.model.json_values import JsonObject, encode_json
+from collector.recordings import RecordedStream
+from processors.criteria import CriteriaSet
+from processors.model import AgentRun, EvaluationResult, JsonObject, encode_json
 
 _SCORE_TOLERANCE = 1e-9
 _STYLES = {"pass": "green", "fail": "bold red", "error": "bold magenta", "not_evaluated": "yellow"}

@@ -13,12 +13,15 @@ from collector.commands.command import (
     path_text,
     tell_warnings,
 )
-from collector.configuration.criteria_files import CriteriaStore
-from collector.configuration.criteria_tests import run_criteria_tests
-from collector.configuration.json_schemas import schema_documents
-from collector.configuration.service_file import load_configuration, print_configuration
+from collector.configuration import (
+    CriteriaStore,
+    load_configuration,
+    print_configuration,
+    run_criteria_tests,
+    schema_documents,
+)
 from collector.workers.offline import OfflineWorkers
-from processors.documents.problems import ProblemsFound
+from processors.documents import ProblemsFound
 
 
 def _validate(options: Namespace, surroundings: Surroundings) -> int:

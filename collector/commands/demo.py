@@ -30,13 +30,11 @@ from collector.commands.command import (
     Surroundings,
     no_arguments,
 )
-from collector.configuration.files import default_file
-from collector.exporters.run_printout import RunPrintout, count_outcomes, counts_text
-from collector.recordings.run_reader import graded_run_from_json
-from collector.tools.demo.demo_agent import SERVICE_NAME, perform, scripted_runs
-from processors.model.agent_run import AgentRun
-from processors.model.graded_run import GradedRun
-from processors.model.json_values import decode_json, encode_json
+from collector.configuration import default_file
+from collector.exporters import RunPrintout, count_outcomes, counts_text
+from collector.recordings import graded_run_from_json
+from collector.tools.demo import SERVICE_NAME, perform, scripted_runs
+from processors.model import AgentRun, GradedRun, decode_json, encode_json
 
 _PATIENCE_SECONDS = 45.0
 _READY = re.compile(r"^tracegrade ready: (.*)\n", re.MULTILINE)

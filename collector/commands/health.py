@@ -15,7 +15,7 @@ from collector.commands.command import (
     endpoint_argument,
 )
 from collector.config_fields import parse_endpoint
-from collector.configuration.service_file import load_configuration
+from collector.configuration import load_configuration
 
 _TIMEOUT_SECONDS = 5.0
 

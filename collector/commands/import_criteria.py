@@ -22,15 +22,20 @@ from collector.commands.command import (
     unusable,
     write_output,
 )
-from collector.configuration.files import find_files
+from collector.configuration import find_files
 from collector.text_file import decoded_text
-from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import Problem, ProblemsFound
-from processors.documents.yaml import LocatedYaml, read_yaml
-from processors.importers.imported_criteria import EVERY_AGENT, Imported, usable, write_criteria
-from processors.importers.letta import import_letta, read_dataset
-from processors.importers.uipath import import_uipath
-from processors.model.json_values import JsonObject
+from processors.criteria import read_criteria
+from processors.documents import LocatedYaml, Problem, ProblemsFound, read_yaml
+from processors.importers import (
+    EVERY_AGENT,
+    Imported,
+    import_letta,
+    import_uipath,
+    read_dataset,
+    usable,
+    write_criteria,
+)
+from processors.model import JsonObject
 
 _EVALUATORS, _SETS = "evaluators", "eval-sets"
 _PROJECT_FOLDERS = ("evaluations", "evals")

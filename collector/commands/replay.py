@@ -31,17 +31,15 @@ from collector.commands.command import (
     traffic_argument,
 )
 from collector.commands.compare import ChangeKind, compare
-from collector.exporters.run_printout import RunPrintout, count_outcomes, counts_text
-from collector.recordings.recorded_stream import RecordedStream
+from collector.exporters import RunPrintout, count_outcomes, counts_text
+from collector.recordings import RecordedStream
 from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers
-from processors.annotation.run_line import format_run
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problems import ProblemsFound
-from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
-from processors.model.graded_run import GradedRun
-from processors.reconstruction.passes import span_reader
-from processors.reconstruction.trace_explanation import SpanExplanation, explain_trace
+from processors.annotation import format_run
+from processors.criteria import CriteriaSet
+from processors.documents import ProblemsFound
+from processors.model import EvaluationResult, GradedRun, Outcome, Stage
+from processors.reconstruction import SpanExplanation, explain_trace, span_reader
 
 _MAX_SHOWN = 200
 

@@ -17,28 +17,26 @@ from collector.commands.command import (
     unusable,
     write_output,
 )
-from collector.tools.alerting.objectives import (
-    BaselinesFile,
-    ModelT,
-    ObjectivesFile,
-    Volume,
-    VolumeFile,
-    criteria_coverage,
-    objective_problems,
-    read_data_file,
-)
-from collector.tools.alerting.rules import (
+from collector.tools.alerting import (
     DASHBOARD_BASE,
     RUNBOOK_BASE,
     AlertLinks,
+    BaselinesFile,
+    ModelT,
+    ObjectivesFile,
     RuleInputs,
+    TimeScale,
+    Volume,
+    VolumeFile,
+    criteria_coverage,
     never_firing,
+    objective_problems,
+    read_data_file,
     rules_text,
+    volume_on_server,
 )
-from collector.tools.alerting.windows import TimeScale, volume_on_server
 from collector.tools.prometheus_api import PrometheusApi, PrometheusError
-from processors.documents.problems import Problem, ProblemsFound
-from processors.documents.yaml import LocatedYaml
+from processors.documents import LocatedYaml, Problem, ProblemsFound
 
 _DESCRIPTION = """
 Write a Prometheus rule file from objectives, the scores of a release (`tracegrade baseline`) and the volume

@@ -7,10 +7,10 @@ from argparse import Namespace
 from collections.abc import Coroutine
 
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, Surroundings, add_config
-from collector.configuration.service_file import ServiceConfig, load_configuration
+from collector.configuration import ServiceConfig, load_configuration
 from collector.errors import BackgroundTaskDied
 from collector.service import Service
-from collector.telemetry.logs import configure_logging
+from collector.telemetry import configure_logging
 
 
 def _run(options: Namespace, surroundings: Surroundings) -> int:

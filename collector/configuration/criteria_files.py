@@ -14,13 +14,18 @@ from typing import NoReturn
 
 from collector.clock import Clock, ends_within
 from collector.configuration.files import FoundFiles, default_file, find_files
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.text_file import decoded_text
-from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.criteria.criteria_file import CriteriaCase, CriteriaDocument, read_criteria_file
-from processors.criteria.doubtful_criteria import criteria_warnings
-from processors.documents.problems import Problem, ProblemsFound, path_text
-from processors.model.evaluator import Evaluator
+from processors.criteria import (
+    CriteriaCase,
+    CriteriaDocument,
+    CriteriaSet,
+    Evaluation,
+    criteria_warnings,
+    read_criteria_file,
+)
+from processors.documents import Problem, ProblemsFound, path_text
+from processors.model import Evaluator
 
 DEFAULT_CRITERIA = "criteria/default.yaml"
 """The shipped criteria that apply when none are configured: they need no reference."""

@@ -8,15 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from collector.recordings.recorded_stream import RecordedStream
-from collector.recordings.run_reader import run_from_json
+from collector.recordings import RecordedStream, run_from_json
 from collector.workers.offline import OfflineWorkers
-from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet
-from processors.criteria.criteria_file import CriteriaCase
-from processors.criteria.criteria_file_model import ExpectedResultEntry
-from processors.documents.problems import Problem, did_you_mean
-from processors.model.evaluation_result import EvaluationResult
-from processors.model.graded_run import GradedRun
+from processors.criteria import AgentCriteria, CriteriaCase, CriteriaSet, ExpectedResultEntry
+from processors.documents import Problem, did_you_mean
+from processors.model import EvaluationResult, GradedRun
 
 _SCORE_TOLERANCE = 1e-9
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")

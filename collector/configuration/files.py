@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from processors.documents.problems import Problem
+from processors.documents import Problem
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 """A larger file is no configuration."""

@@ -12,10 +12,9 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import models_json_schema
 
 from collector.configuration.service_file import PROMETHEUS, ServiceConfig, exporter_models
-from collector.tools.alerting.objectives import ObjectivesFile
-from processors.criteria.criteria_file_model import CriteriaFile
-from processors.criteria.evaluator_discovery import evaluator_types
-from processors.model.evaluator import Evaluator
+from collector.tools.alerting import ObjectivesFile
+from processors.criteria import CriteriaFile, evaluator_types
+from processors.model import Evaluator
 
 JsonSchema = dict[str, Any]
 

@@ -22,28 +22,37 @@ from pydantic import (
     field_validator,
 )
 
-from collector.buffer.finish_policy import GroupByTraceConfig
+from collector.buffer import GroupByTraceConfig
 from collector.config_fields import Duration, FilePattern, Section, parse_endpoint
-from collector.exporters.assembly import (
+from collector.exporters import (
+    SpanExporterConfig,
     exporter_types,
     receives_evaluation_spans,
     receives_log_records,
     receives_spans,
 )
-from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiterConfig
-from collector.receivers.assembly import ReceiversConfig, listening_at
+from collector.receivers import ReceiversConfig, listening_at
 from collector.results_config import ResultsConfig
-from collector.telemetry.telemetry_config import PrometheusConfig, TelemetryConfig
+from collector.telemetry import PrometheusConfig, TelemetryConfig
 from collector.text_file import read_text_file
 from collector.workers.config import WorkersConfig
-from processors.documents.models import MASK, StrictModel, validated, without_user_info
-from processors.documents.problems import Path, Problem, ProblemsFound, did_you_mean
-from processors.documents.yaml import LocatedYaml, expand, plain_scalar, read_yaml
-from processors.frameworks.dialect import Dialect
-from processors.frameworks.discovery import discover_dialects
-from processors.frameworks.shapes.dialect_mapping import DialectMapping
-from processors.model.json_values import JsonObject, JsonValue
+from processors.documents import (
+    MASK,
+    LocatedYaml,
+    Path,
+    Problem,
+    ProblemsFound,
+    StrictModel,
+    did_you_mean,
+    expand,
+    plain_scalar,
+    read_yaml,
+    validated,
+    without_user_info,
+)
+from processors.frameworks import Dialect, DialectMapping, discover_dialects
+from processors.model import JsonObject, JsonValue
 
 PROMETHEUS = "prometheus"
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from pydantic import BaseModel
 
-import collector.exporters
+from collector import exporters as _this_folder
 from collector.component_discovery import find_components
 from collector.exporters.exporter import (
     ExporterContext,
@@ -99,7 +99,7 @@ def exporter_types() -> Mapping[str, ComponentType]:
     Raises:
         TypeError: a `COMPONENT` is something else, or two modules claim one type name.
     """
-    return find_components(collector.exporters, (SpanExporterType, ResultExporterType))
+    return find_components(_this_folder, (SpanExporterType, ResultExporterType))
 
 
 class SharedExporter:

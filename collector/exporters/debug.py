@@ -18,7 +18,7 @@ from collector.clock import Clock, ends_within
 from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.run_printout import RunPrintout
 from collector.trace import GradedTrace
-from processors.model.graded_run import GradedRun
+from processors.model import GradedRun
 
 _MAX_PENDING = 100
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-from collector.otlp.codec import join_spans
-from processors.spans.span import RawSpan
+from collector.otlp import join_spans
+from processors.spans import RawSpan
 
 _SPAN_FRAMING_BYTES = 6
 """Tag and length of a span in its ScopeSpans, at most (spans are shorter than 256 MiB)."""

@@ -12,7 +12,7 @@ from typing import Generic, Literal, Protocol, TextIO, TypeVar, runtime_checkabl
 from pydantic import BaseModel
 
 from collector.clock import Clock
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import GradedTrace
 
 

@@ -7,9 +7,9 @@ from typing import Protocol
 from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ResultExporter, TaskOwner
 from collector.memory_limiter import MemoryLimiter
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import GradedTrace, held_bytes
-from processors.spans.span import RawSpan
+from processors.spans import RawSpan
 
 
 class SpanQueue(Protocol):

@@ -13,7 +13,7 @@ from collector.errors import PermanentExportError, RetryableExportError, Startup
 from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.span_exporter_config import SpanExporterConfig
-from collector.otlp.json_codec import logs_request_to_json, request_to_json
+from collector.otlp import logs_request_to_json, request_to_json
 
 
 class FileConfig(SpanExporterConfig):

@@ -5,7 +5,7 @@ import os
 import stat
 from pathlib import Path
 
-from processors.model.json_values import decode_json
+from processors.model import decode_json
 
 _BLOCK_BYTES = 64 * 1024
 

@@ -30,7 +30,7 @@ from collector.exporters.otlp_client import (
     user_agent,
 )
 from collector.exporters.span_exporter_config import RESULT_QUEUES, Signal, SpanExporterConfig
-from collector.otlp.compression import gzip_compress
+from collector.otlp import gzip_compress
 
 _PROTOBUF = "application/x-protobuf"
 _RETRYABLE = frozenset({429, 502, 503, 504})  # OTLP specification, "Retryable Response Codes"

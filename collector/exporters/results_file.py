@@ -14,11 +14,10 @@ from collector.errors import StartupError
 from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.span_exporter_config import BackOff, RetryConfig
-from collector.telemetry.logs import RateLimitedLogger
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics, RateLimitedLogger
 from collector.trace import GradedTrace
-from processors.annotation.run_line import format_run
-from processors.model.graded_run import GradedRun
+from processors.annotation import format_run
+from processors.model import GradedRun
 
 _RUNS_PER_WRITE = 500
 

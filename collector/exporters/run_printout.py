@@ -12,11 +12,16 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from processors.model.agent_run import ToolCall, ValueState
-from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
-from processors.model.graded_run import GradedRun
-from processors.model.json_values import JsonValue
-from processors.model.values import json_text
+from processors.model import (
+    EvaluationResult,
+    GradedRun,
+    JsonValue,
+    Outcome,
+    Stage,
+    ToolCall,
+    ValueState,
+    json_text,
+)
 
 _STYLES = {
     Outcome.PASS: "green",

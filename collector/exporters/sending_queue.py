@@ -17,8 +17,7 @@ from collector.errors import ContentRefusedError, ExportError, PermanentExportEr
 from collector.exporters.delivery import Delivery, ExportRequest, QueuedTrace
 from collector.exporters.exporter import ExportResponse, SpanExporter, TaskOwner
 from collector.exporters.span_exporter_config import BackOff, SpanExporterConfig
-from collector.telemetry.logs import RateLimitedLogger
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics, RateLimitedLogger
 
 _MAX_SPLITS = 64
 """How often one request may be cut in two in search of the spans that a backend refuses."""

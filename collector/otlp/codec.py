@@ -15,17 +15,17 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from collector.errors import MalformedRequest
 from collector.otlp.envelope_registry import EnvelopeRegistry
-from processors.spans.envelope import Envelope
-from processors.spans.partial_messages import parse_span
-from processors.spans.protobuf_wire import (
+from processors.spans import (
     END_GROUP,
     LENGTH_DELIMITED,
     START_GROUP,
+    Envelope,
+    RawSpan,
     encode_varint,
+    parse_span,
     read_varint,
     skip_field,
 )
-from processors.spans.span import RawSpan
 
 _NO_TRACE_ID = bytes(16)
 _NO_SPAN_ID = bytes(8)

@@ -2,7 +2,7 @@
 
 from weakref import WeakValueDictionary, finalize
 
-from processors.spans.envelope import Envelope
+from processors.spans import Envelope
 
 OVERHEAD_BYTES = 1024
 """Counted for every resource and scope beside their own bytes: the objects, and entries in indexes."""

@@ -20,8 +20,8 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import MalformedRequest
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.protobuf_wire import encode_varint
+from processors.model import JsonObject, JsonValue
+from processors.spans import encode_varint
 
 MAX_DEPTH = 100
 """Messages within messages; the protobuf runtime has the same limit."""

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, create_model
 
-import collector.receivers
+from collector import receivers as _this_folder
 from collector.clock import Clock
 from collector.component_discovery import find_components
 from collector.config_fields import Section
 from collector.receivers.consumer import Consumer
 from collector.receivers.receiver import Receiver, ReceiverType
 from collector.receivers.server_config import ServerConfig
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 
 
 @cache
@@ -23,7 +23,7 @@ def receiver_types() -> Mapping[str, ReceiverType[BaseModel]]:
     Raises:
         TypeError: a `COMPONENT` is something else, or two modules claim one type name.
     """
-    return find_components(collector.receivers, (ReceiverType,))
+    return find_components(_this_folder, (ReceiverType,))
 
 
 if TYPE_CHECKING:

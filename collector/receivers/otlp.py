@@ -12,7 +12,7 @@ from collector.receivers.otlp_grpc import GrpcServerConfig, OtlpGrpcReceiver
 from collector.receivers.otlp_grpc_uvicorn import UvicornGrpcReceiver
 from collector.receivers.otlp_http import HttpServerConfig, OtlpHttpReceiver
 from collector.receivers.receiver import Receiver, ReceiverType
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 
 
 class OtlpProtocols(BaseModel):

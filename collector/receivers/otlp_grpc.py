@@ -19,8 +19,7 @@ from collector.errors import (
     RequestTooLarge,
     StartupError,
 )
-from collector.otlp.compression import GZIP_MAGIC, gzip_decompress, zlib_decompress
-from collector.otlp.status import ErrorStatus, no_such_service
+from collector.otlp import GZIP_MAGIC, ErrorStatus, gzip_decompress, no_such_service, zlib_decompress
 from collector.receivers.consumer import encode_response
 from collector.receivers.receiver import Receiver
 from collector.receivers.server_config import ServerConfig, grpc_credentials

@@ -17,7 +17,7 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from collector.asgi_server import AsgiServer, HttpScope, Receive, Send
 from collector.config_fields import parse_endpoint
 from collector.errors import Draining, MalformedRequest, Refusal, UnsupportedRequest
-from collector.otlp.status import ErrorStatus
+from collector.otlp import ErrorStatus
 from collector.receivers.http_body import Disconnected, HttpBody, ReceiveBudget
 from collector.receivers.otlp_grpc import (
     LIVENESS_SERVICE,

@@ -5,9 +5,7 @@ import asyncio
 from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, SentMessage
 from collector.config_fields import Endpoint, parse_endpoint
 from collector.errors import UnsupportedRequest
-from collector.otlp.compression import gzip_decompress
-from collector.otlp.json_codec import json_to_request
-from collector.otlp.status import ErrorStatus, method_not_allowed, no_such_path
+from collector.otlp import ErrorStatus, gzip_decompress, json_to_request, method_not_allowed, no_such_path
 from collector.receivers.consumer import encode_response, encode_response_json
 from collector.receivers.http_body import Disconnected, HttpBody, ReceiveBudget
 from collector.receivers.receiver import Receiver

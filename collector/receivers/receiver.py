@@ -17,11 +17,10 @@ from pydantic import BaseModel
 
 from collector.clock import Clock, SystemClock, ends_within
 from collector.errors import Draining, Refusal, StartupError, Unauthenticated
-from collector.otlp.status import ErrorStatus, error_status
+from collector.otlp import ErrorStatus, error_status
 from collector.receivers.consumer import Consumer
 from collector.receivers.server_config import ServerAuthConfig, ServerConfig
-from collector.telemetry.logs import RateLimitedLogger
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics, RateLimitedLogger
 
 
 class Receiver(ABC):

@@ -10,22 +10,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
-from collector.buffer.finish_policy import GroupByTraceConfig
-from collector.buffer.trace_buffer import TraceBuffer
+from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
 from collector.pipeline import AwaitedTrace, EvaluationStage
 from collector.recordings.recorded_traffic import RecordedTraffic, find_recorded_files
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, SpanBatch
 from collector.workers.offline import OfflineWorkers
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problems import Problem
+from processors.criteria import CriteriaSet
+from processors.documents import Problem
 from processors.evaluate import evaluate_run
-from processors.frameworks.dialect import Dialect
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult
-from processors.model.graded_run import GradedRun
+from processors.frameworks import Dialect
+from processors.model import AgentRun, EvaluationResult, GradedRun
 
 _NO_LIMIT = 1 << 62
 

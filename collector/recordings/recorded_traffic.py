@@ -11,13 +11,10 @@ from enum import Enum
 from pathlib import Path
 
 from collector.errors import MalformedRequest
-from collector.otlp.codec import SplitRequest, split_request
-from collector.otlp.compression import gzip_decompress
-from collector.otlp.json_codec import json_to_request
+from collector.otlp import SplitRequest, gzip_decompress, json_to_request, split_request
 from collector.recordings.run_reader import run_from_json
-from processors.documents.problems import Problem
-from processors.model.agent_run import AgentRun
-from processors.model.json_values import decode_json
+from processors.documents import Problem
+from processors.model import AgentRun, decode_json
 
 MAX_REQUEST_BYTES = 1 << 30
 """What one recorded request may inflate to."""

@@ -6,23 +6,29 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, Literal, TypeVar, get_args
 
-from processors.annotation.run_line import incomplete_reason_of, is_complete_by_default
-from processors.documents.problems import did_you_mean
-from processors.model.agent_run import (
+from processors.annotation import incomplete_reason_of, is_complete_by_default
+from processors.documents import did_you_mean
+from processors.model import (
+    ABSENT,
     AgentIdentity,
     AgentRun,
     CallCategory,
+    DecodedValue,
+    EvaluationResult,
+    FinishReason,
+    GradedRun,
     IncompleteReason,
+    JsonObject,
+    JsonValue,
     Message,
+    NotEvaluatedReason,
+    Outcome,
     ToolCall,
     ToolError,
     ValueState,
+    decode_arguments,
+    decode_result,
 )
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
-from processors.model.finish_reason import FinishReason
-from processors.model.graded_run import GradedRun
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
 
 _RUN_KEYS = (
     "trace_id", "span_id", "agent", "parent_agent", "session", "input", "output", "finish_reason", "messages",

@@ -10,9 +10,7 @@ from typing import Generic, TypeVar
 
 from collector.clock import Clock
 from collector.telemetry.metrics import Counter, Exemplar, Histogram, Labels, Metrics
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import Outcome
-from processors.model.json_values import JsonValue
+from processors.model import AgentRun, JsonValue, Outcome
 
 MAX_AGENTS = 1000
 """Agents with series of their own beside those named exactly in criteria."""

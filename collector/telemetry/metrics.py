@@ -8,8 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
-from processors.model.evaluation_result import NotEvaluatedReason, Outcome, SkipReason
-from processors.model.finish_reason import FinishReason
+from processors.model import FinishReason, NotEvaluatedReason, Outcome, SkipReason
 
 Labels = tuple[str, ...]
 """Label values of one series, in the order of the instrument's labels.

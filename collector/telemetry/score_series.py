@@ -9,10 +9,15 @@ from collector.clock import Clock
 from collector.telemetry.agent_series import AgentSeries, EvaluationSeries, KnownAgents, RunSeries
 from collector.telemetry.metrics import Exemplar, Labels, Metrics
 from collector.trace import GradedTrace
-from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet, Evaluation
-from processors.model.agent_run import EVALUATED_CATEGORIES
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
-from processors.model.graded_run import GradedRun
+from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
+from processors.model import (
+    EVALUATED_CATEGORIES,
+    EvaluationResult,
+    GradedRun,
+    NotEvaluatedReason,
+    Outcome,
+    Stage,
+)
 
 DEFAULT_EXPIRY_SECONDS = 86_400.0
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
 import orjson
 
 from collector.errors import TracegradeError
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue
 
 TIMEOUT_SECONDS = 60.0
 """For connecting, and for each wait for more of the answer."""

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from processors.model.evaluation_error import EvaluationError
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model import EvaluationError, NotEvaluated, NotEvaluatedReason, Score
 
 _MAX_TYPE_CHARACTERS = 100
 _REASONS = {reason.value: reason for reason in NotEvaluatedReason}

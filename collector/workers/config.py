@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from collector.config_fields import FilePath, PositiveDuration
-from processors.criteria.evaluator_discovery import evaluator_types
+from processors.criteria import evaluator_types
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 _RESERVED_PREFIX = "uipath-"

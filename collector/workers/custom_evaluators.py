@@ -12,10 +12,9 @@ from collector.workers.config import CustomEvaluatorConfig, WorkersConfig
 from collector.workers.protocol import LENGTH, frame
 from collector.workers.worker_evaluator import SubmissionEvaluator, WorkerEvaluator
 from collector.workers.worker_process import COMMAND
-from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problems import Problem, ProblemsFound
-from processors.model.evaluator import Evaluator
-from processors.model.json_values import JsonObject, encode_json
+from processors.criteria import evaluator_types
+from processors.documents import Problem, ProblemsFound
+from processors.model import Evaluator, JsonObject, encode_json
 
 LOAD_SECONDS = 15.0
 """How long the custom evaluators of a worker may take to load, all together."""

@@ -7,14 +7,13 @@ from typing import Self, TypeVar
 
 from collector.clock import SystemClock
 from collector.task_supervisor import TaskSupervisor
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.workers.custom_evaluators import CustomEvaluators
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
-from processors.criteria.agent_criteria import Evaluation
+from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult, SkipReason
+from processors.model import AgentRun, EvaluationResult, SkipReason
 
 _ResultT = TypeVar("_ResultT")
 

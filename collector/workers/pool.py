@@ -12,13 +12,12 @@ from typing import Protocol, TypeVar
 
 from collector.clock import Clock, ends_within
 from collector.config_fields import format_duration
-from collector.telemetry.logs import RateLimitedLogger
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics, RateLimitedLogger
 from collector.workers.answer import WorkerFailure, read_answer
 from collector.workers.custom_evaluators import LOAD_SECONDS, CustomEvaluators
 from collector.workers.suspension import Suspensions, back_off
 from collector.workers.worker_process import WorkerDied, WorkerProcess
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model import NotEvaluated, NotEvaluatedReason, Score
 
 WAIT_SECONDS = 10.0
 """How long a question waits for a free worker; then the run is not evaluated, as beyond any other limit."""

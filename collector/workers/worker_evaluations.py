@@ -10,11 +10,9 @@ from collections.abc import Callable, Sequence
 from collector.workers.answer import WorkerFailure
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluator import WorkerEvaluator, run_text
-from processors.criteria.agent_criteria import Evaluation
+from processors.criteria import Evaluation
 from processors.evaluate import Answer, ask, finish, plan
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult, NotEvaluated, SkipReason
-from processors.model.evaluator import RunFacts
+from processors.model import AgentRun, EvaluationResult, NotEvaluated, RunFacts, SkipReason
 
 
 def need_workers(evaluations: Sequence[Evaluation]) -> bool:

@@ -4,14 +4,19 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from processors.annotation.run_line import run_to_json
-from processors.comparison.extractors import ExtractorSettings
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_error import EvaluationError
-from processors.model.evaluation_result import NotEvaluated, Score
-from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.graded_run import GradedRun
-from processors.model.json_values import JsonObject, encode_json
+from processors.annotation import run_to_json
+from processors.comparison import ExtractorSettings
+from processors.model import (
+    AgentRun,
+    EvaluationError,
+    Evaluator,
+    GradedRun,
+    JsonObject,
+    NotEvaluated,
+    RunFacts,
+    Score,
+    encode_json,
+)
 
 
 class FreeObject(BaseModel):

@@ -1,1 +1,16 @@
 """The forms in which a verdict leaves: span event, log record, span, annotation, line of a runs file."""
+
+from processors.annotation.evaluation_span import evaluation_spans
+from processors.annotation.log_record import result_records
+from processors.annotation.run_line import (
+    format_run,
+    incomplete_reason_of,
+    is_complete_by_default,
+    run_to_json,
+)
+from processors.annotation.span_event import append_results, count_results
+
+__all__ = [
+    "append_results", "count_results", "evaluation_spans", "format_run", "incomplete_reason_of",
+    "is_complete_by_default", "result_records", "run_to_json",
+]  # fmt: skip

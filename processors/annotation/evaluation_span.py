@@ -18,11 +18,8 @@ from processors.annotation.result_attributes import (
     makes_event,
 )
 from processors.annotation.span_event import GradedRuns, evaluation_event
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult
-from processors.spans.envelope import Envelope
-from processors.spans.protobuf_wire import encode_field
-from processors.spans.span import RawSpan
+from processors.model import AgentRun, EvaluationResult
+from processors.spans import Envelope, RawSpan, encode_field
 
 SCOPE_NAME = "tracegrade"
 

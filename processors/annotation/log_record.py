@@ -9,10 +9,8 @@ from collections.abc import Sequence
 
 from processors.annotation.result_attributes import EVENT_NAME, LOG_ATTRIBUTE, encode_result_attributes
 from processors.annotation.span_event import GradedRuns, results_by_carrier
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult, Outcome
-from processors.spans.protobuf_wire import encode_field
-from processors.spans.span import RawSpan
+from processors.model import AgentRun, EvaluationResult, Outcome
+from processors.spans import RawSpan, encode_field
 
 _FIXED64 = struct.Struct("<Q")
 

@@ -15,10 +15,8 @@ from processors.annotation.result_attributes import (
     encode_key,
     encode_text_attribute,
 )
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult, Stage
-from processors.model.json_values import JsonObject
-from processors.spans.span import Span
+from processors.model import AgentRun, EvaluationResult, JsonObject, Stage
+from processors.spans import Span
 
 IDENTIFIER = "tracegrade"
 ANNOTATOR_KIND = "CODE"

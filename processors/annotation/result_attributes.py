@@ -6,10 +6,8 @@ event `gen_ai.evaluation.result`; everything of our own stands under `tracegrade
 
 import struct
 
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Stage
-from processors.model.finish_reason import FinishReason
-from processors.spans.protobuf_wire import encode_field
+from processors.model import AgentRun, EvaluationResult, FinishReason, NotEvaluatedReason, Stage
+from processors.spans import encode_field
 
 EVENT_NAME = "gen_ai.evaluation.result"
 

@@ -8,11 +8,18 @@ when they are known, `tenant`, `executed` and `lenient_values` when they are not
 can select runs by, are read and never written.
 """
 
-from processors.model.agent_run import IncompleteReason, ToolCall, ValueState
-from processors.model.evaluation_result import EvaluationResult, Stage
-from processors.model.finish_reason import CUT_SHORT, FinishReason
-from processors.model.graded_run import GradedRun
-from processors.model.json_values import JsonObject, encode_json
+from processors.model import (
+    CUT_SHORT,
+    EvaluationResult,
+    FinishReason,
+    GradedRun,
+    IncompleteReason,
+    JsonObject,
+    Stage,
+    ToolCall,
+    ValueState,
+    encode_json,
+)
 
 
 def format_run(graded: GradedRun) -> bytes:

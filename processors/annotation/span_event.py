@@ -14,10 +14,8 @@ from processors.annotation.result_attributes import (
     encode_result_attributes,
     makes_event,
 )
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult
-from processors.spans.protobuf_wire import encode_field
-from processors.spans.span import RawSpan, Span
+from processors.model import AgentRun, EvaluationResult
+from processors.spans import RawSpan, Span, encode_field
 
 __all__ = [
     "EVENT_NAME",

@@ -1,1 +1,78 @@
 """When a call or a value is an expected one, and what evaluators look at and report."""
+
+from processors.comparison.alignment import (
+    best_fitting_order,
+    common_subsequence_length,
+    keys_of,
+    lasting_alignment,
+    matching_size,
+    maximum_matching,
+    ordered_keys,
+    parallel_segments,
+)
+from processors.comparison.captured_value import (
+    all_comparable_arguments,
+    arguments_detail,
+    comparable_arguments,
+    comparable_result_text,
+    comparable_result_value,
+    detail_text,
+    is_oversized,
+    looks_failed,
+    unknown_arguments,
+    unknown_result,
+    value_written_in,
+)
+from processors.comparison.classification_metrics import Aggregator, ClassCounts, ClassMetrics, check_classes
+from processors.comparison.expected_value import (
+    INPUT,
+    KNOWN_MATCHERS,
+    LITERAL,
+    ONE_OF,
+    Expected,
+    Matcher,
+    alternatives,
+    compile_expected,
+    expected_value_problems,
+    fits,
+    fits_members,
+    input_path,
+    is_matcher,
+    matching_cost,
+)
+from processors.comparison.extractors import Extraction, ExtractorName, ExtractorSettings
+from processors.comparison.grounding import Evidence, EvidenceTooLargeError
+from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
+from processors.comparison.json_schema_check import SchemaTooComplexError, schema_problems, schema_violations
+from processors.comparison.output import (
+    WHOLE_OUTPUT,
+    OutputConfig,
+    OutputPath,
+    OutputTarget,
+    is_too_large,
+    kind_of,
+    known_output,
+    output_detail,
+    output_line,
+    python_text,
+    with_floats,
+)
+from processors.comparison.run_input import input_object, unknown_input
+from processors.comparison.tool_selection import ToolCallConfig, ToolPatterns, ToolSelectionConfig, calls_of
+from processors.comparison.value_equality import equal_values, equality_key
+
+__all__ = [
+    "INPUT", "KNOWN_MATCHERS", "LITERAL", "ONE_OF", "WHOLE_OUTPUT", "Aggregator", "ClassCounts",
+    "ClassMetrics", "Evidence", "EvidenceTooLargeError", "Expected", "Extraction", "ExtractorName",
+    "ExtractorSettings", "JsonPath", "Matcher", "OutputConfig", "OutputPath", "OutputTarget", "Place",
+    "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns", "ToolSelectionConfig",
+    "all_comparable_arguments", "alternatives", "arguments_detail", "best_fitting_order", "calls_of",
+    "check_classes", "common_subsequence_length", "comparable_arguments", "comparable_result_text",
+    "comparable_result_value", "compile_expected", "detail_text", "equal_values", "equality_key",
+    "expected_value_problems", "fits", "fits_members", "input_object", "input_path", "is_matcher",
+    "is_oversized", "is_too_large", "keys_of", "kind_of", "known_output", "lasting_alignment", "leaves",
+    "looks_failed", "matching_cost", "matching_size", "maximum_matching", "ordered_keys", "output_detail",
+    "output_line", "parallel_segments", "parse_json_path", "place_text", "python_text", "schema_problems",
+    "schema_violations", "unknown_arguments", "unknown_input", "unknown_result", "value_written_in",
+    "with_floats",
+]  # fmt: skip

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
-from processors.model.agent_run import ToolCall
-from processors.model.limits import MAX_REORDERING_STEPS
+from processors.model import MAX_REORDERING_STEPS, ToolCall
 
 
 def ordered_keys(

@@ -7,12 +7,19 @@ captured is unknown, and unknown never equals or differs.
 
 from collections.abc import Iterable
 
-from processors.model.agent_run import ToolCall, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.limits import MAX_DETAIL_CHARACTERS
-from processors.model.python_literal import parse_python_literal
-from processors.model.values import MAX_TEXT_LENGTH, json_text, parse_json
+from processors.model import (
+    MAX_DETAIL_CHARACTERS,
+    MAX_TEXT_LENGTH,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    ToolCall,
+    ValueState,
+    json_text,
+    parse_json,
+    parse_python_literal,
+)
 
 _LITERAL_STARTS = frozenset("{[(+-.0123456789TFN")
 _PRINTABLE_LENGTH = 8192

@@ -10,8 +10,8 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
 
-from processors.documents.models import EvaluatorModel
-from processors.model.json_values import JsonObject
+from processors.documents import EvaluatorModel
+from processors.model import JsonObject
 
 Metric = Literal["precision", "recall", "f-score"]
 Averaging = Literal["macro", "micro"]

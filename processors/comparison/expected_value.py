@@ -23,8 +23,8 @@ from typing import Final, TypeAlias, TypeGuard
 from processors.comparison.json_paths import EVERY, JsonPath, parse_json_path
 from processors.comparison.json_schema_check import JSON_TYPES, compile_schema
 from processors.comparison.value_equality import equal_values
-from processors.documents.problems import did_you_mean
-from processors.model.json_values import JsonObject, JsonValue
+from processors.documents import did_you_mean
+from processors.model import JsonObject, JsonValue
 from processors.texts.linear_regex import compile_linear
 
 _RELATIVE_TOLERANCE: Final = 1e-6

@@ -10,10 +10,16 @@ from typing import Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from processors.comparison.captured_value import comparable_result_text, unknown_arguments, unknown_result
-from processors.documents.models import EvaluatorModel
-from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.limits import MAX_SEARCHED_CHARACTERS
+from processors.documents import EvaluatorModel
+from processors.model import (
+    MAX_SEARCHED_CHARACTERS,
+    AgentRun,
+    Message,
+    NotEvaluated,
+    NotEvaluatedReason,
+    ToolCall,
+    ValueState,
+)
 from processors.texts.linear_regex import LinearPattern, compile_linear
 
 ExtractorName: TypeAlias = Literal[

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Final, Literal
 
 from processors.comparison.json_paths import leaves
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue
 from processors.texts.english import STOP_WORDS
 from processors.texts.folded_text import blanked, folded
 from processors.texts.moments import (

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue
 
 _STEP = re.compile(
     r"""\.?\[(?:(?P<index>-?\d{1,9})|(?P<every>\*)|"(?P<double>[^"]*)"|'(?P<single>[^']*)')\]"""

@@ -12,7 +12,7 @@ from functools import lru_cache
 import re2
 
 from processors.comparison.value_equality import equal_values, equality_key
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue
 
 MAX_STEPS = 10_000
 """Pairs of a value and a schema that are visited in one check; a step costs about two microseconds."""

@@ -5,13 +5,21 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from processors.documents.models import EvaluatorModel
-from processors.model.agent_run import AgentRun, ValueState
-from processors.model.evaluation_error import EvaluationError
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.limits import MAX_DETAIL_CHARACTERS, MAX_OUTPUT_CHARACTERS, MAX_OUTPUT_VALUES
-from processors.model.values import MAX_DEPTH, parse_json
+from processors.documents import EvaluatorModel
+from processors.model import (
+    MAX_DEPTH,
+    MAX_DETAIL_CHARACTERS,
+    MAX_OUTPUT_CHARACTERS,
+    MAX_OUTPUT_VALUES,
+    AgentRun,
+    EvaluationError,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    ValueState,
+    parse_json,
+)
 
 WHOLE_OUTPUT = "*"
 

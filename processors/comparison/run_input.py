@@ -1,9 +1,14 @@
 """The input of a run as criteria read it: a text, or the object that it writes."""
 
-from processors.model.agent_run import AgentRun, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import parse_json
+from processors.model import (
+    AgentRun,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    ValueState,
+    parse_json,
+)
 
 
 def unknown_input(run: AgentRun, what: str) -> NotEvaluated | None:

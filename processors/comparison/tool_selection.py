@@ -8,9 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from processors.documents.models import EvaluatorModel
-from processors.model.agent_run import EVALUATED_CATEGORIES, AgentRun, CallCategory, ToolCall
-from processors.model.tool_name import canonical_tool_name
+from processors.documents import EvaluatorModel
+from processors.model import EVALUATED_CATEGORIES, AgentRun, CallCategory, ToolCall, canonical_tool_name
 
 
 class ToolSelectionConfig(EvaluatorModel):

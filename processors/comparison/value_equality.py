@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue
 
 
 def equal_values(left: JsonValue, right: JsonValue) -> bool:

@@ -1,1 +1,21 @@
 """Criteria: files, selectors, templates, and which evaluations apply to an agent."""
+
+from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet, Evaluation
+from processors.criteria.criteria_file import (
+    SELF_CHECK_AGENT,
+    CriteriaCase,
+    CriteriaDocument,
+    evaluator_id,
+    read_criteria,
+    read_criteria_file,
+)
+from processors.criteria.criteria_file_model import CriteriaFile, ExpectedResultEntry
+from processors.criteria.doubtful_criteria import criteria_warnings
+from processors.criteria.evaluator_discovery import evaluator_types
+from processors.criteria.selector import is_sampled
+
+__all__ = [
+    "SELF_CHECK_AGENT", "AgentCriteria", "CriteriaCase", "CriteriaDocument", "CriteriaFile", "CriteriaSet",
+    "Evaluation", "ExpectedResultEntry", "criteria_warnings", "evaluator_id", "evaluator_types", "is_sampled",
+    "read_criteria", "read_criteria_file",
+]  # fmt: skip

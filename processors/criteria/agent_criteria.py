@@ -8,8 +8,7 @@ from hashlib import sha256
 
 from processors.criteria.criteria_template import CriteriaTemplate
 from processors.criteria.selector import Selector
-from processors.model.evaluation_result import Severity, Stage
-from processors.model.evaluator import Evaluator
+from processors.model import Evaluator, Severity, Stage
 
 _MAX_CACHED_AGENTS = 10_000
 _WILDCARDS = frozenset("*?[")

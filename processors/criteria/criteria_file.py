@@ -9,11 +9,7 @@ from hashlib import sha256
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 
-from processors.comparison.expected_value import (
-    KNOWN_MATCHERS,
-    expected_value_problems,
-    is_matcher,
-)
+from processors.comparison import KNOWN_MATCHERS, expected_value_problems, is_matcher
 from processors.criteria.agent_criteria import AgentCriteria, Evaluation, Mute
 from processors.criteria.criteria_file_model import (
     CriteriaFile,
@@ -24,11 +20,18 @@ from processors.criteria.criteria_file_model import (
 from processors.criteria.criteria_template import CriteriaTemplate, has_references
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import selector_of, when_problems
-from processors.documents.models import model_problems, validated
-from processors.documents.problems import Path, Problem, ProblemsFound, did_you_mean
-from processors.documents.yaml import LocatedYaml, expand, read_yaml
-from processors.model.evaluator import Evaluator
-from processors.model.json_values import JsonObject, JsonValue
+from processors.documents import (
+    LocatedYaml,
+    Path,
+    Problem,
+    ProblemsFound,
+    did_you_mean,
+    expand,
+    model_problems,
+    read_yaml,
+    validated,
+)
+from processors.model import Evaluator, JsonObject, JsonValue
 
 SELF_CHECK_AGENT = "tracegrade.self-check"
 """The agent of the traces by which the service checks itself. Criteria files cannot name it."""

@@ -14,8 +14,8 @@ from pydantic import (
 )
 
 from processors.criteria.selector import WhenEntry
-from processors.documents.models import EvaluatorModel, StrictModel
-from processors.model.evaluation_result import Severity, Stage
+from processors.documents import EvaluatorModel, StrictModel
+from processors.model import Severity, Stage
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 

@@ -4,13 +4,17 @@ from collections.abc import Hashable, Iterator
 
 from pydantic import BaseModel, ValidationError
 
-from processors.comparison.expected_value import INPUT, LITERAL, ONE_OF, input_path, is_matcher
-from processors.comparison.run_input import input_object, unknown_input
-from processors.comparison.value_equality import equality_key
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.evaluator import Evaluator
-from processors.model.json_values import JsonObject, JsonValue
+from processors.comparison import (
+    INPUT,
+    LITERAL,
+    ONE_OF,
+    equality_key,
+    input_object,
+    input_path,
+    is_matcher,
+    unknown_input,
+)
+from processors.model import AgentRun, Evaluator, JsonObject, JsonValue, NotEvaluated, NotEvaluatedReason
 
 _MAX_REMEMBERED = 64
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase, translate
 
 from processors.criteria.agent_criteria import AgentCriteria
-from processors.documents.problems import Path, Problem, did_you_mean, path_text
+from processors.documents import Path, Problem, did_you_mean, path_text
 
 _MATCHES_NOTHING = "(?!)"
 

@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType, ModuleType
 
 import processors.evaluators
-from processors.model.evaluator import Evaluator
+from processors.model import Evaluator
 
 _CONTRACT = ("id", "version", "Config", "Criteria", "evaluate", "attainable")
 

@@ -6,22 +6,20 @@ from hashlib import blake2b
 
 from pydantic import Field, JsonValue
 
-from processors.comparison.expected_value import (
+from processors.comparison import (
     Expected,
     Matcher,
+    SchemaTooComplexError,
     compile_expected,
     expected_value_problems,
     fits,
     fits_members,
+    input_object,
+    unknown_input,
 )
-from processors.comparison.json_schema_check import SchemaTooComplexError
-from processors.comparison.run_input import input_object, unknown_input
 from processors.criteria.criteria_template import has_references
-from processors.documents.models import EvaluatorModel
-from processors.documents.problems import Path
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.json_values import JsonObject
+from processors.documents import EvaluatorModel, Path
+from processors.model import AgentRun, JsonObject, NotEvaluated, NotEvaluatedReason
 
 NO_CONDITION = Matcher(lambda _: True, meets_absence=True)
 """A condition that was left out."""

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import yaml
 
 from processors.documents.problems import Path, Problem, ProblemsFound, path_text
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue
 
 MAX_DEPTH = 100
 """Lists and mappings inside each other."""

@@ -1,1 +1,1 @@
-"""Evaluators: one file each, found without registration."""
+"""Evaluators: a file for each family, found without registration."""

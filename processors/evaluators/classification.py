@@ -10,9 +10,10 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr
 
-from processors.comparison.classification_metrics import ClassCounts, ClassMetrics
-from processors.comparison.output import (
+from processors.comparison import (
     WHOLE_OUTPUT,
+    ClassCounts,
+    ClassMetrics,
     OutputConfig,
     OutputPath,
     OutputTarget,
@@ -23,14 +24,20 @@ from processors.comparison.output import (
     output_line,
     python_text,
 )
-from processors.documents.models import EvaluatorModel
-from processors.documents.problems import did_you_mean
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_error import EvaluationError
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import parse_json
+from processors.documents import EvaluatorModel, did_you_mean
+from processors.model import (
+    AgentRun,
+    EvaluationError,
+    Evaluator,
+    EvaluatorExample,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    parse_json,
+)
 
 _LISTED_CLASSES = 20
 

@@ -13,31 +13,41 @@ from typing import Literal, TypeAlias
 from pydantic import Field, model_validator
 from pydantic import JsonValue as AnyJson
 
-from processors.comparison.classification_metrics import Aggregator, check_classes
-from processors.comparison.expected_value import Expected, compile_expected, fits, matching_cost
-from processors.comparison.extractors import Extraction, ExtractorSettings
-from processors.comparison.json_schema_check import SchemaTooComplexError
-from processors.comparison.output import (
+from processors.comparison import (
+    Aggregator,
+    Expected,
+    Extraction,
+    ExtractorSettings,
     OutputConfig,
     OutputPath,
     OutputTarget,
+    SchemaTooComplexError,
+    check_classes,
+    compile_expected,
+    fits,
     kind_of,
     known_output,
+    matching_cost,
     output_detail,
     output_line,
     python_text,
     with_floats,
 )
-from processors.documents.models import EvaluatorModel, ExpectedObject
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.limits import (
+from processors.documents import EvaluatorModel, ExpectedObject
+from processors.model import (
     MAX_COMPARED_LINES,
     MAX_EDIT_STEPS,
     MAX_MATCHED_CHARACTERS,
     MAX_SEARCHED_CHARACTERS,
+    AgentRun,
+    Evaluator,
+    EvaluatorExample,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
 )
 from processors.texts.edit_distance import edit_distance, edit_steps
 from processors.texts.linear_regex import LinearPattern, compile_linear

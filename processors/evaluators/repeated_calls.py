@@ -9,20 +9,29 @@ from fnmatch import translate
 
 from pydantic import Field
 
-from processors.comparison.captured_value import (
+from processors.comparison import (
+    ToolPatterns,
+    ToolSelectionConfig,
+    calls_of,
     comparable_arguments,
+    equality_key,
     is_oversized,
     looks_failed,
     unknown_arguments,
 )
-from processors.comparison.tool_selection import ToolPatterns, ToolSelectionConfig, calls_of
-from processors.comparison.value_equality import equality_key
-from processors.documents.models import EvaluatorModel
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.model.evaluation_result import NotEvaluated, Score
-from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.tool_name import canonical_tool_name
+from processors.documents import EvaluatorModel
+from processors.model import (
+    AgentRun,
+    Evaluator,
+    EvaluatorExample,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    RunFacts,
+    Score,
+    ToolCall,
+    canonical_tool_name,
+)
 
 
 class ToolRepetitionConfig(ToolSelectionConfig):

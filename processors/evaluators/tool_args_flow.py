@@ -6,23 +6,31 @@ from typing import Literal
 
 from pydantic import Field
 
-from processors.comparison.captured_value import (
+from processors.comparison import (
+    JsonPath,
+    ToolPatterns,
     comparable_arguments,
     comparable_result_text,
     comparable_result_value,
+    equal_values,
     is_oversized,
+    parse_json_path,
     unknown_arguments,
     unknown_result,
 )
-from processors.comparison.json_paths import JsonPath, parse_json_path
-from processors.comparison.tool_selection import ToolPatterns
-from processors.comparison.value_equality import equal_values
-from processors.documents.models import EvaluatorModel
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_values import JsonValue
-from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
+from processors.documents import EvaluatorModel
+from processors.model import (
+    MAX_ASSIGNMENT_ATTEMPTS,
+    AgentRun,
+    Evaluator,
+    EvaluatorExample,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolCall,
+)
 
 _SHOWN_VIOLATIONS = 20
 

@@ -7,22 +7,37 @@ from typing import Literal
 from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
-from processors.comparison.captured_value import (
+from processors.comparison import (
+    Evidence,
+    EvidenceTooLargeError,
+    JsonPath,
+    Place,
+    ToolPatterns,
+    ToolSelectionConfig,
     comparable_arguments,
     comparable_result_text,
     comparable_result_value,
+    equality_key,
     is_oversized,
+    leaves,
+    parse_json_path,
+    place_text,
     unknown_arguments,
     unknown_result,
 )
-from processors.comparison.grounding import Evidence, EvidenceTooLargeError
-from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
-from processors.comparison.tool_selection import ToolPatterns, ToolSelectionConfig
-from processors.comparison.value_equality import equality_key
-from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_values import JsonValue
+from processors.model import (
+    AgentRun,
+    Evaluator,
+    EvaluatorExample,
+    JsonValue,
+    Message,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolCall,
+    ValueState,
+)
 
 _SHOWN_VIOLATIONS = 20
 _CHOICE_WORDS = ("enum", "const", "default", "examples")

@@ -3,16 +3,31 @@
 from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
-from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
-from processors.comparison.json_schema_check import SchemaTooComplexError, schema_problems, schema_violations
-from processors.comparison.tool_selection import ToolSelectionConfig, calls_of
-from processors.documents.models import EvaluatorModel
-from processors.model.agent_run import AgentRun, ToolCall, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_values import JsonValue
-from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS
-from processors.model.tool_name import canonical_tool_name
+from processors.comparison import (
+    SchemaTooComplexError,
+    ToolSelectionConfig,
+    calls_of,
+    comparable_arguments,
+    is_oversized,
+    schema_problems,
+    schema_violations,
+    unknown_arguments,
+)
+from processors.documents import EvaluatorModel
+from processors.model import (
+    MAX_ASSIGNMENT_ATTEMPTS,
+    AgentRun,
+    Evaluator,
+    EvaluatorExample,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolCall,
+    ValueState,
+    canonical_tool_name,
+)
 
 _SHOWN_VIOLATIONS = 20
 _NO_OBJECT = "arguments: no JSON object"

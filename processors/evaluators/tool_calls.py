@@ -13,49 +13,53 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVa
 
 from pydantic import Field
 
-from processors.comparison.alignment import (
+from processors.comparison import (
+    Expected,
+    Matcher,
+    SchemaTooComplexError,
+    ToolCallConfig,
+    all_comparable_arguments,
+    alternatives,
+    arguments_detail,
     best_fitting_order,
     common_subsequence_length,
-    lasting_alignment,
-    ordered_keys,
-    parallel_segments,
-)
-from processors.comparison.captured_value import (
-    all_comparable_arguments,
-    arguments_detail,
     comparable_result_text,
     comparable_result_value,
+    compile_expected,
     detail_text,
+    equal_values,
+    fits,
+    fits_members,
     is_oversized,
+    lasting_alignment,
+    matching_cost,
+    ordered_keys,
+    parallel_segments,
     unknown_arguments,
     unknown_result,
     value_written_in,
 )
-from processors.comparison.expected_value import (
-    Expected,
-    Matcher,
-    alternatives,
-    compile_expected,
-    fits,
-    fits_members,
-    matching_cost,
-)
-from processors.comparison.json_schema_check import SchemaTooComplexError
-from processors.comparison.tool_selection import ToolCallConfig
-from processors.comparison.value_equality import equal_values
-from processors.documents.models import EvaluatorModel, ExpectedJson, ExpectedObject
-from processors.frameworks.shapes.late_mapping import LateMapping
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.limits import (
+from processors.documents import EvaluatorModel, ExpectedJson, ExpectedObject
+from processors.frameworks import LateMapping
+from processors.model import (
     MAX_ASSIGNMENT_ATTEMPTS,
     MAX_EXPLANATION_CHARACTERS,
     MAX_MATCHED_CHARACTERS,
     MAX_ORDERED_CALLS,
+    AgentRun,
+    Evaluator,
+    EvaluatorExample,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolCall,
+    ToolKeys,
+    canonical_tool_name,
+    canonical_tool_names,
 )
-from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 
 Operator = Literal["=", "==", "!=", ">", "<", ">=", "<="]
 

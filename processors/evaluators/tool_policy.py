@@ -8,13 +8,21 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from processors.comparison.tool_selection import ToolPatterns, ToolSelectionConfig, calls_of
-from processors.documents.models import EvaluatorModel
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_values import JsonValue
-from processors.model.tool_name import ToolKeys, canonical_tool_name
+from processors.comparison import ToolPatterns, ToolSelectionConfig, calls_of
+from processors.documents import EvaluatorModel
+from processors.model import (
+    AgentRun,
+    Evaluator,
+    EvaluatorExample,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolCall,
+    ToolKeys,
+    canonical_tool_name,
+)
 
 _SHOWN_TOOLS = 20
 

@@ -4,14 +4,22 @@ from typing import Literal
 
 from pydantic import Field
 
-from processors.comparison.captured_value import comparable_arguments
-from processors.comparison.tool_selection import ToolSelectionConfig
-from processors.model.agent_run import AgentRun, ToolCall, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.tool_name import canonical_tool_name
-from processors.model.values import json_text
+from processors.comparison import ToolSelectionConfig, comparable_arguments
+from processors.model import (
+    AgentRun,
+    Evaluator,
+    EvaluatorExample,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolCall,
+    ValueState,
+    canonical_tool_name,
+    json_text,
+)
 from processors.response_checks.agent_response import (
     MAX_CHECKED_CALLS,
     AgentResponse,

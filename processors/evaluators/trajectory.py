@@ -14,27 +14,43 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
-from processors.comparison.alignment import (
+from processors.comparison import (
+    Expected,
+    SchemaTooComplexError,
+    ToolSelectionConfig,
+    comparable_arguments,
+    compile_expected,
+    equal_values,
+    fits,
+    fits_members,
+    is_oversized,
     keys_of,
     lasting_alignment,
+    matching_cost,
     matching_size,
     maximum_matching,
     ordered_keys,
     parallel_segments,
+    unknown_arguments,
 )
-from processors.comparison.captured_value import comparable_arguments, is_oversized, unknown_arguments
-from processors.comparison.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
-from processors.comparison.json_schema_check import SchemaTooComplexError
-from processors.comparison.tool_selection import ToolSelectionConfig
-from processors.comparison.value_equality import equal_values
-from processors.documents.models import EvaluatorModel, ExpectedJson
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.limits import MAX_ASSIGNMENT_ATTEMPTS, MAX_ORDERED_CALLS
-from processors.model.tool_name import ToolKeys, canonical_tool_name
-from processors.model.values import json_text
+from processors.documents import EvaluatorModel, ExpectedJson
+from processors.model import (
+    MAX_ASSIGNMENT_ATTEMPTS,
+    MAX_ORDERED_CALLS,
+    AgentRun,
+    Evaluator,
+    EvaluatorExample,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolCall,
+    ToolKeys,
+    canonical_tool_name,
+    json_text,
+)
 
 _SHOWN_CALLS = 20
 _SHOWN_ARGUMENTS = 80

@@ -1,1 +1,61 @@
 """What agent frameworks write into spans: a folder for each family, and the shapes that several share."""
+
+from processors.frameworks.dialect import (
+    AgentReading,
+    Conversation,
+    Dialect,
+    PlannedDialect,
+    ScopeDialect,
+    SpanRole,
+    ToolReading,
+)
+from processors.frameworks.discovery import discover_dialects, discover_rewrites
+from processors.frameworks.rewriting import (
+    CarrierKind,
+    Found,
+    Rewrite,
+    RunScope,
+    Shape,
+    SpanReading,
+    Trace,
+    decoded,
+    merged_agents,
+    merged_tool,
+)
+from processors.frameworks.shapes.attribute_reading import better, merged_error
+from processors.frameworks.shapes.available_tools import merge_tools
+from processors.frameworks.shapes.dialect_mapping import DialectMapping
+from processors.frameworks.shapes.late_mapping import LateMapping
+from processors.frameworks.shapes.messages import (
+    PROVIDER_CALL_MARKERS,
+    CallRequest,
+    CallResponse,
+    ChatMessage,
+    after_results,
+    is_call_id,
+    last_text,
+)
+from processors.frameworks.shapes.placeholder_names import (
+    AGENT_NAME_RESOURCE_ATTRIBUTES,
+    FINAL_ANSWER_TOOL_NAMES,
+    FINAL_ANSWER_TOOL_PREFIX,
+    HANDOFF_TOOL_PREFIXES,
+    INTERRUPTION_ERRORS,
+    MCP_NAME_SEPARATORS,
+    SYNTHETIC_TOOL_NAMES,
+    is_placeholder_agent,
+)
+from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
+from processors.frameworks.shapes.span_attributes import span_attributes
+from processors.frameworks.shapes.transcript import in_turns
+
+__all__ = [
+    "AGENT_NAME_RESOURCE_ATTRIBUTES", "FINAL_ANSWER_TOOL_NAMES", "FINAL_ANSWER_TOOL_PREFIX",
+    "HANDOFF_TOOL_PREFIXES", "INTERRUPTION_ERRORS", "MCP_NAME_SEPARATORS", "PROVIDER_CALL_MARKERS",
+    "SYNTHETIC_TOOL_NAMES", "AgentReading", "CallRequest", "CallResponse", "CarrierKind", "ChatMessage",
+    "Conversation", "Dialect", "DialectMapping", "Found", "LateMapping", "OpenedResult", "PlannedDialect",
+    "Rewrite", "RunScope", "ScopeDialect", "Shape", "SpanReading", "SpanRole", "ToolReading", "Trace",
+    "after_results", "better", "decoded", "discover_dialects", "discover_rewrites", "in_turns", "is_call_id",
+    "is_placeholder_agent", "last_text", "merge_tools", "merged_agents", "merged_error", "merged_tool",
+    "open_result", "span_attributes",
+]  # fmt: skip

@@ -10,11 +10,8 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from processors.frameworks.shapes.messages import ChatMessage
-from processors.model.agent_run import CallCategory, ToolError
-from processors.model.json_values import JsonValue
-from processors.model.value_type import late
-from processors.model.values import ABSENT, DecodedValue
-from processors.spans.span import Span
+from processors.model import ABSENT, CallCategory, DecodedValue, JsonValue, ToolError, late
+from processors.spans import Span
 
 
 class SpanRole(IntEnum):

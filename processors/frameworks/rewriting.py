@@ -19,12 +19,8 @@ from processors.frameworks.dialect import (
 )
 from processors.frameworks.shapes.attribute_reading import better, merged_error
 from processors.frameworks.shapes.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
-from processors.model.agent_run import CallCategory, ValueState
-from processors.model.value_type import late
-from processors.model.values import ABSENT, DecodedValue
-from processors.spans.attributes import text_in
-from processors.spans.span import Span
-from processors.spans.span_tree import SpanTree
+from processors.model import ABSENT, CallCategory, DecodedValue, ValueState, late
+from processors.spans import Span, SpanTree, text_in
 
 
 @dataclass(slots=True, eq=False)

@@ -12,11 +12,10 @@ from typing import TypeAlias
 
 from pydantic.alias_generators import to_camel
 
-from processors.comparison.expected_value import LITERAL, is_matcher
-from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import Problem, ProblemsFound
-from processors.documents.yaml import plain_scalar
-from processors.model.json_values import JsonObject, JsonValue
+from processors.comparison import LITERAL, is_matcher
+from processors.criteria import read_criteria
+from processors.documents import Problem, ProblemsFound, plain_scalar
+from processors.model import JsonObject, JsonValue
 
 MAX_NAME_CHARACTERS = 200
 EVERY_AGENT = "*"

@@ -14,11 +14,10 @@ from typing import TypeAlias, get_args
 
 from pydantic import ValidationError
 
-from processors.comparison.extractors import ExtractorName, ExtractorSettings
-from processors.documents.problems import Problem
-from processors.documents.yaml import LocatedYaml
+from processors.comparison import ExtractorName, ExtractorSettings
+from processors.documents import LocatedYaml, Problem
 from processors.importers.imported_criteria import Imported, ImportedEvaluation
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue
 
 _WITHOUT_TRUTH = "ascii-printable-only"
 _FUNCTIONS = {

@@ -9,18 +9,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from processors.criteria.criteria_file import evaluator_id
-from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problems import Path, Problem
-from processors.documents.yaml import LocatedYaml
+from processors.criteria import evaluator_id, evaluator_types
+from processors.documents import LocatedYaml, Path, Problem
 from processors.importers.imported_criteria import (
     Imported,
     ImportedEvaluation,
     as_literal,
     written_in_snake_case,
 )
-from processors.model.evaluator import Evaluator
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import Evaluator, JsonObject, JsonValue
 
 _EVALUATORS = frozenset(
     {

@@ -1,1 +1,75 @@
 """What everything else speaks of: runs, calls, values, results, and the contract of an evaluator."""
+
+from processors.model.agent_run import (
+    EVALUATED_CATEGORIES,
+    AgentIdentity,
+    AgentRun,
+    CallCategory,
+    IncompleteReason,
+    Message,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
+from processors.model.evaluation_error import EvaluationError
+from processors.model.evaluation_result import (
+    EvaluationResult,
+    NotEvaluated,
+    NotEvaluatedReason,
+    Outcome,
+    Score,
+    Severity,
+    SkipReason,
+    Stage,
+)
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.finish_reason import CUT_SHORT, FinishReason
+from processors.model.graded_run import GradedRun
+from processors.model.json_values import JsonObject, JsonValue, decode_json, encode_json
+from processors.model.limits import (
+    MAX_ASSIGNMENT_ATTEMPTS,
+    MAX_COMPARED_LINES,
+    MAX_DETAIL_CHARACTERS,
+    MAX_EDIT_STEPS,
+    MAX_EXPLANATION_CHARACTERS,
+    MAX_MATCHED_CHARACTERS,
+    MAX_ORDERED_CALLS,
+    MAX_OUTPUT_CHARACTERS,
+    MAX_OUTPUT_VALUES,
+    MAX_REORDERING_STEPS,
+    MAX_SEARCH_STEPS,
+    MAX_SEARCHED_CHARACTERS,
+)
+from processors.model.python_literal import parse_python_literal
+from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
+from processors.model.value_type import late
+from processors.model.values import (
+    ABSENT,
+    MAX_DEPTH,
+    MAX_TEXT_LENGTH,
+    REDACTION_MARKERS,
+    DecodedValue,
+    decode_arguments,
+    decode_result,
+    json_text,
+    json_value,
+    parse_json,
+    parse_text,
+    plain_object,
+    text_value,
+    value_of,
+)
+
+__all__ = [
+    "ABSENT", "CUT_SHORT", "EVALUATED_CATEGORIES", "MAX_ASSIGNMENT_ATTEMPTS", "MAX_COMPARED_LINES",
+    "MAX_DEPTH", "MAX_DETAIL_CHARACTERS", "MAX_EDIT_STEPS", "MAX_EXPLANATION_CHARACTERS",
+    "MAX_MATCHED_CHARACTERS", "MAX_ORDERED_CALLS", "MAX_OUTPUT_CHARACTERS", "MAX_OUTPUT_VALUES",
+    "MAX_REORDERING_STEPS", "MAX_SEARCHED_CHARACTERS", "MAX_SEARCH_STEPS", "MAX_TEXT_LENGTH",
+    "REDACTION_MARKERS", "AgentIdentity", "AgentRun", "CallCategory", "DecodedValue", "EvaluationError",
+    "EvaluationResult", "Evaluator", "EvaluatorExample", "FinishReason", "GradedRun", "IncompleteReason",
+    "JsonObject", "JsonValue", "Message", "NotEvaluated", "NotEvaluatedReason", "Outcome", "RunFacts",
+    "Score", "Severity", "SkipReason", "Stage", "ToolCall", "ToolError", "ToolKeys", "ValueState",
+    "canonical_tool_name", "canonical_tool_names", "decode_arguments", "decode_json", "decode_result",
+    "encode_json", "json_text", "json_value", "late", "parse_json", "parse_python_literal", "parse_text",
+    "plain_object", "text_value", "value_of",
+]  # fmt: skip

@@ -15,7 +15,7 @@ import orjson
 from processors.model.agent_run import ValueState
 from processors.model.json_values import JsonValue
 from processors.model.python_literal import parse_python_literal
-from processors.spans.attributes import AttributeValue, text_in
+from processors.spans import AttributeValue, text_in
 
 MAX_TEXT_LENGTH = 256 * 1024
 """Longer texts are not parsed."""

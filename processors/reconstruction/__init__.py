@@ -1,1 +1,6 @@
 """From the spans of a trace to the agent runs in it."""
+
+from processors.reconstruction.passes import reconstruct, span_reader
+from processors.reconstruction.trace_explanation import SpanExplanation, explain_trace
+
+__all__ = ["SpanExplanation", "explain_trace", "reconstruct", "span_reader"]

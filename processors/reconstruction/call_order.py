@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from processors.spans.minimum_tree import MinimumTree
+from processors.spans import MinimumTree
 
 _TURN_TOLERANCE_NANOS = 1_000_000
 """A call may seem to start this much before the model's answer ended: clocks of senders are coarse."""

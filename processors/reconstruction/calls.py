@@ -10,30 +10,42 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from processors.frameworks.dialect import Conversation, SpanRole, ToolReading
-from processors.frameworks.rewriting import RunScope, Trace, decoded, merged_tool
-from processors.frameworks.shapes.attribute_reading import better, merged_error
-from processors.frameworks.shapes.messages import (
-    PROVIDER_CALL_MARKERS,
-    CallRequest,
-    CallResponse,
-    is_call_id,
-)
-from processors.frameworks.shapes.placeholder_names import (
+from processors.frameworks import (
     FINAL_ANSWER_TOOL_NAMES,
     FINAL_ANSWER_TOOL_PREFIX,
     HANDOFF_TOOL_PREFIXES,
     INTERRUPTION_ERRORS,
     MCP_NAME_SEPARATORS,
+    PROVIDER_CALL_MARKERS,
+    CallRequest,
+    CallResponse,
+    Conversation,
+    OpenedResult,
+    RunScope,
+    SpanRole,
+    ToolReading,
+    Trace,
+    better,
+    decoded,
+    is_call_id,
+    merged_error,
+    merged_tool,
+    open_result,
 )
-from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
-from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
-from processors.model.tool_name import canonical_tool_name
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
+from processors.model import (
+    ABSENT,
+    CallCategory,
+    DecodedValue,
+    ToolCall,
+    ToolError,
+    ValueState,
+    canonical_tool_name,
+    decode_arguments,
+    decode_result,
+)
 from processors.reconstruction.call_order import NOT_ASKED_FOR, order_calls
 from processors.reconstruction.requested_calls import OfferedCalls, RequestedCall, RequestedCalls
-from processors.spans.span import KIND_SERVER, STATUS_ERROR, Span
-from processors.spans.span_tree import SpanTree
+from processors.spans import KIND_SERVER, STATUS_ERROR, Span, SpanTree
 
 _TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState.UNPARSED})
 """States of arguments for which what the model asked for is looked up."""

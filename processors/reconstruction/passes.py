@@ -8,18 +8,14 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
-from processors.frameworks.dialect import Dialect
-from processors.frameworks.discovery import discover_dialects
-from processors.frameworks.rewriting import CarrierKind, RunScope, Trace
-from processors.model.agent_run import AgentRun
-from processors.model.finish_reason import CUT_SHORT, FinishReason
+from processors.frameworks import CarrierKind, Dialect, RunScope, Trace, discover_dialects
+from processors.model import CUT_SHORT, AgentRun, FinishReason
 from processors.reconstruction.calls import RunCalls
 from processors.reconstruction.reading import SpanReader
 from processors.reconstruction.rewrites import rewrites
 from processors.reconstruction.run_scopes import descend, give_out
 from processors.reconstruction.runs import Ending, Telling, rebuilt_run, sessions
-from processors.spans.span import RawSpan
-from processors.spans.span_tree import SpanTree
+from processors.spans import RawSpan, SpanTree
 
 
 def reconstruct(

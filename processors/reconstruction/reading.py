@@ -9,11 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
-from processors.frameworks.dialect import Dialect, PlannedDialect, ScopeDialect, SpanRole
-from processors.frameworks.rewriting import Shape, SpanReading
-from processors.spans.attributes import Attributes
-from processors.spans.envelope import Envelope
-from processors.spans.span import Span
+from processors.frameworks import Dialect, PlannedDialect, ScopeDialect, Shape, SpanReading, SpanRole
+from processors.spans import Attributes, Envelope, Span
 
 _MAX_NODES = 4096
 """Nodes of the tree; a tree that is full is begun anew."""

@@ -5,9 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from processors.frameworks.dialect import Conversation
-from processors.frameworks.shapes.messages import CallRequest, CallResponse, ChatMessage, is_call_id
-from processors.frameworks.shapes.placeholder_names import SYNTHETIC_TOOL_NAMES
+from processors.frameworks import (
+    SYNTHETIC_TOOL_NAMES,
+    CallRequest,
+    CallResponse,
+    ChatMessage,
+    Conversation,
+    is_call_id,
+)
 
 
 @dataclass(frozen=True, slots=True)

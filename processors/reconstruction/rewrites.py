@@ -9,14 +9,19 @@ from collections.abc import Iterable, Sequence, Set
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
-from processors.frameworks.dialect import SpanRole
-from processors.frameworks.discovery import discover_rewrites
-from processors.frameworks.rewriting import Found, Rewrite, RunScope, SpanReading, Trace
-from processors.frameworks.shapes.messages import after_results, last_text
+from processors.frameworks import (
+    Found,
+    Rewrite,
+    RunScope,
+    SpanReading,
+    SpanRole,
+    Trace,
+    after_results,
+    discover_rewrites,
+    last_text,
+)
 from processors.reconstruction.calls import names_behind_servers
-from processors.spans.minimum_tree import MinimumTree
-from processors.spans.span import KIND_SERVER
-from processors.spans.span_tree import SpanTree
+from processors.spans import KIND_SERVER, MinimumTree, SpanTree
 
 _LOOK_BACK = 64
 """Spans around one in time that are tried for it: keeps hostile traces linear."""

@@ -9,11 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from processors.frameworks.dialect import SpanRole
-from processors.frameworks.rewriting import CarrierKind, Found, RunScope, SpanReading, Trace
-from processors.frameworks.shapes.placeholder_names import is_placeholder_agent
+from processors.frameworks import (
+    CarrierKind,
+    Found,
+    RunScope,
+    SpanReading,
+    SpanRole,
+    Trace,
+    is_placeholder_agent,
+)
 from processors.reconstruction.calls import service_of_caller
-from processors.spans.span import KIND_SERVER
+from processors.spans import KIND_SERVER
 
 _LOOK_BACK = 64
 """Enclosing runs that are tried for a span without a parent: keeps hostile traces linear."""

@@ -4,33 +4,42 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from processors.frameworks.dialect import AgentReading
-from processors.frameworks.rewriting import CarrierKind, RunScope, Trace, decoded, merged_agents
-from processors.frameworks.shapes.attribute_reading import better
-from processors.frameworks.shapes.available_tools import merge_tools
-from processors.frameworks.shapes.messages import ChatMessage, after_results, last_text
-from processors.frameworks.shapes.placeholder_names import (
+from processors.frameworks import (
     AGENT_NAME_RESOURCE_ATTRIBUTES,
+    AgentReading,
+    CarrierKind,
+    ChatMessage,
+    RunScope,
+    Trace,
+    after_results,
+    better,
+    decoded,
+    in_turns,
     is_placeholder_agent,
+    last_text,
+    merge_tools,
+    merged_agents,
+    span_attributes,
 )
-from processors.frameworks.shapes.span_attributes import span_attributes
-from processors.frameworks.shapes.transcript import in_turns
-from processors.model.agent_run import (
+from processors.model import (
+    ABSENT,
+    CUT_SHORT,
     AgentIdentity,
     AgentRun,
     CallCategory,
+    DecodedValue,
+    FinishReason,
     IncompleteReason,
+    JsonValue,
     Message,
     ToolCall,
     ValueState,
+    json_value,
+    late,
+    text_value,
 )
-from processors.model.finish_reason import CUT_SHORT, FinishReason
-from processors.model.json_values import JsonValue
-from processors.model.value_type import late
-from processors.model.values import ABSENT, DecodedValue, json_value, text_value
 from processors.reconstruction.calls import RunCalls
-from processors.spans.envelope import Envelope
-from processors.spans.small_bytes_cache import cached_for_small
+from processors.spans import Envelope, cached_for_small
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 _NOTHING_READ = AgentReading()

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from processors.frameworks.dialect import SpanRole
-from processors.frameworks.rewriting import CarrierKind, RunScope, SpanReading, Trace
+from processors.frameworks import CarrierKind, RunScope, SpanReading, SpanRole, Trace
 from processors.reconstruction.calls import merge_calls
 from processors.reconstruction.passes import Scopes, find_scopes, read_trace
 from processors.reconstruction.reading import SpanReader
-from processors.spans.span import KIND_SERVER, RawSpan
-from processors.spans.span_tree import SpanTree
+from processors.spans import KIND_SERVER, RawSpan, SpanTree
 
 _SHARED_WORKFLOW = "a workflow that agents take turns in: their runs begin at its steps"
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from processors.comparison.captured_value import value_written_in
-from processors.model.json_values import JsonObject, JsonValue
+from processors.comparison import value_written_in
+from processors.model import JsonObject, JsonValue
 from processors.response_checks.tool_errors import ToolFailure
 from processors.texts.folded_text import folded, folded_all, key_words
 from processors.texts.moments import Written, written_moments

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from processors.comparison.value_equality import equality_key
+from processors.comparison import equality_key
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, applied, not_applicable, violation
 from processors.response_checks.settings import CheckSettings, ErrorClass

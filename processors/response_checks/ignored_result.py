@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue
 from processors.response_checks.agent_response import AgentResponse, Leaf
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, applied, violation

@@ -4,9 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from processors.comparison.captured_value import looks_failed, value_written_in
-from processors.model.agent_run import ToolCall, ValueState
-from processors.model.json_values import JsonValue
+from processors.comparison import looks_failed, value_written_in
+from processors.model import JsonValue, ToolCall, ValueState
 from processors.response_checks.settings import ErrorClass
 
 _ERROR_WORDS: Mapping[ErrorClass, Sequence[str]] = {

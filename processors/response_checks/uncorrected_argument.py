@@ -1,6 +1,6 @@
 """Check RH6: an argument error after which nothing was corrected and nothing was said."""
 
-from processors.comparison.value_equality import equal_values
+from processors.comparison import equal_values
 from processors.response_checks.answer_facts import AnswerFacts
 from processors.response_checks.check_result import CheckResult, applied, not_applicable, violation
 from processors.response_checks.settings import CheckSettings, ErrorClass

@@ -1,1 +1,33 @@
 """OTLP spans as they were received: bytes, decoded views over them, and their tree."""
+
+from processors.spans.attributes import (
+    Attributes,
+    AttributeValue,
+    decode_key_values,
+    encoded_text,
+    short_text,
+    text_in,
+)
+from processors.spans.envelope import Envelope
+from processors.spans.minimum_tree import MinimumTree
+from processors.spans.partial_messages import parse_span
+from processors.spans.protobuf_wire import (
+    END_GROUP,
+    LENGTH_DELIMITED,
+    START_GROUP,
+    encode_field,
+    encode_varint,
+    read_varint,
+    skip_field,
+)
+from processors.spans.small_bytes_cache import cached_for_small
+from processors.spans.span import KIND_CLIENT, KIND_CONSUMER, KIND_SERVER, STATUS_ERROR, RawSpan, Span
+from processors.spans.span_head import parent_is_remote, read_span_head
+from processors.spans.span_tree import SpanTree
+
+__all__ = [
+    "END_GROUP", "KIND_CLIENT", "KIND_CONSUMER", "KIND_SERVER", "LENGTH_DELIMITED", "START_GROUP",
+    "STATUS_ERROR", "AttributeValue", "Attributes", "Envelope", "MinimumTree", "RawSpan", "Span", "SpanTree",
+    "cached_for_small", "decode_key_values", "encode_field", "encode_varint", "encoded_text",
+    "parent_is_remote", "parse_span", "read_span_head", "read_varint", "short_text", "skip_field", "text_in",
+]  # fmt: skip

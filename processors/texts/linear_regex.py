@@ -6,7 +6,7 @@ from itertools import islice
 
 import re2
 
-from processors.model.limits import MAX_SEARCH_STEPS
+from processors.model import MAX_SEARCH_STEPS
 from processors.texts.regex_translation import shown, translate
 
 

@@ -12,11 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from collector.text_file import read_text_file
 from collector.tools.alerting.selectors import NamePattern, Pair
-from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.documents.models import validated
-from processors.documents.problems import Problem, ProblemsFound, did_you_mean
-from processors.documents.yaml import LocatedYaml, read_yaml
-from processors.model.evaluation_result import Severity, Stage
+from processors.criteria import CriteriaSet, Evaluation
+from processors.documents import LocatedYaml, Problem, ProblemsFound, did_you_mean, read_yaml, validated
+from processors.model import Severity, Stage
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]

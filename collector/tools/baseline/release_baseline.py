@@ -12,11 +12,10 @@ from pathlib import Path
 
 import orjson
 
-from collector.telemetry.agent_series import OVERFLOW
-from collector.tools.alerting.objectives import BaselinesFile, PinnedScore
+from collector.telemetry import OVERFLOW
+from collector.tools.alerting import BaselinesFile, PinnedScore
 from collector.tools.prometheus_api import PrometheusApi
-from processors.model.evaluation_result import Stage
-from processors.model.graded_run import GradedRun
+from processors.model import GradedRun, Stage
 
 MIN_SAMPLES = 20
 """What the alert rules ask for too before they trust a mean."""

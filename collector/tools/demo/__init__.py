@@ -1,1 +1,5 @@
 """What `tracegrade demo` runs."""
+
+from collector.tools.demo.demo_agent import SERVICE_NAME, perform, scripted_runs
+
+__all__ = ["SERVICE_NAME", "perform", "scripted_runs"]

@@ -12,8 +12,8 @@ from functools import cache
 import yaml
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
-from collector.configuration.files import default_file
-from processors.model.json_values import JsonObject, JsonValue
+from collector.configuration import default_file
+from processors.model import JsonObject, JsonValue
 
 SERVICE_NAME = "tracegrade-demo"
 

@@ -11,17 +11,13 @@ from textwrap import indent
 
 from pydantic import BaseModel
 
-from collector.configuration.criteria_tests import run_criteria_tests
-from collector.recordings.run_reader import run_from_json
-from processors.annotation.run_line import run_to_json
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.criteria.criteria_file import CriteriaDocument, read_criteria_file
-from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problems import ProblemsFound
+from collector.configuration import run_criteria_tests
+from collector.recordings import run_from_json
+from processors.annotation import run_to_json
+from processors.criteria import CriteriaDocument, CriteriaSet, evaluator_types, read_criteria_file
+from processors.documents import ProblemsFound
 from processors.evaluate import evaluate_run
-from processors.model.evaluator import Evaluator, EvaluatorExample
-from processors.model.graded_run import GradedRun
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import Evaluator, EvaluatorExample, GradedRun, JsonObject, JsonValue
 from processors.response_checks.checks import RESPONSE_CHECKS
 
 _INTRODUCTION = """\

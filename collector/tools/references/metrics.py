@@ -1,6 +1,6 @@
 """The reference page of all metrics, from their table: `python -m collector.tools.references.metrics`."""
 
-from collector.telemetry.agent_series import (
+from collector.telemetry import (
     HOLD_SECONDS,
     MAX_AGENTS,
     MAX_CLASS_LENGTH,
@@ -12,8 +12,11 @@ from collector.telemetry.agent_series import (
     MAX_TOOLS_PER_AGENT,
     MAX_VERSIONS,
     OVERFLOW,
+    Counter,
+    Gauge,
+    Histogram,
+    Metrics,
 )
-from collector.telemetry.metrics import Counter, Gauge, Histogram, Metrics
 
 _RESOURCE_ATTRIBUTES = "resource attributes"
 _INTRODUCTION = f"""\

@@ -12,17 +12,14 @@ from collections.abc import Callable
 
 from collector.clock import Clock, ends_within
 from collector.errors import TracegradeError
-from collector.exporters.exporter import TaskOwner
+from collector.exporters import TaskOwner
 from collector.pipeline import EvaluationStage
-from collector.receivers.server_config import ServerConfig
-from collector.telemetry.logs import RateLimitedLogger
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.signals import BEFORE_FAN_OUT
-from collector.telemetry.telemetry_config import SelfCheckConfig
+from collector.receivers import ServerConfig
+from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger, SelfCheckConfig
 from collector.tools.self_check.listener_client import ListenerClient, NotAcceptedError
 from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_request
 from collector.trace import FinishedTrace, held_bytes
-from processors.model.evaluation_result import Outcome
+from processors.model import Outcome
 
 VERDICT_MARGIN_SECONDS = 20.0
 """How long after the grace a verdict may come. The finish clock may stand still for 10 s of it."""

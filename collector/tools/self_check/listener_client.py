@@ -19,11 +19,16 @@ import grpc
 
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError, TracegradeError
-from collector.exporters.otlp_client import one_line, read_response, read_status, user_agent
-from collector.receivers.otlp_grpc import TRACE_SERVICE, GrpcServerConfig
-from collector.receivers.otlp_http import PROTOBUF, TRACES_PATH
-from collector.receivers.server_config import ServerConfig, ServerTlsConfig
-from collector.telemetry.telemetry_config import SelfCheckConfig, SelfCheckTlsConfig
+from collector.exporters import one_line, read_response, read_status, user_agent
+from collector.receivers import (
+    PROTOBUF,
+    TRACE_SERVICE,
+    TRACES_PATH,
+    GrpcServerConfig,
+    ServerConfig,
+    ServerTlsConfig,
+)
+from collector.telemetry import SelfCheckConfig, SelfCheckTlsConfig
 
 TIMEOUT_SECONDS = 10.0
 """For connecting, sending and the answer."""

@@ -12,10 +12,9 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from collector.trace import FinishedTrace, GradedTrace
-from processors.annotation.span_event import count_results
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.criteria.criteria_file import SELF_CHECK_AGENT, read_criteria
-from processors.model.evaluation_result import Outcome
+from processors.annotation import count_results
+from processors.criteria import SELF_CHECK_AGENT, CriteriaSet, read_criteria
+from processors.model import Outcome
 
 _CRITERIA = """
 agents:

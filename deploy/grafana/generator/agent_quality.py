@@ -50,7 +50,7 @@ from deploy.grafana.generator.promql import (
     verdicts,
     with_verdicts,
 )
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 
 _PICKED = (AGENTS, EVALUATIONS, VERSIONS)
 _PAIR = (AGENT, EVALUATION)

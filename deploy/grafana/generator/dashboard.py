@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from deploy.grafana.generator.panels import DATA_SOURCE, RUNBOOKS, dashboard_link
 from deploy.grafana.generator.promql import AGENT, EVALUATION, VERSION, select
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue
 
 AGENT_QUALITY = "tracegrade-agent-quality"
 ONE_AGENT_UID = "tracegrade-one-agent"

@@ -45,7 +45,7 @@ from deploy.grafana.generator.promql import (
     total,
     verdicts,
 )
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 
 _PICKED = (ONE_AGENT, EVALUATIONS, VERSIONS)
 _LEGEND = f"{{{{{EVALUATION}}}}}"

@@ -23,7 +23,7 @@ from deploy.grafana.generator.promql import (
     verdicts,
     with_verdicts,
 )
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 
 _PICKED = (ONE_AGENT, EVALUATIONS, VERSIONS)
 _LEGEND = f"{{{{{EVALUATION}}}}}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from deploy.grafana.generator.promql import MIN_VERDICTS, NOT_ENOUGH_DATA
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue
 
 DATA_SOURCE: JsonObject = {"type": "prometheus", "uid": "${datasource}"}
 RUNBOOKS = "https://github.com/tracegrade/tracegrade/blob/main/docs/runbooks.md"

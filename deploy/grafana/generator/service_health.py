@@ -12,7 +12,7 @@ from deploy.grafana.generator.panels import (
 )
 from deploy.grafana.generator.promql import quantile, rate, select, total
 from deploy.grafana.generator.service_stages import FULL, delivery, grading
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 
 _LOST = 'reason!~"duplicate|self_check|conflict"'
 """Dropped spans that somebody misses: not second copies, not the service's own checks."""

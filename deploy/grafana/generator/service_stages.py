@@ -6,7 +6,7 @@ from deploy.grafana.generator.panels import (
     time_series,
 )
 from deploy.grafana.generator.promql import quantile, rate, select, total
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 
 FULL = (("green", None), ("orange", 0.7), ("red", 0.9))
 """Colours of what fills up."""

@@ -14,9 +14,8 @@ from processors.frameworks.shapes.mapped_dialect import MappedDialect, by_kind
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.frameworks.shapes.recorded_call import arguments_of_recorded_call, input_of_recorded_call
-from processors.model.agent_run import CallCategory, ToolError
-from processors.model.values import ABSENT
-from processors.spans.span import Span
+from processors.model import ABSENT, CallCategory, ToolError
+from processors.spans import Span
 
 _KIND = "agentops.span.kind"
 _RECEIVER = "to_agent"

@@ -13,10 +13,8 @@ from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.frameworks.shapes.messages import CallResponse, ChatMessage
 from processors.frameworks.shapes.printed_messages import QUOTED, printed_text
 from processors.frameworks.shapes.span_event_messages import messages_in_attributes
-from processors.model.agent_run import ToolError
-from processors.model.values import decode_result
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import ToolError, decode_result
+from processors.spans import Attributes, Span
 
 _SCOPE = "agentscope"
 _RESULT = "gen_ai.tool.call.result"

@@ -4,9 +4,8 @@ from typing import Final
 
 from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_result, value_of
-from processors.spans.span import Span
+from processors.model import ABSENT, DecodedValue, JsonObject, JsonValue, decode_result, value_of
+from processors.spans import Span
 
 _PARAMETERS = "tool.parameters"
 _KIND = "openinference.span.kind"

@@ -6,18 +6,18 @@ from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_text
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.frameworks.shapes.result_envelope import open_result
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_values import JsonObject
-from processors.model.values import (
+from processors.model import (
     ABSENT,
     REDACTION_MARKERS,
     DecodedValue,
+    JsonObject,
+    ToolError,
+    ValueState,
     decode_result,
     text_value,
     value_of,
 )
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.spans import Attributes, Span
 
 _PREFIX = "claude_code."
 _EXECUTION = "claude_code.tool.execution"

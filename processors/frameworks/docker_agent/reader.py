@@ -6,7 +6,7 @@ from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, Sign, by_signs, tool_fields
 from processors.frameworks.shapes.placeholder_names import handoff_or_function
-from processors.spans.span import Span
+from processors.spans import Span
 
 _TURN_SPAN = "runtime.stream"
 _CALL_SPAN = "runtime.tool.call"

@@ -11,11 +11,8 @@ from processors.frameworks.shapes.attribute_reading import (
 )
 from processors.frameworks.shapes.chat_envelope import decode_input, first_output
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
-from processors.model.agent_run import CallCategory
-from processors.model.json_values import JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_result
-from processors.spans.attributes import Attributes, AttributeValue
-from processors.spans.span import Span
+from processors.model import ABSENT, CallCategory, DecodedValue, JsonValue, decode_result
+from processors.spans import Attributes, AttributeValue, Span
 
 _COMPONENT = "runinfo.component"
 _NAME = "runinfo.name"

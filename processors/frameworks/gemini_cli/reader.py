@@ -8,11 +8,17 @@ from typing import Final
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.messages import read_messages
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import (
+    ABSENT,
+    DecodedValue,
+    JsonObject,
+    JsonValue,
+    ToolError,
+    ValueState,
+    decode_arguments,
+    decode_result,
+)
+from processors.spans import Attributes, Span
 
 _OPERATION = "gen_ai.operation.name"
 _INPUTS = ("gen_ai.input.messages", "input-json")

@@ -12,11 +12,17 @@ from processors.frameworks.shapes.attribute_reading import (
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.chat_envelope import decode_output, first_input
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
-from processors.model.agent_run import CallCategory, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_result, text_value
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import (
+    ABSENT,
+    CallCategory,
+    DecodedValue,
+    JsonObject,
+    JsonValue,
+    ValueState,
+    decode_result,
+    text_value,
+)
+from processors.spans import Attributes, Span
 
 _TYPE = "genkit:type"
 _SUBTYPE = "genkit:metadata:subtype"

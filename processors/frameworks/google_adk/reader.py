@@ -7,11 +7,18 @@ from processors.frameworks.shapes.attribute_reading import first_arguments, firs
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
 from processors.frameworks.shapes.placeholder_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
 from processors.frameworks.shapes.result_envelope import RESPONSE, OpenedResult
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
-from processors.spans.attributes import Attributes, AttributeValue
-from processors.spans.span import Span
+from processors.model import (
+    ABSENT,
+    CallCategory,
+    DecodedValue,
+    JsonObject,
+    JsonValue,
+    ToolError,
+    ValueState,
+    decode_arguments,
+    decode_result,
+)
+from processors.spans import Attributes, AttributeValue, Span
 
 _ARGUMENTS = "gcp.vertex.agent.tool_call_args"
 _RESULT = "gcp.vertex.agent.tool_response"

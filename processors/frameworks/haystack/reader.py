@@ -12,11 +12,8 @@ from processors.frameworks.shapes.attribute_reading import (
 )
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.messages import CallResponse, ChatMessage, last_text, read_messages
-from processors.model.agent_run import ToolError
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import text_value
-from processors.spans.attributes import Attributes
-from processors.spans.span import STATUS_ERROR, Span
+from processors.model import JsonObject, JsonValue, ToolError, text_value
+from processors.spans import STATUS_ERROR, Attributes, Span
 
 _TOOL = "haystack.tool.name"
 _MODEL_INPUT = "haystack.agent.step.llm.input"

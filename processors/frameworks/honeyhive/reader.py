@@ -8,10 +8,16 @@ from processors.frameworks.shapes.chat_envelope import decode_input, decode_outp
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, by_kind
 from processors.frameworks.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.frameworks.shapes.result_envelope import open_result
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_text
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import (
+    ABSENT,
+    DecodedValue,
+    JsonObject,
+    JsonValue,
+    decode_arguments,
+    decode_result,
+    json_text,
+)
+from processors.spans import Attributes, Span
 
 _KIND = "honeyhive_event_type"
 _NAME = "honeyhive_event_name"

@@ -12,10 +12,8 @@ from processors.frameworks.shapes.mapped_dialect import (
     whole_name,
 )
 from processors.frameworks.shapes.placeholder_names import name_of_chain
-from processors.model.agent_run import ValueState
-from processors.model.values import ABSENT, DecodedValue, value_of
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import ABSENT, DecodedValue, ValueState, value_of
+from processors.spans import Attributes, Span
 
 _KIND = "judgment.span_kind"
 _INPUT = "judgment.input"

@@ -8,8 +8,8 @@ from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.chat_envelope import first_input, first_output
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, by_kind, model_messages, tool_fields
 from processors.frameworks.shapes.placeholder_names import name_of_chain
-from processors.model.values import DecodedValue, text_value
-from processors.spans.span import Span
+from processors.model import DecodedValue, text_value
+from processors.spans import Span
 
 _TYPE = "lmnr.span.type"
 _INPUT = ("lmnr.span.input",)

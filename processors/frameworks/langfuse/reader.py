@@ -19,10 +19,8 @@ from processors.frameworks.shapes.placeholder_names import (
     transfer_or_function,
 )
 from processors.frameworks.shapes.recorded_call import arguments_of_recorded_call, input_of_recorded_call
-from processors.model.agent_run import ToolError
-from processors.model.values import ABSENT
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import ABSENT, ToolError
+from processors.spans import Attributes, Span
 
 _TYPE = "langfuse.observation.type"
 _INPUT = "langfuse.observation.input"

@@ -8,9 +8,8 @@ puts out is a whole conversation; a step puts out what it adds.
 import re
 from collections.abc import Callable, Mapping
 
-from processors.model.json_values import JsonObject
-from processors.model.values import REDACTION_MARKERS, json_text
-from processors.spans.attributes import AttributeValue
+from processors.model import REDACTION_MARKERS, JsonObject, json_text
+from processors.spans import AttributeValue
 
 CHAIN_PART_NAMES: frozenset[str] = frozenset({"Prompt"})
 CHAIN_PART_PREFIXES: tuple[str, ...] = ("Runnable",)

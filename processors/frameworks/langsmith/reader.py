@@ -22,10 +22,8 @@ from processors.frameworks.shapes.placeholder_names import (
     transfer_or_function,
 )
 from processors.frameworks.shapes.result_envelope import OUTPUT, OpenedResult, open_result
-from processors.model.agent_run import ValueState
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result
-from processors.spans.attributes import Attributes, AttributeValue
-from processors.spans.span import Span
+from processors.model import ABSENT, DecodedValue, ValueState, decode_arguments, decode_result
+from processors.spans import Attributes, AttributeValue, Span
 
 _KIND = "langsmith.span.kind"
 _INPUTS = "gen_ai.prompt"

@@ -1,6 +1,6 @@
 """Spans of an application on which LiteLLM's callback wrote the model calls that it watched."""
 
-from processors.spans.span import Span
+from processors.spans import Span
 
 _KEY = "litellm.call_id"
 _OWN_SCOPE = "litellm"

@@ -11,10 +11,8 @@ from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
 from processors.frameworks.shapes.model_response import read_model_response
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import decode_result
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import JsonObject, JsonValue, decode_result
+from processors.spans import Attributes, Span
 
 _PROVIDERS = (
     "openai", "anthropic", "azure", "azure_ai", "bedrock", "cohere_chat", "databricks", "deepseek",

@@ -12,10 +12,8 @@ from processors.frameworks.shapes.attribute_reading import (
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.messages import ChatMessage, add_request, read_messages
 from processors.frameworks.shapes.placeholder_names import transfer_or_function
-from processors.model.agent_run import ToolError
-from processors.model.values import ABSENT, DecodedValue, text_value
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import ABSENT, DecodedValue, ToolError, text_value
+from processors.spans import Attributes, Span
 
 _TOOL_NAME = "lk.function_tool.name"
 _AGENT_NAMES = ("lk.agent_name",)

@@ -7,10 +7,8 @@ from processors.frameworks.shapes.attribute_reading import first_arguments, firs
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.frameworks.shapes.span_event_messages import read_recorded_events
-from processors.model.agent_run import CallCategory, ToolError
-from processors.model.values import ABSENT, decode_arguments, decode_result
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import ABSENT, CallCategory, ToolError, decode_arguments, decode_result
+from processors.spans import Attributes, Span
 
 _TEMPLATE = "logfire.msg_template"
 _SPAN_TYPE = "logfire.span_type"

@@ -7,10 +7,8 @@ from processors.frameworks.shapes.attribute_reading import first_arguments, firs
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
-from processors.model.agent_run import CallCategory, ToolError
-from processors.model.values import ABSENT, DecodedValue, text_value
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import ABSENT, CallCategory, DecodedValue, ToolError, text_value
+from processors.spans import Attributes, Span
 
 _TYPE = "mastra.span.type"
 _ROLES = {

@@ -25,11 +25,17 @@ from processors.frameworks.shapes.placeholder_names import (
     HANDOFF_TOOL_PREFIXES,
 )
 from processors.frameworks.shapes.recorded_call import given_keywords
-from processors.model.agent_run import CallCategory, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, value_of
-from processors.spans.attributes import Attributes, AttributeValue
-from processors.spans.span import Span
+from processors.model import (
+    ABSENT,
+    CallCategory,
+    DecodedValue,
+    JsonObject,
+    JsonValue,
+    ValueState,
+    decode_arguments,
+    value_of,
+)
+from processors.spans import Attributes, AttributeValue, Span
 
 _TYPE = "mlflow.spanType"
 _INPUTS = "mlflow.spanInputs"

@@ -12,11 +12,17 @@ from processors.frameworks.shapes.attribute_reading import (
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.chat_envelope import decode_input, first_output
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
-from processors.model.agent_run import ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_result, parse_text, text_value
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import (
+    ABSENT,
+    DecodedValue,
+    JsonObject,
+    JsonValue,
+    ValueState,
+    decode_result,
+    parse_text,
+    text_value,
+)
+from processors.spans import Attributes, Span
 
 _EVENTS = ("nat.event_type", "aiq.event_type")
 _STEP = ("nat.subspan.name", "aiq.subspan.name")

@@ -55,11 +55,13 @@ from processors.frameworks.shapes.placeholder_names import (
 from processors.frameworks.shapes.printed_messages import answer_in_printed_steps, last_printed_message
 from processors.frameworks.shapes.recorded_call import given_keywords
 from processors.frameworks.shapes.result_envelope import CONTENT, RESPONSE
-from processors.model.agent_run import CallCategory, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import (
+from processors.model import (
     ABSENT,
+    CallCategory,
     DecodedValue,
+    JsonObject,
+    JsonValue,
+    ValueState,
     decode_arguments,
     decode_result,
     json_text,
@@ -68,8 +70,7 @@ from processors.model.values import (
     text_value,
     value_of,
 )
-from processors.spans.attributes import Attributes
-from processors.spans.span import STATUS_ERROR, Span
+from processors.spans import STATUS_ERROR, Attributes, Span
 
 _KIND = "openinference.span.kind"
 _OTHER_STEP, _OLDER_STEP, _ACTIVITY = "nat.event_type", "aiq.event_type", "workflow.activity"

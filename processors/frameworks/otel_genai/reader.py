@@ -33,18 +33,19 @@ from processors.frameworks.shapes.span_event_messages import (
     messages_in_attributes,
     messages_in_events,
 )
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_values import JsonValue
-from processors.model.values import (
+from processors.model import (
     ABSENT,
+    CallCategory,
     DecodedValue,
+    JsonValue,
+    ToolError,
+    ValueState,
     decode_arguments,
     decode_result,
     plain_object,
     text_value,
 )
-from processors.spans.attributes import Attributes, encoded_text, short_text
-from processors.spans.span import Span
+from processors.spans import Attributes, Span, encoded_text, short_text
 
 _OPERATION = "gen_ai.operation.name"
 _ACTIVITY = "workflow.activity"

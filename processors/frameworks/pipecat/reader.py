@@ -8,8 +8,7 @@ from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, agent_fields
 from processors.frameworks.shapes.messages import CallResponse, ChatMessage, read_messages
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.spans import Attributes, Span
 
 _SCOPES = frozenset({"pipecat", "pipecat.turn"})
 _ID = "conversation.id"

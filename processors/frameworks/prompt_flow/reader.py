@@ -8,7 +8,7 @@ from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, Sign, agent_fields, by_signs
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
-from processors.spans.span import Span
+from processors.spans import Span
 
 _INPUT = ("inputs",)
 _OUTPUT = "output"

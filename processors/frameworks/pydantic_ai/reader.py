@@ -18,10 +18,8 @@ from processors.frameworks.shapes.attribute_reading import (
 from processors.frameworks.shapes.chat_envelope import decode_output
 from processors.frameworks.shapes.messages import ChatMessage, last_text, read_messages
 from processors.frameworks.shapes.span_event_messages import read_recorded_events
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.values import DecodedValue, text_value
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import CallCategory, DecodedValue, ToolError, ValueState, text_value
+from processors.spans import Attributes, Span
 
 _ALL_MESSAGES = "pydantic_ai.all_messages"
 _ALL_EVENTS = "all_messages_events"

@@ -5,10 +5,8 @@ from typing import Final
 from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
-from processors.model.agent_run import ToolError
-from processors.model.values import ABSENT, text_value
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import ABSENT, ToolError, text_value
+from processors.spans import Attributes, Span
 
 _OUTCOME = "gen_ai.tool.call.outcome"
 _SUCCESS = "success"

@@ -12,21 +12,22 @@ from processors.frameworks.dialect import SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, agent_fields
 from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
-from processors.model.agent_run import CallCategory, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.python_literal import parse_python_literal
-from processors.model.values import (
+from processors.model import (
     ABSENT,
     MAX_DEPTH,
     MAX_TEXT_LENGTH,
     REDACTION_MARKERS,
+    CallCategory,
     DecodedValue,
+    JsonObject,
+    JsonValue,
+    ValueState,
     json_text,
     json_value,
+    parse_python_literal,
     text_value,
 )
-from processors.spans.attributes import AttributeValue
-from processors.spans.span import Span
+from processors.spans import AttributeValue, Span
 
 
 def _role(span: Span) -> SpanRole | None:

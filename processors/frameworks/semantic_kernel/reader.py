@@ -10,10 +10,17 @@ from typing import Final
 from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_text
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
-from processors.model.agent_run import CallCategory, ValueState
-from processors.model.python_literal import parse_python_literal
-from processors.model.values import ABSENT, DecodedValue, decode_result, text_value, value_of
-from processors.spans.span import Span
+from processors.model import (
+    ABSENT,
+    CallCategory,
+    DecodedValue,
+    ValueState,
+    decode_result,
+    parse_python_literal,
+    text_value,
+    value_of,
+)
+from processors.spans import Span
 
 _DOTNET_SCOPE = "Microsoft.SemanticKernel"
 _DRAWN_NAME = re.compile(r"_[0-9a-f]{32}\Z")

@@ -6,17 +6,19 @@ Also lists and objects that telemetry spells out in flattened attributes, such a
 from collections.abc import Sequence
 
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import (
+from processors.model import (
     ABSENT,
     MAX_DEPTH,
     DecodedValue,
+    JsonObject,
+    JsonValue,
+    ToolError,
+    ValueState,
     decode_arguments,
     decode_result,
     json_value,
 )
-from processors.spans.attributes import Attributes
+from processors.spans import Attributes
 
 _NO_RESULT = OpenedResult(ABSENT)
 

@@ -7,9 +7,8 @@ list of JSON texts.
 from collections.abc import Mapping
 from functools import lru_cache
 
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import json_value, parse_json
-from processors.spans.attributes import AttributeValue
+from processors.model import JsonObject, JsonValue, json_value, parse_json
+from processors.spans import AttributeValue
 
 MAX_TOOLS = 1000
 """Tools of one list beyond this number are not read."""

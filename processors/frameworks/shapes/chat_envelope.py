@@ -4,10 +4,16 @@ from collections.abc import Callable, Sequence
 
 from processors.frameworks.shapes.messages import is_role_pair, last_text, read_messages, text_of
 from processors.frameworks.shapes.placeholder_names import DATA_ANNOUNCEMENTS
-from processors.model.agent_run import ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_result, text_value
-from processors.spans.attributes import Attributes, AttributeValue
+from processors.model import (
+    ABSENT,
+    DecodedValue,
+    JsonObject,
+    JsonValue,
+    ValueState,
+    decode_result,
+    text_value,
+)
+from processors.spans import Attributes, AttributeValue
 
 _TASK_OPTIONS = frozenset(
     {

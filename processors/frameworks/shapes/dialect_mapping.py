@@ -15,7 +15,7 @@ from processors.frameworks.shapes.mapped_dialect import (
     tool_fields,
     whole_name,
 )
-from processors.spans.span import Span
+from processors.spans import Span
 
 AttributeKey: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-from processors.model.value_type import late
+from processors.model import late
 
 _ValueT = TypeVar("_ValueT")
 

@@ -14,9 +14,8 @@ from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.chat_envelope import first_input, first_output
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
-from processors.model.agent_run import CallCategory, ToolError
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import CallCategory, ToolError
+from processors.spans import Attributes, Span
 
 Keys: TypeAlias = Sequence[str]
 """Attributes of which the first that is there counts."""

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from processors.frameworks.shapes.placeholder_names import BOGUS_CALL_IDS
-from processors.model.json_values import JsonValue
-from processors.model.values import REDACTION_MARKERS, json_text, json_value, parse_json
-from processors.spans.attributes import AttributeValue
+from processors.model import REDACTION_MARKERS, JsonValue, json_text, json_value, parse_json
+from processors.spans import AttributeValue
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 

@@ -1,9 +1,8 @@
 """The answer of a model as providers and frameworks return it, as messages."""
 
 from processors.frameworks.shapes.messages import ChatMessage, read_messages, said
-from processors.model.json_values import JsonValue
-from processors.model.values import json_value, parse_text
-from processors.spans.attributes import AttributeValue
+from processors.model import JsonValue, json_value, parse_text
+from processors.spans import AttributeValue
 
 _ANSWERS = ("choices", "candidates", "generations", "output")
 """Where a response holds what the model answered."""

@@ -6,7 +6,7 @@ new one is one line.
 
 import re
 
-from processors.model.agent_run import CallCategory
+from processors.model import CallCategory
 
 PLACEHOLDER_AGENT_NAMES: frozenset[str] = frozenset(
     {

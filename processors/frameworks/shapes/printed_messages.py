@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 from processors.frameworks.shapes.messages import CallRequest, ChatMessage
 from processors.frameworks.shapes.model_response import read_model_response
-from processors.model.json_values import JsonValue
-from processors.model.python_literal import parse_python_literal
+from processors.model import JsonValue, parse_python_literal
 
 QUOTED: Final = r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 """A text as Python prints it."""

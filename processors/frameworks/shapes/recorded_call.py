@@ -4,10 +4,8 @@ import re
 from collections.abc import Collection
 
 from processors.frameworks.shapes.chat_envelope import decode_input
-from processors.model.agent_run import ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import DecodedValue, decode_arguments, value_of
-from processors.spans.attributes import AttributeValue
+from processors.model import DecodedValue, JsonObject, JsonValue, ValueState, decode_arguments, value_of
+from processors.spans import AttributeValue
 
 _PRINTED_OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
 

@@ -11,9 +11,7 @@ from processors.frameworks.shapes.printed_messages import (
     printed_tool_message,
     printed_tool_result,
 )
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import ABSENT, DecodedValue, decode_result
+from processors.model import ABSENT, DecodedValue, JsonObject, JsonValue, ToolError, ValueState, decode_result
 
 CONTENT: Final = 1
 """`{"content": x}`; the text is Python's `str(x)`."""

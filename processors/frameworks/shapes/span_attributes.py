@@ -1,8 +1,7 @@
 """The attributes of a span as JSON values."""
 
-from processors.model.json_values import JsonValue
-from processors.model.values import json_value
-from processors.spans.attributes import decode_key_values
+from processors.model import JsonValue, json_value
+from processors.spans import decode_key_values
 
 _ATTRIBUTES_TAG = 0x4A
 

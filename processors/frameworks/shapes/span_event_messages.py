@@ -10,9 +10,8 @@ from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.messages import ChatMessage, Role, read_message, read_messages
 from processors.frameworks.shapes.printed_messages import opened_answer
 from processors.frameworks.shapes.result_envelope import BLOCKS, open_result
-from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_value
-from processors.spans.attributes import Attributes, AttributeValue
-from processors.spans.span import Span
+from processors.model import ABSENT, DecodedValue, decode_arguments, decode_result, json_value
+from processors.spans import Attributes, AttributeValue, Span
 
 _DETAILS_EVENT = "gen_ai.client.inference.operation.details"
 _EVENT_CONTENT = "gen_ai.event.content"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from processors.frameworks.shapes.messages import ChatMessage
-from processors.model.agent_run import Message
+from processors.model import Message
 
 
 def in_turns(messages: Sequence[ChatMessage]) -> list[Message]:

@@ -8,9 +8,8 @@ from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.frameworks.shapes.messages import last_text, read_messages
 from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
 from processors.frameworks.shapes.result_envelope import BLOCKS, open_result
-from processors.model.agent_run import CallCategory, ToolError
-from processors.model.values import decode_result, text_value
-from processors.spans.span import Span
+from processors.model import CallCategory, ToolError, decode_result, text_value
+from processors.spans import Span
 
 _STATUS = "gen_ai.tool.status"
 _OLDER_STATUS = "tool.status"

@@ -18,7 +18,7 @@ from processors.frameworks.shapes.mapped_dialect import (
     tool_fields,
 )
 from processors.frameworks.shapes.messages import said
-from processors.spans.span import Span
+from processors.spans import Span
 
 
 def _service_of_quarkus(span: Span) -> str:

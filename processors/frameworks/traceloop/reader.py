@@ -31,19 +31,21 @@ from processors.frameworks.shapes.placeholder_names import (
 )
 from processors.frameworks.shapes.recorded_call import arguments_of_recorded_call
 from processors.frameworks.shapes.result_envelope import OUTPUT, OpenedResult, open_result
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.python_literal import parse_python_literal
-from processors.model.values import (
+from processors.model import (
     ABSENT,
+    CallCategory,
     DecodedValue,
+    JsonObject,
+    JsonValue,
+    ToolError,
+    ValueState,
     decode_arguments,
     decode_result,
+    parse_python_literal,
     text_value,
     value_of,
 )
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.spans import Attributes, Span
 
 _KIND = "traceloop.span.kind"
 _NAME = "traceloop.entity.name"

@@ -8,20 +8,20 @@ from processors.frameworks.shapes.attribute_reading import first_text, first_val
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, by_kind
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_values import JsonObject
-from processors.model.python_literal import parse_python_literal
-from processors.model.values import (
+from processors.model import (
     ABSENT,
     DecodedValue,
+    JsonObject,
+    ToolError,
+    ValueState,
     decode_arguments,
     decode_result,
     json_text,
     json_value,
+    parse_python_literal,
     value_of,
 )
-from processors.spans.attributes import Attributes, AttributeValue
-from processors.spans.span import Span
+from processors.spans import Attributes, AttributeValue, Span
 
 _TYPE = "ai.observability.span_type"
 _FUNCTION = "ai.observability.call.function"

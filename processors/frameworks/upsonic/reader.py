@@ -7,10 +7,8 @@ from processors.frameworks.shapes.attribute_reading import first_arguments, firs
 from processors.frameworks.shapes.chat_envelope import first_output
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, Sign, by_signs
 from processors.frameworks.shapes.result_envelope import OpenedResult, open_result
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.values import ABSENT, DecodedValue, decode_result, text_value, value_of
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import ABSENT, DecodedValue, ToolError, ValueState, decode_result, text_value, value_of
+from processors.spans import Attributes, Span
 
 _AGENT = "upsonic.agent.name"
 _TOOL = "upsonic.tool.name"

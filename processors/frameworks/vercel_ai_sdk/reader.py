@@ -11,10 +11,8 @@ from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.chat_envelope import decode_input, first_output
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, tool_fields
 from processors.frameworks.shapes.messages import ChatMessage, add_request, last_text, read_messages
-from processors.model.agent_run import ValueState
-from processors.model.values import ABSENT, DecodedValue, decode_result, text_value
-from processors.spans.attributes import Attributes
-from processors.spans.span import Span
+from processors.model import ABSENT, DecodedValue, ValueState, decode_result, text_value
+from processors.spans import Attributes, Span
 
 _OPERATION = "ai.operationId"
 _ROLES = {

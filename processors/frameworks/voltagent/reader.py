@@ -11,7 +11,7 @@ from processors.frameworks.shapes.mapped_dialect import (
     name_after,
     tool_fields,
 )
-from processors.spans.span import Span
+from processors.spans import Span
 
 _EVIDENCE = frozenset(
     {"entity.type", "voltagent.operation_id", "voltagent.agent.id", "tool.name", "input", "output"}
