@@ -30,6 +30,7 @@ ALERTS = {
     "AgentFleetRegression",
     "TracegradeSpansDropped",
     "TracegradeBufferNearLimit",
+    "TracegradeTracesInterrupted",
     "TracegradeQueueNearLimit",
     "TracegradeCriteriaReloadFailed",
     "TracegradeDown",

@@ -55,11 +55,21 @@ def grading() -> list[JsonObject]:
         ),
         time_series(
             "Results without a verdict, by reason",
-            "Results a second that are neither pass nor fail. incomplete_trace and over_limit speak of the "
-            "service or its senders, content_not_captured of what the agent's telemetry leaves out.",
+            "Results a second that are neither pass nor fail. incomplete_trace, interrupted and over_limit "
+            "speak of the service or its senders, content_not_captured of what the agent's telemetry leaves "
+            "out.",
             [Query(rate(select("tracegrade_not_evaluated_total"), "reason"), "{{reason}}")],
             unit="cps",
             runbook="AgentEvaluationsNotEvaluated",
+            width=8,
+        ),
+        time_series(
+            "Interrupted traces by reason",
+            "Traces a second of which spans may have been lost on the service's side: begun before it took "
+            "spans, open during an outage, or refused and not sent again. Their runs are not evaluated.",
+            [Query(rate(select("tracegrade_traces_interrupted_total"), "reason"), "{{reason}}")],
+            unit="cps",
+            runbook="TracegradeTracesInterrupted",
             width=8,
         ),
         time_series(
