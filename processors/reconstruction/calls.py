@@ -273,18 +273,16 @@ class RunCalls:
 
         It is enough to look at a turn's answer, unless it may leave its calls to the next turn's history.
         """
+        answers: list[bytes] = []
         for turn, reading in enumerate(self._trace.told(self.turns), 1):
             held = reading.answer
-            if held is None or (turn < len(self.turns) and not _BEGINS_WITH_CALL.match(held)):
-                held = (
-                    reading.span.raw
-                    if turn == len(self.turns)
-                    else b"".join(told.span.raw for told in self._trace.told(self.turns[turn - 1 : turn + 1]))
-                )
-            for marker in PROVIDER_CALL_MARKERS:
-                if held.find(marker) >= 0:  # `in` makes and drops an exception for every search in bytes
+            if held is not None and (turn == len(self.turns) or _BEGINS_WITH_CALL.match(held)):
+                answers.append(held)
+                continue
+            for told in self._trace.told(self.turns[turn - 1 : turn + 1]):
+                if _tells_provider_call(told.span.raw):
                     return True
-        return False
+        return _tells_provider_call(b"\n".join(answers))  # costs less than to search each
 
     def _provider_calls(self) -> list[ToolCall]:
         """Calls that ran at the model's provider, of which no span can tell."""
@@ -414,6 +412,13 @@ def _opened(response: CallResponse | None) -> OpenedResult:
     if response is not None and response.failed and opened.error is None:
         return opened._replace(error=ToolError(type="", message=opened.result.text or ""))
     return opened
+
+
+def _tells_provider_call(held: bytes) -> bool:
+    for marker in PROVIDER_CALL_MARKERS:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
+        if held.find(marker) >= 0:  # `in` makes and drops an exception for every search in bytes
+            return True
+    return False
 
 
 def _first_span(call: "MergedCall") -> int:

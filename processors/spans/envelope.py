@@ -36,18 +36,17 @@ class Envelope:
     @property
     def scope_name(self) -> str:
         """Name of the instrumentation scope, or the empty text."""
-        return self._read_scope()[0]
+        return (self._scope or self._read_scope())[0]
 
     @property
     def scope_version(self) -> str:
         """Version of the instrumentation scope, or the empty text."""
-        return self._read_scope()[1]
+        return (self._scope or self._read_scope())[1]
 
     def _read_scope(self) -> tuple[str, str]:
-        if self._scope is None:
-            scope = parse_scope(self.scope)
-            self._scope = scope.name, scope.version
-        return self._scope
+        scope = parse_scope(self.scope)
+        self._scope = found = scope.name, scope.version
+        return found
 
 
 NO_ENVELOPE = Envelope(b"", b"")
