@@ -114,14 +114,12 @@ def plain_object(any_value: bytes | None) -> DecodedValue | None:
     elif encoded.find(_SCRUBBED_BYTES) >= 0 or encoded.startswith(_KEPT_BACK_BYTES):
         return None  # `in` makes and drops an exception for every search in bytes
     # Of the digits of a long number every sixth byte shows three in a row at least: a look at so few spares
-    # most texts the look at all. Few have anything nested in them, which two searches for one byte tell.
+    # most texts the look at all. And where few bytes are taken out, that costs a tenth of counting them.
     if encoded[::6].translate(_DIGITS_TO_ZEROS).find(_SAMPLED_NUMBER) >= 0 and (
         encoded.translate(_DIGITS_TO_ZEROS).find(_LONG_NUMBER) >= 0
     ):
         return None
-    if (encoded.find(b"{", 1) >= 0 or encoded.find(b"[") >= 0) and (
-        encoded.count(b"{") + encoded.count(b"[") > MAX_DEPTH
-    ):
+    if size - len(encoded.replace(b"{", b"").replace(b"[", b"")) > MAX_DEPTH:
         return None
     try:
         value = orjson.loads(encoded)

@@ -284,16 +284,16 @@ class _OtelGenAI:
         if inferred and inferred == attributes.get("gen_ai.request.model"):
             inferred = ""
         return AgentReading(
-            name=name or first_text(attributes, ("gen_ai.workflow.name",)),
-            inferred_name=inferred,
-            id=first_text(attributes, ("gen_ai.agent.id",)),
-            version=first_text(attributes, ("gen_ai.agent.version",)),
-            session=first_text(attributes, ("gen_ai.conversation.id",)),
-            input=lambda: text_value(last_text(self.conversation(span).input, "user")),
-            output=_data_in_choice(span)
+            name or first_text(attributes, ("gen_ai.workflow.name",)),
+            inferred,
+            first_text(attributes, ("gen_ai.agent.id",)),
+            first_text(attributes, ("gen_ai.agent.version",)),
+            first_text(attributes, ("gen_ai.conversation.id",)),
+            lambda: text_value(last_text(self.conversation(span).input, "user")),
+            _data_in_choice(span)
             if attributes.get(_OPERATION) == _STRUCTURED_OUTPUT
             else (lambda: text_value(last_text(self.conversation(span).output, "assistant"))),
-            hides_calls=_hides_calls(attributes) or is_borrowed(span),
+            _hides_calls(attributes) or is_borrowed(span),
         )
 
     def conversation(self, span: Span) -> Conversation:
