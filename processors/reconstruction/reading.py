@@ -80,7 +80,8 @@ class SpanReader:
             question = node
             about = question.about
             if about is _SCOPE:
-                answer = span.envelope.scope_name
+                scope = span.envelope.known_scope
+                answer = span.envelope.scope_name if scope is None else scope[0]
             elif about is _NAME:
                 answer = span.name
             elif about is _EMPTY:
