@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeAlias, TypeVar, cast, dataclass_transf
 
 from processors.model.finish_reason import FinishReason
 from processors.model.json_values import JsonValue
-from processors.model.value_type import value_type
+from processors.model.value_type import positional_value_type, value_type
 
 IncompleteReason: TypeAlias = Literal["incomplete_trace", "interrupted", "over_limit", "content_not_captured"]
 """Why a run is not known whole: its trace was cut short, spans of it may have been lost on our side, it was
@@ -59,7 +59,7 @@ class ToolError:
     message: str
 
 
-@value_type
+@positional_value_type
 class ToolCall:
     """One execution of one tool.
 

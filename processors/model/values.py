@@ -42,7 +42,7 @@ _MARKER_BYTES = frozenset(marker.encode() for marker in REDACTION_MARKERS)
 _SCRUBBED_BYTES = _SCRUBBED.encode()
 _KEPT_BACK_BYTES = tuple(text.encode() for text in _KEPT_BACK)
 _DIGITS_TO_ZEROS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
-_LONG_NUMBER = b"0" * 19
+_LONG_NUMBER, _SAMPLED_NUMBER = b"0" * 19, b"0" * 3
 _LONGEST_MARKER = max(map(len, REDACTION_MARKERS))
 _LOOKS_STRUCTURED = re.compile(r"""\{\s*(?:["'}]|$)|\[\s*(?:[\[{"'\]]|$)""")
 _PRINTED_OBJECTS = re.compile(r"\[?<[\w.]+ object at 0x[0-9a-f]+>(?:, <[\w.]+ object at 0x[0-9a-f]+>)*\]?")
@@ -113,8 +113,13 @@ def plain_object(any_value: bytes | None) -> DecodedValue | None:
             return None
     elif encoded.find(_SCRUBBED_BYTES) >= 0 or encoded.startswith(_KEPT_BACK_BYTES):
         return None  # `in` makes and drops an exception for every search in bytes
-    scanned = encoded.translate(_DIGITS_TO_ZEROS, b"[{")
-    if scanned.find(_LONG_NUMBER) >= 0 or size - len(scanned) > MAX_DEPTH:
+    # Of the digits of a long number every sixth byte shows three in a row at least: a look at so few spares
+    # most texts the look at all. And where few bytes are taken out, that costs a tenth of counting them.
+    if encoded[::6].translate(_DIGITS_TO_ZEROS).find(_SAMPLED_NUMBER) >= 0 and (
+        encoded.translate(_DIGITS_TO_ZEROS).find(_LONG_NUMBER) >= 0
+    ):
+        return None
+    if size - len(encoded.replace(b"{", b"").replace(b"[", b"")) > MAX_DEPTH:
         return None
     try:
         value = orjson.loads(encoded)

@@ -14,6 +14,8 @@ from processors.spans import Attributes, Envelope, Span
 
 _MAX_NODES = 4096
 """Nodes of the tree; a tree that is full is begun anew."""
+_MAX_KEY_LISTS, _MAX_KEY_LIST = 1024, 2048
+"""Lists of keys, and characters of one, whose known keys are remembered; else they are looked for."""
 _MAX_ANSWERS, _MAX_ANSWER = 128, 64
 """Answers to one question, and bytes or characters of one, that are remembered; else dialects are asked."""
 
@@ -37,6 +39,9 @@ _UNKNOWN, _UNLIKE = Shape(SpanRole.OTHER, ()), Shape(SpanRole.OTHER, ())
 """In place of the shape: nothing is remembered; what decides is something else than is remembered."""
 
 
+_NEVER_SEEN: Final = (-1, frozenset[str]())
+
+
 class SpanReader:
     """Reads spans with a set of dialects."""
 
@@ -48,6 +53,8 @@ class SpanReader:
         self._keys = self._dialect_keys.union(*[dialect.tool_keys for dialect in planned])
         """The keys that tell spans apart: those that roles turn out to look at join them."""
         self._tree: dict[frozenset[str], _Node] = {}
+        self._present: dict[str, tuple[int, frozenset[str]]] = {}
+        """For the keys of a span, joined by zeros: how many they are, and those that are known."""
         self._candidates: dict[frozenset[str], Sequence[Dialect]] = {}
         self._nodes = 0
         self._of_scope = {
@@ -60,7 +67,12 @@ class SpanReader:
     def read(self, span: Span) -> SpanReading | None:
         """The span as its dialects read it, or None if none recognises it."""
         encoded = span.by_key
-        present = self._keys.intersection(encoded)
+        # One text is hashed and compared for less than half of what every key by itself costs. Whatever else
+        # joins to it has other keys with zeros in them, and so fewer keys.
+        joined = "\0".join(encoded)
+        count, present = self._present.get(joined, _NEVER_SEEN)
+        if count != len(encoded):
+            present = self._known_keys(joined, encoded)
         node = self._tree.get(present, _UNKNOWN)
         answer: _Answer = None
         question: _Question | None = None
@@ -68,7 +80,8 @@ class SpanReader:
             question = node
             about = question.about
             if about is _SCOPE:
-                answer = span.envelope.scope_name
+                scope = span.envelope.known_scope
+                answer = span.envelope.scope_name if scope is None else scope[0]
             elif about is _NAME:
                 answer = span.name
             elif about is _EMPTY:
@@ -87,6 +100,15 @@ class SpanReader:
                 return None
         return SpanReading(span, cast(Shape, node))
 
+    def _known_keys(self, joined: str, encoded: Mapping[str, bytes]) -> frozenset[str]:
+        """Those of the keys of a span that are known, remembered by all its keys."""
+        present = self._keys.intersection(encoded)
+        if len(joined) <= _MAX_KEY_LIST and joined.count("\0") == len(encoded) - 1:
+            if len(self._present) >= _MAX_KEY_LISTS:
+                self._present.clear()
+            self._present[joined] = len(encoded), present
+        return present
+
     def _learn(self, span: Span, present: frozenset[str]) -> Shape | None:
         """Ask the dialects, and remember what they say by what they looked at."""
         noted = _Noted(self._keys, present)
@@ -94,6 +116,7 @@ class SpanReader:
         if noted.new_keys or self._nodes >= _MAX_NODES:
             self._keys |= noted.new_keys  # by these, too, spans are told apart from now on
             self._tree.clear()
+            self._present.clear()
             self._candidates.clear()
             self._nodes = 0
         else:

@@ -38,7 +38,7 @@ def rewrites(stage: Literal["agents", "runs"]) -> Sequence[Rewrite]:
 
 
 def _is_nested(trace: Trace, found: Found) -> bool:
-    return any(run.parent is not None for run in found.runs)
+    return len(found.runs) > 1 and any(run.parent is not None for run in found.runs)
 
 
 def _without_wrappers(trace: Trace, found: Found) -> Found:

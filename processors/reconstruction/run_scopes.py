@@ -190,19 +190,24 @@ def give_out(trace: Trace, descent: Descent, found: Found, *, lost_means_filtere
     tree, places = trace.tree, descent.places
     agents = found.runs
     lost = _Containers(trace, descent, found)
-    if lost_means_filtered and True in tree.misses_parent:
+    is_any_lost = True in tree.misses_parent
+    if lost_means_filtered and is_any_lost:
         lost.enclosing = _enclosing(trace, descent, agents)
     for run in agents:
         if run.parent is None and lost.enclosing:
             run.parent = lost.enclosing.get(places[run.carrier].top)
     for position in found.calls:
-        home = _home(places[position]) or lost.container(position)
+        home = places[position].run
+        if home is None or home.is_wrapper:
+            home = _home(places[position]) or lost.container(position)
         if home is not None:
             home.tools.append(position)
-            if tree.misses_parent[places[position].top]:
+            if is_any_lost and tree.misses_parent[places[position].top]:
                 home.has_lost_parents = True
     for position in found.turns:
-        home = _home(places[position]) or lost.container(position)
+        home = places[position].run
+        if home is None or home.is_wrapper:
+            home = _home(places[position]) or lost.container(position)
         if home is not None:
             home.models.append(position)
     for run in agents:

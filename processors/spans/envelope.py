@@ -9,16 +9,17 @@ class Envelope:
 
     `resource` holds the bytes of a ResourceSpans message without its scope_spans, `scope` those of a
     ScopeSpans message without its spans: schema URLs and unknown fields included. Envelopes are
-    interned by the codec, so equal bytes are one object and identity is equality.
+    interned by the codec, so equal bytes are one object and identity is equality. `known_scope` holds the
+    scope's name and version once somebody asked for one of them, for loops over many spans.
     """
 
-    __slots__ = ("__weakref__", "_attributes", "_scope", "resource", "scope")
+    __slots__ = ("__weakref__", "_attributes", "known_scope", "resource", "scope")
 
     def __init__(self, resource: bytes, scope: bytes) -> None:
         self.resource = resource
         self.scope = scope
         self._attributes: Attributes | None = None
-        self._scope: tuple[str, str] | None = None
+        self.known_scope: tuple[str, str] | None = None
 
     @property
     def resource_attributes(self) -> Attributes:
@@ -36,18 +37,17 @@ class Envelope:
     @property
     def scope_name(self) -> str:
         """Name of the instrumentation scope, or the empty text."""
-        return self._read_scope()[0]
+        return (self.known_scope or self._read_scope())[0]
 
     @property
     def scope_version(self) -> str:
         """Version of the instrumentation scope, or the empty text."""
-        return self._read_scope()[1]
+        return (self.known_scope or self._read_scope())[1]
 
     def _read_scope(self) -> tuple[str, str]:
-        if self._scope is None:
-            scope = parse_scope(self.scope)
-            self._scope = scope.name, scope.version
-        return self._scope
+        scope = parse_scope(self.scope)
+        self.known_scope = found = scope.name, scope.version
+        return found
 
 
 NO_ENVELOPE = Envelope(b"", b"")

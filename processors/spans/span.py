@@ -137,6 +137,8 @@ class Span:
         """0 unset, 1 ok, 2 error."""
         code = 0
         told = self.message.status
+        if not told:
+            return code
         for place in range(len(told)):  # walking over it makes and drops an exception
             status = told[place]
             if len(status) == 2 and status[0] == 0x18:

@@ -70,14 +70,13 @@ class SpanTree:
             for view in self.views:
                 view.leave_out_events()
         position_of = {span_id: position for position, span_id in enumerate(self.span_ids)}
-        self.parents: list[int] = [
-            position_of.get(parent, -1) if parent else -1 for parent in self.parent_ids
-        ]
-        for position, found in enumerate(self.parents):
-            if found == position:
-                self.parents[position] = -1
-            elif found < 0 and self.parent_ids[position]:
+        parents: list[int] = []
+        for position, parent in enumerate(self.parent_ids):
+            found = position_of.get(parent, -1) if parent else -1
+            if found < 0 and parent:
                 self.misses_parent[position] = not self.views[position].parent_is_remote
+            parents.append(-1 if found == position else found)
+        self.parents = parents
         self.top_down = self._order()
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ family, and so are the names that emitters used before a standard place existed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
@@ -133,6 +134,7 @@ class _Plan(NamedTuple):
 
 
 _MAX_PLANS = 1024
+_MAX_CATEGORIES = 1024
 _PLANS: dict[frozenset[str], _Plan] = {}
 """Plans by the keys that are there, of which few sets occur."""
 
@@ -207,6 +209,9 @@ class _OtelGenAI:
                 return self.tool(span)
             if not is_told and span.has_events:
                 return self.tool(span)
+            agent_name = short_text(encoded("gen_ai.agent.name")) if tells_agent else ""
+            if tells_agent and not agent_name:
+                agent_name = first_text(span.attributes, _AGENT_NAME)
             return ToolReading(  # by position, which costs half of what names cost here
                 name,
                 "",
@@ -215,8 +220,8 @@ class _OtelGenAI:
                 False,
                 result,
                 error,
-                _category_of_function(name, short_text(encoded("gen_ai.tool.type")) if tells_type else ""),
-                first_text(span.attributes, _AGENT_NAME) if tells_agent else "",
+                _category_of_short(name, short_text(encoded("gen_ai.tool.type")) if tells_type else ""),
+                agent_name,
                 False,
                 name in SYNTHETIC_TOOL_NAMES,
             )
@@ -279,16 +284,16 @@ class _OtelGenAI:
         if inferred and inferred == attributes.get("gen_ai.request.model"):
             inferred = ""
         return AgentReading(
-            name=name or first_text(attributes, ("gen_ai.workflow.name",)),
-            inferred_name=inferred,
-            id=first_text(attributes, ("gen_ai.agent.id",)),
-            version=first_text(attributes, ("gen_ai.agent.version",)),
-            session=first_text(attributes, ("gen_ai.conversation.id",)),
-            input=lambda: text_value(last_text(self.conversation(span).input, "user")),
-            output=_data_in_choice(span)
+            name or first_text(attributes, ("gen_ai.workflow.name",)),
+            inferred,
+            first_text(attributes, ("gen_ai.agent.id",)),
+            first_text(attributes, ("gen_ai.agent.version",)),
+            first_text(attributes, ("gen_ai.conversation.id",)),
+            lambda: text_value(last_text(self.conversation(span).input, "user")),
+            _data_in_choice(span)
             if attributes.get(_OPERATION) == _STRUCTURED_OUTPUT
             else (lambda: text_value(last_text(self.conversation(span).output, "assistant"))),
-            hides_calls=_hides_calls(attributes) or is_borrowed(span),
+            _hides_calls(attributes) or is_borrowed(span),
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -398,6 +403,10 @@ def _category_of_function(name: str, tool_type: str) -> CallCategory:
     if name in DELEGATION_TOOL_NAMES or tool_type in AGENT_TOOL_TYPES:
         return CallCategory.AGENT
     return CallCategory.RETRIEVAL if tool_type in RETRIEVAL_TOOL_TYPES else CallCategory.FUNCTION
+
+
+_category_of_short: Final = lru_cache(_MAX_CATEGORIES)(_category_of_function)
+"""The same for texts that are short enough to be remembered."""
 
 
 def _name_of(span: Span, prefixes: Iterable[str]) -> str:
