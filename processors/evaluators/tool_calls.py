@@ -615,14 +615,17 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         told: dict[str, str] = {}
         tries: dict[str, int] = {}
         shown: dict[int, str] = {}
+        endings = self._endings
         for index, position, is_fit in attempts:
-            name = calls[position].name
+            call = calls[position]
+            name = call.name
             number = tries.get(name, 0)
             tries[name] = number + 1
-            if position not in shown:
-                shown[position] = self._shown(calls[position], values[position])
-            misfits, fitted = self._endings[index]
-            text = f"Actual: {shown[position]}{fitted if is_fit else misfits}"
+            value_text = shown.get(position)
+            if value_text is None:
+                value_text = shown[position] = self._shown(call, values[position])
+            misfits, fitted = endings[index]
+            text = f"Actual: {value_text}{fitted if is_fit else misfits}"
             told[f"{name}_{number}"] = text
             room -= len(name) + len(text)
             if room < 0:
