@@ -15,11 +15,12 @@ EVENT_ATTRIBUTE, LOG_ATTRIBUTE, SPAN_ATTRIBUTE = 0x1A, 0x32, 0x4A
 """The tags of the attributes of a span event, of a log record and of a span."""
 
 _DOUBLE = struct.Struct("<d")
+_NO_CRITERIA = NotEvaluatedReason.NO_CRITERIA
 
 
 def makes_event(result: EvaluationResult) -> bool:
     """False for the one result that leaves no trace in telemetry: nothing applied to the run."""
-    return result.reason is not NotEvaluatedReason.NO_CRITERIA
+    return result.reason is not _NO_CRITERIA
 
 
 def encode_result_attributes(result: EvaluationResult, run: AgentRun, instance: str, tag: int) -> bytes:

@@ -24,6 +24,7 @@ from processors.model import (
 _LITERAL_STARTS = frozenset("{[(+-.0123456789TFN")
 _PRINTABLE_LENGTH = 8192
 _PRESENT = ValueState.PRESENT
+_HELD = (ValueState.PRESENT, ValueState.UNPARSED)
 _WITHHELD = frozenset({ValueState.REDACTED, ValueState.TRUNCATED})
 
 
@@ -144,9 +145,10 @@ def looks_failed(call: ToolCall) -> bool:
     """
     if call.error is not None:
         return True
-    if call.result_state is not ValueState.PRESENT and call.result_state is not ValueState.UNPARSED:
+    state = call.result_state
+    if state not in _HELD:
         return False
-    result: JsonValue = call.result if call.result_state is ValueState.PRESENT else call.result_text
+    result: JsonValue = call.result if state is _PRESENT else call.result_text
     if isinstance(result, str):
         text = result.lstrip()
         if text[:1] != "{":

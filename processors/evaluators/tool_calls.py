@@ -442,8 +442,8 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         """What of each call is compared; None where it is not known."""
         raise NotImplementedError
 
-    def _texts(self, calls: list[ToolCall], values: list[_ValueT | None]) -> list[str | None]:
-        """The texts that the values of `calls` were read from."""
+    def _text(self, call: ToolCall, value: _ValueT) -> str | None:
+        """The text that the value of `call` was read from."""
         raise NotImplementedError
 
     def _shown(self, call: ToolCall, value: _ValueT | None) -> str:
@@ -536,34 +536,12 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
 
     def _assign(self, calls: list[ToolCall], values: list[_ValueT | None]) -> _Assignment:
         """Try the calls of each expectation in order, those whose value is not known passed over."""
-        budget = MAX_MATCHED_CHARACTERS
-        easy, costs, texts = self._easy, self._costs, self._texts(calls, values)
-        compare = self._comparison(calls, values)
-
-        def fits(index: int, position: int) -> bool | None:
-            nonlocal budget
-            test = easy[index]
-            if test is _anything:
-                return True
-            value, text = values[position], texts[position]
-            if value is None or is_oversized(text):
-                return None
-            if test is not None:
-                return test(value)
-            if costs[index]:
-                budget -= (len(text or "") + 1) * costs[index]
-                if budget < 0:
-                    return None
-            return compare(index, position)
-
         try:
-            assignment = self._assigned(calls, fits)
+            return self._assigned(calls, values)
         except SchemaTooComplexError:
             return _Assignment(over_limit=True)
-        assignment.over_limit = assignment.over_limit or budget < 0
-        return assignment
 
-    def _assigned(self, calls: Sequence[ToolCall], fits: Callable[[int, int], bool | None]) -> _Assignment:
+    def _assigned(self, calls: list[ToolCall], values: list[_ValueT | None]) -> _Assignment:
         names = canonical_tool_names(calls)
         free_by_name: dict[str, list[int]] = {}
         for position, name in enumerate(names):
@@ -578,8 +556,10 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
 
         result = _Assignment()
         attempts = result.attempts
-        tried = attempts.append
         used: set[int] = set()
+        compare: _Test | None = None
+        budget = MAX_MATCHED_CHARACTERS
+        verdict: bool | None
         for index, (name, text, call_id) in enumerate(self._wanted):
             candidates: Sequence[int] = free_by_name.get(name, ())
             if call_id is not None:
@@ -590,12 +570,28 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
             if self.first_only and not candidates:
                 result.unmatched = index
                 return result
+            test, cost = self._easy[index], self._costs[index]
             for position in candidates:
                 if len(attempts) == MAX_ASSIGNMENT_ATTEMPTS:
                     result.over_limit = True
                     return result
-                verdict = fits(index, position)
-                tried((index, position, verdict))
+                value = values[position]
+                if test is _anything:
+                    verdict = True
+                elif value is None or is_oversized(read_from := self._text(calls[position], value)):
+                    verdict = None
+                elif test is not None:
+                    verdict = test(value)
+                else:
+                    if cost:
+                        budget -= (len(read_from or "") + 1) * cost
+                        if budget < 0:
+                            result.over_limit = True
+                            return result
+                    if compare is None:
+                        compare = self._comparison(calls, values)
+                    verdict = compare(index, position)
+                attempts.append((index, position, verdict))
                 if verdict:
                     result.fitted += 1
                     free_by_name[names[position]].remove(position)  # the list that is gone through ends here
@@ -619,14 +615,17 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         told: dict[str, str] = {}
         tries: dict[str, int] = {}
         shown: dict[int, str] = {}
+        endings = self._endings
         for index, position, is_fit in attempts:
-            name = calls[position].name
+            call = calls[position]
+            name = call.name
             number = tries.get(name, 0)
             tries[name] = number + 1
-            if position not in shown:
-                shown[position] = self._shown(calls[position], values[position])
-            misfits, fitted = self._endings[index]
-            text = f"Actual: {shown[position]}{fitted if is_fit else misfits}"
+            value_text = shown.get(position)
+            if value_text is None:
+                value_text = shown[position] = self._shown(call, values[position])
+            misfits, fitted = endings[index]
+            text = f"Actual: {value_text}{fitted if is_fit else misfits}"
             told[f"{name}_{number}"] = text
             room -= len(name) + len(text)
             if room < 0:
@@ -698,8 +697,8 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     def _values(self, calls: list[ToolCall]) -> list[JsonObject | None]:
         return all_comparable_arguments(calls)
 
-    def _texts(self, calls: list[ToolCall], values: list[JsonObject | None]) -> list[str | None]:
-        return [call.arguments_text for call in calls]
+    def _text(self, call: ToolCall, value: JsonObject) -> str | None:
+        return call.arguments_text
 
     def _shown(self, call: ToolCall, value: JsonObject | None) -> str:
         return arguments_detail(call, value)
@@ -719,18 +718,11 @@ class ToolCallArgs(_FirstFit[JsonObject]):
 
 def _literal_test(expected: JsonObject, subset: bool) -> Callable[[JsonObject], bool]:
     """The test of arguments where no matcher is expected."""
-    if subset and not expected:
-        return _anything
-    if all(isinstance(value, str | int | float) for value in expected.values()):
-        return _PlainMembers(expected, subset=subset).are_in
-    return lambda actual: (
-        (subset or len(actual) == len(expected))
-        and all(name in actual and equal_values(value, actual[name]) for name, value in expected.items())
-    )
+    return _anything if subset and not expected else _LiteralMembers(expected, subset=subset).are_in
 
 
-class _PlainMembers:
-    """Members without objects, lists and null, found the way that Python finds members of a dict.
+class _LiteralMembers:
+    """Members without matchers, found the way that Python finds members of a dict.
 
     Values are then equal (`processors.comparison.value_equality`) exactly where Python says so, but for
     booleans, which Python takes for 0 and 1.
@@ -741,17 +733,36 @@ class _PlainMembers:
     def __init__(self, members: JsonObject, *, subset: bool) -> None:
         self._items = members.items()
         self._subset = subset
-        self._are_booleans = [
-            (name, isinstance(value, bool)) for name, value in members.items() if value in (0, 1)
-        ]
+        self._are_booleans = _boolean_test(members)
 
     def are_in(self, actual: JsonObject) -> bool:
         """Whether `actual` has all of them, and no other unless it may."""
         if not self._items <= actual.items() or not (self._subset or len(actual) == len(self._items)):
             return False
-        return not self._are_booleans or all(
-            (type(actual[name]) is bool) is is_boolean for name, is_boolean in self._are_booleans
-        )
+        return self._are_booleans is None or self._are_booleans(actual)
+
+
+def _boolean_test(expected: JsonValue) -> Callable[[Any], bool] | None:
+    """Whether a value that Python takes for equal has its booleans where `expected` has them.
+
+    Returns None where that is so anyway.
+    """
+    if isinstance(expected, dict):
+        tests = [(name, test) for name, value in expected.items() if (test := _boolean_test(value))]
+
+        def are_booleans(actual: JsonObject) -> bool:
+            for name, test in tests:  # noqa: SIM110  # a generator costs more than the one or two tests
+                if not test(actual[name]):
+                    return False
+            return True
+
+        return are_booleans if tests else None
+    if isinstance(expected, list):
+        return partial(equal_values, expected) if any(map(_boolean_test, expected)) else None
+    if expected in (0, 1):
+        is_boolean = isinstance(expected, bool)
+        return lambda actual: isinstance(actual, bool) is is_boolean
+    return None
 
 
 class ToolCallOutput(_FirstFit[str]):
@@ -808,8 +819,8 @@ class ToolCallOutput(_FirstFit[str]):
     def _values(self, calls: list[ToolCall]) -> list[str | None]:
         return [comparable_result_text(call) for call in calls]
 
-    def _texts(self, calls: list[ToolCall], values: list[str | None]) -> list[str | None]:
-        return values
+    def _text(self, call: ToolCall, value: str) -> str | None:
+        return value
 
     def _shown(self, call: ToolCall, value: str | None) -> str:
         return "not captured" if value is None else detail_text(value)
