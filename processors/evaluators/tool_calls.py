@@ -5,6 +5,7 @@
 
 import math
 import operator
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -438,25 +439,30 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
     _costs: Sequence[int]
     """For each expectation what a character of a call costs to compare with its matchers."""
 
+    @abstractmethod
     def _values(self, calls: list[ToolCall]) -> list[_ValueT | None]:
         """What of each call is compared; None where it is not known."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def _text(self, call: ToolCall, value: _ValueT) -> str | None:
         """The text that the value of `call` was read from."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def _shown(self, call: ToolCall, value: _ValueT | None) -> str:
         """The value of a call as explanations show it."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def _unknown(self, call: ToolCall) -> NotEvaluated:
         """The answer where the value of `call` is needed and not known."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def _comparison(self, calls: list[ToolCall], values: list[_ValueT | None]) -> _Test:
         """The test of calls, by position, whose value is known."""
-        raise NotImplementedError
+        ...
 
     def _prepare(
         self,

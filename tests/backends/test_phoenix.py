@@ -107,10 +107,10 @@ async def test_phoenix_shows_what_agents_models_and_tools_of_genai_spans_are(
 async def test_openinference_annotations_are_attributes_in_phoenix_and_no_annotations_of_its_own(
     phoenix: PhoenixServer, tmp_path: Path
 ) -> None:
-    body = demo_request()
     settings: JsonObject = {**over_http(phoenix, "annotated"), "results": {"annotations": ["openinference"]}}
 
     async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
+        body = demo_request()  # of agents that run while the service is there to see all of them
         async with GrpcSender(service.endpoints["grpc"]) as sender:
             await sender.send(body)
         stored = await phoenix.until_spans("annotated", len(sent_keys(body)))
