@@ -131,6 +131,15 @@ def test_events_that_came_in_are_counted_and_names_quoted_elsewhere_are_not() ->
     assert 2 == count_results([*graded, (b"q" * 8, quoted, NO_ENVELOPE)])
 
 
+def test_events_behind_a_tag_that_is_longer_than_it_must_be_are_counted() -> None:
+    event = trace_pb2.Span.Event(name=EVENT_NAME).SerializeToString()
+    span_bytes = trace_pb2.Span(name="agent").SerializeToString()
+
+    # Field 11, length-delimited, as a varint of one byte and of two.
+    for tag in (b"\x5a", b"\xda\x00"):
+        assert 1 == count_results([(b"q" * 8, span_bytes + tag + bytes([len(event)]) + event, NO_ENVELOPE)])
+
+
 def test_text_that_is_no_unicode_does_not_break_the_event() -> None:
     result = EvaluationResult(
         name="n",

@@ -58,6 +58,19 @@ def test_what_decides_is_told_apart_and_what_does_not_is_one_shape() -> None:
     assert told(reader, view("a", {})) is None
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_keys_that_hold_zeros_are_not_taken_for_several_others(first: bool) -> None:
+    reader = SpanReader(discover_dialects())
+    call = view("a", CALL)
+    alike = view("a", {"gen_ai.operation.name\0gen_ai.tool.name": "execute_tool"})
+    spans = [call, alike, call, alike] if first else [alike, call, alike, call]
+
+    read = [told(reader, each) for each in spans]
+
+    expected: list[tuple[SpanRole, list[str]] | None] = [(SpanRole.TOOL, ["otel_genai"]), None]
+    assert (expected if first else expected[::-1]) * 2 == read
+
+
 def test_answers_without_end_are_understood_and_not_remembered() -> None:
     reader = SpanReader(discover_dialects())
     spans = [view("a", {"gen_ai.operation.name": f"{number}" * 40}) for number in range(10, 400)]
