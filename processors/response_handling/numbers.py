@@ -1,0 +1,321 @@
+"""Rules RH1, RH10 and RH11: numbers that no evidence supports, of the wrong row, in the wrong unit or currency."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from processors.response_handling.arithmetic import operand_of
+from processors.response_handling.ledger import FROM_USER, Quantity
+from processors.response_handling.reading import Token
+from processors.response_handling.response import Finding, Response, shown
+from processors.response_handling.units import key_words
+
+_SMALL = 12
+_PLAIN_FACTS = {("time", 24.0), ("time", 7.0), ("time", 60.0), ("time", 365.0), ("time", 12.0), ("percent", 100.0), ("percent", 0.0)}
+_SHORTEST_STEM = 4
+
+
+@dataclass(slots=True)
+class Support:
+    """What speaks for a number of the answer, and what nearly does."""
+
+    token: Token
+    direct: list[Quantity] = field(default_factory=list)
+    how: str = ""
+    other_unit: list[Quantity] = field(default_factory=list)
+    other_currency: list[Quantity] = field(default_factory=list)
+    is_checked: bool = True
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether anything does."""
+        return bool(self.direct or self.how) or not self.is_checked
+
+
+def supports(response: Response) -> list[Support]:
+    """For each number of the answer what speaks for it; those made in steps are found in rounds."""
+    found = [Support(token) for token in response.tokens if token.kind == "number"]
+    for support in found:
+        _direct(support, response)
+        if not support.direct:
+            support.is_checked = _needs_support(support.token, response)
+        if support.direct and support.token.values:
+            token = support.token
+            response.arithmetic.know(*_operand(token, token.values[-1]))
+    for _ in range(3):
+        open_ones = [support for support in found if not support.is_supported]
+        for support in open_ones:
+            _derived(support, response)
+            if support.how:
+                response.arithmetic.know(*_operand(support.token, support.token.values[-1]))
+        if all(not support.how for support in open_ones):
+            break
+    return found
+
+
+def dimension_of(token: Token) -> str:
+    """What a number of the answer measures: a dimension, `money`, or nothing said."""
+    return "money" if token.currencies or token.is_minor else token.unit.dimension if token.unit else ""
+
+
+def _operand(token: Token, value: float) -> tuple[float, str]:
+    if token.is_minor:
+        return value / 100, "money"
+    return value * (token.unit.factors[0] if token.unit and not token.currencies else 1.0), dimension_of(token)
+
+
+def _needs_support(token: Token, response: Response) -> bool:
+    """Whether a number is a statement at all: years, codes, parts of names and plain facts are none."""
+    value = token.values[0]
+    dimension = dimension_of(token)
+    if (dimension, value) in _PLAIN_FACTS or (value == 0 and not dimension):
+        return False
+    plain = token.text.replace(" ", "")
+    if not dimension and plain.isdigit() and token.scale == 1.0:
+        if plain in response.digit_groups:
+            return False
+        if len(plain) == 4 and 1900 <= value <= 2100:
+            return False
+        if len(plain) in (2, 3, 4) and any(group.endswith(plain) and len(group) >= len(plain) + 2 for group in response.digit_groups) and len(plain) == 4:
+            return False
+        if len(plain) > 1 and plain.startswith("0"):
+            return False
+    return True
+
+
+def _direct(support: Support, response: Response) -> None:
+    token = support.token
+    if token.extra and token.unit is not None:
+        total = token.values[0] * token.unit.factors[0] + sum(value * unit.factors[0] for value, unit in token.extra)
+        smallest = token.extra[-1][1].factors[0]
+        for quantity in response.ledger.quantities:
+            if quantity.unit and quantity.unit.dimension == "time" and abs(quantity.value * quantity.unit.factors[0] - total) <= smallest / 2:
+                support.direct.append(quantity)
+        return
+    for quantity in response.ledger.quantities:
+        verdict = _matches(token, quantity)
+        if verdict == "yes":
+            support.direct.append(quantity)
+        elif verdict == "unit":
+            support.other_unit.append(quantity)
+        elif verdict == "currency":
+            support.other_currency.append(quantity)
+    currencies = response.ledger.currencies
+    if support.direct and token.currencies and currencies and token.currencies.isdisjoint(currencies):
+        support.other_currency = support.direct
+    if not support.direct and not token.unit and not token.currencies:
+        for entry in response.ledger.result_lists:
+            if float(entry.length) in token.values:
+                support.how = f"items of {entry.key or 'the result'}"
+
+
+def _close(token: Token, value: float, stated: float, factor: float = 1.0) -> bool:
+    slack = token.tolerance(stated) * factor
+    if token.is_approximate:
+        slack = max(slack, abs(stated * factor) * 0.06)
+    return abs(abs(value) - stated * factor) <= slack + 1e-9 * abs(value)
+
+
+def _matches(token: Token, quantity: Quantity) -> str:
+    value = quantity.value
+    unit, other = token.unit, quantity.unit
+    for stated in token.values:
+        if token.currencies or token.is_minor:
+            amount = value / 100 if quantity.is_minor and other is None else value
+            wanted = stated / 100 if token.is_minor else stated
+            if other is not None and other.dimension not in ("", "percent") and not quantity.currencies and not quantity.is_minor:
+                continue
+            if token.is_minor and (_close(token, value, stated) and (quantity.is_minor or not quantity.currencies)):
+                return "yes"
+            if _close(token, amount, wanted, 1.0) if not token.is_minor else abs(amount - wanted) < 0.005:
+                if quantity.currencies and token.currencies and quantity.currencies.isdisjoint(token.currencies):
+                    return "currency"
+                return "yes"
+        elif unit is not None:
+            if unit.dimension == "percent":
+                if other is not None and other.dimension != "percent":
+                    continue
+                if _close(token, value, stated) or (abs(value) <= 2 and other is None and _close(token, value * 100, stated)):
+                    return "yes"
+            elif other is None or quantity.currencies:
+                if _close(token, value, stated) and not quantity.is_minor:
+                    return "yes"
+                if unit.dimension == "time" and _LASTING & {*key_words(quantity.key)} and any(
+                    _close(token, value * factor, stated, unit.factors[0]) for factor in (0.001, 1.0, 60.0)
+                ):  # fmt: skip
+                    return "yes"
+            elif other.dimension == unit.dimension:
+                if unit.dimension == "temperature":
+                    if _same_temperature(token, stated, quantity):
+                        return "yes"
+                elif any(_close(token, value * one, stated, factor) for one in other.factors for factor in unit.factors):
+                    return "yes"
+                if stated == abs(value) and unit.symbol != other.symbol and stated not in (0, 1):
+                    return "unit"
+            elif _close(token, value, stated) and other.dimension not in ("percent",) and unit.dimension != "time" and stated > _SMALL:
+                return "unit"
+        else:
+            if _close(token, value, stated):
+                return "yes"
+            if quantity.is_minor and _close(token, value / 100, stated):
+                return "yes"
+            if token.readings[0][1] and abs(value) <= 1 and _close(token, value * 100, stated):
+                return "yes"
+            if other is not None and other.dimension in ("length", "mass", "bytes", "time", "volume", "energy", "power") and token.readings[0][1] and (
+                any(_close(token, value, stated, 10.0**power) for power in (3, -3, 6))
+            ):  # fmt: skip
+                return "yes"
+    return ""
+
+
+_LASTING = frozenset("duration elapsed uptime runtime latency timeout ttl time length took wait eta".split())
+
+
+def _same_temperature(token: Token, stated: float, quantity: Quantity) -> bool:
+    symbol, other = token.unit.symbol if token.unit else "", quantity.unit.symbol if quantity.unit else ""
+    signed = -stated if token.is_negative else stated
+    if symbol == other or not symbol or not other:
+        return _close(token, quantity.value, stated)
+    converted = quantity.value * 9 / 5 + 32 if other == "C" else (quantity.value - 32) * 5 / 9
+    return abs(converted - signed) <= token.tolerance(stated) + (1.0 if token.is_approximate else 0.0) + 1e-9
+
+
+def _derived(support: Support, response: Response) -> None:
+    token = support.token
+    arithmetic = response.arithmetic
+    for stated in token.values[::-1]:
+        tolerance = token.tolerance(stated)
+        if token.is_approximate:
+            tolerance = max(tolerance, stated * 0.06)
+        if token.extra and token.unit is not None:
+            base = stated * token.unit.factors[0] + sum(value * unit.factors[0] for value, unit in token.extra)
+            slack = token.extra[-1][1].factors[0] / 2
+            made = arithmetic.natural(base, slack * 1.01, ("time",))
+            if made is not None:
+                support.how = made.shown()
+                return
+            continue
+        dimension = dimension_of(token)
+        factors = token.unit.factors if token.unit and not token.currencies else (1.0,)
+        if token.is_minor:
+            factors = (0.01,)
+        for factor in factors:
+            base, slack = stated * factor, tolerance * factor
+            tries = [(base, slack, dimension)]
+            if dimension and dimension != "percent":
+                tries.append((stated, tolerance, ""))
+            if not dimension:
+                tries += [(stated, tolerance, "money"), (stated, tolerance, "percent")]
+                tries += [(stated * f, tolerance * f, d) for d, f in _usual_factors(response).items()]
+            if dimension == "percent" and token.word not in ("%",):
+                tries.append((stated / 100, tolerance / 100, ""))
+            for value, within, wanted in tries:
+                made = arithmetic.natural(value, within, (wanted,))
+                if made is not None:
+                    support.how = made.shown()
+                    return
+            if not token.is_approximate:
+                how = arithmetic.deep(base, slack, dimension)
+                if how is not None:
+                    support.how = how
+                    return
+
+
+def _usual_factors(response: Response) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for quantity in response.ledger.quantities:
+        if quantity.unit is not None and quantity.unit.dimension != "percent":
+            found.setdefault(quantity.unit.dimension, quantity.unit.factors[0])
+    return found
+
+
+def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Finding]:
+    """RH1.1: nearly a number of the evidence; RH1.2: nowhere in it; RH1.3: a small number against its key."""
+    for support in known:
+        if support.is_supported or support.other_unit or support.other_currency:
+            continue
+        token = support.token
+        stated = token.values[-1]
+        near = _nearly(token, response)
+        claim = shown(response.output[max(0, token.start - 12) : token.end + 14])
+        if near is not None:
+            yield Finding("RH1.1", claim, f"{token.text} is not in the results; nearest: {near[0]}", near[1], near[2])
+        elif stated <= _SMALL and stated == int(stated) and not dimension_of(token) and token.scale == 1.0:
+            against = _against(token, response)
+            if against is not None:
+                yield Finding("RH1.3", claim, f"{token.text} against {against[0]}", against[1], against[2])
+        else:
+            made = response.arithmetic.nearest(stated, ("", "money"))
+            nearest = f"; nearest: {made.shown()} = {made.value:.10g}" if made is not None else ""
+            yield Finding("RH1.2", claim, f"{token.text} is not in the results{nearest}")
+
+
+def _nearly(token: Token, response: Response) -> tuple[str, str, int | None] | None:
+    """A number of the evidence, or a natural sum, that differs by what slips: a digit, or two that changed places."""
+    digits = _significant(token.values[-1], token)
+    if len(digits) < 3:
+        return None
+    for quantity in response.ledger.quantities:
+        value = operand_of(quantity).value if quantity.is_minor else quantity.value
+        if quantity.call >= 0 and _slipped(digits, _significant(abs(value), token)):
+            return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
+    if len(digits) >= 4:
+        for stated in token.values[-1:]:
+            made = response.arithmetic.nearest(stated, ("", "money"))
+            if made is not None and _slipped(digits, _significant(made.value, token)):
+                return f"{made.shown()} = {made.value:.10g}", "", None
+    return None
+
+
+def _significant(value: float, token: Token) -> str:
+    places = token.readings[-1][1]
+    return f"{value / token.scale:.{places}f}".replace(".", "").lstrip("0") if value < 1e15 else ""
+
+
+def _slipped(one: str, other: str) -> bool:
+    if len(one) != len(other) or one == other:
+        return False
+    different = [place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    if len(different) == 1:
+        return True
+    return len(different) == 2 and different[1] - different[0] <= 2 and sorted(one) == sorted(other)
+
+
+def _against(token: Token, response: Response) -> tuple[str, str, int | None] | None:
+    """A member or list of a result that the words beside a small number name, and that says otherwise."""
+    start, end = response.sentence_of(token.start)
+    after = response.output[token.end : min(end, token.end + 30)].lower()
+    before = response.output[max(start, token.start - 20) : token.start].lower()
+    words = after.split()[:3] + before.split()[-1:]
+    stems = {word.strip(".,:;()!?")[:5] for word in words if len(word.strip(".,:;()!?")) >= _SHORTEST_STEM}
+    if not stems:
+        return None
+    for quantity in response.ledger.quantities:
+        if quantity.call >= 0 and quantity.is_member and quantity.value == int(quantity.value):
+            if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in key_words(quantity.key)):
+                return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
+    for entry in response.ledger.result_lists:
+        if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in key_words(entry.key)):
+            return f"{entry.length} {entry.key}", entry.path, entry.call
+    for leaf in response.ledger.leaves:
+        if leaf.value is None and leaf.call >= 0 and any(len(w) >= _SHORTEST_STEM and w[:5] in stems for w in key_words(leaf.key)):
+            return f"{leaf.key} null", leaf.path, leaf.call
+    return None
+
+
+def wrong_units(response: Response, known: list[Support]) -> Iterator[Finding]:
+    """RH11.1: the digits of the evidence with another unit; RH11.2: an amount in a currency that no evidence has."""
+    for support in known:
+        token = support.token
+        claim = shown(response.output[max(0, token.start - 4) : token.end + 10])
+        if support.other_currency and (not support.how) and not (set(support.direct) - set(support.other_currency) if False else False):
+            first = support.other_currency[0]
+            named = ", ".join(sorted(first.currencies or response.ledger.currencies)[:3])
+            if token.currencies.isdisjoint(_told_currencies(response)):
+                yield Finding("RH11.2", claim, f"{first.key} {first.value:.10g} is in {named}", first.path, first.call)
+        elif support.other_unit and not support.is_supported:
+            first = support.other_unit[0]
+            yield Finding("RH11.1", claim, f"{first.key} {first.value:.10g} {first.unit.symbol if first.unit else ''}", first.path, first.call)
+
+
+def _told_currencies(response: Response) -> set[str]:
+    return {code for quantity in response.ledger.quantities if quantity.call == FROM_USER for code in quantity.currencies}

@@ -1,0 +1,317 @@
+"""Rules RH4 to RH6, RH8, RH9 and RH12: how calls ended, against what the answer says of it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from processors.comparison import equality_key, equal_values
+from processors.model import JsonValue
+from processors.response_handling.failures import ErrorClass
+from processors.response_handling.ledger import Leaf, folded
+from processors.response_handling.lexicon import lexicon
+from processors.response_handling.numbers import Support
+from processors.response_handling.reading import agree
+from processors.response_handling.response import Finding, Response, shown
+from processors.response_handling.units import key_words
+
+_STATE_KEYS = frozenset(
+    "status state result outcome overall stage phase estado stato statut stan zustand ergebnis stand condition resultado situacao".split()
+)
+_FAILED = frozenset(
+    """
+    failed failure fail error errored rejected declined denied cancelled canceled expired blocked suspended aborted
+    timeout unpaid overdue unavailable offline down degraded unhealthy critical lost refused insufficient invalid
+    fehlgeschlagen abgelehnt fehler storniert gesperrt fallido rechazado échec refusé fallito rifiutato negado falhou
+    recusado mislukt geweigerd odrzucone odrzucona nieudane 失敗 失败 imagepullbackoff crashloopbackoff returned
+    """.split()
+)
+_PENDING = frozenset(
+    """
+    pending processing queued scheduled submitted draft review awaiting progress requested hold waiting initiated
+    received preparing ausstehend bearbeitung offen pendiente proceso pendente processamento attente cours attesa
+    lavorazione behandeling wachtend oczekuje trakcie 処理中 保留 处理中 待处理 审核中 unconfirmed tentative partial
+    """.split()
+)
+_GOOD_FLAGS = frozenset(
+    """
+    created sent success successful booked deleted updated saved ok paid confirmed delivered available allowed eligible
+    refundable accepted accepts included includes open active enabled verified valid approved permitted supported
+    completed shipped submitted possible covered cancellable transferable erfolg verfügbar succes succès exito éxito
+    sucesso successo sukces inclus incluido incluso disponible disponibile disponível applied granted reserved complete
+    """.split()
+)
+_CACHED_KEYS = frozenset("cached from_cache stale cache".split())
+_MORE_KEYS = frozenset("has_more hasmore more next_page next_cursor nexttoken next_page_token truncated has_next next".split())
+_TOTAL_KEYS = frozenset("total total_count totalcount count total_results gesamt totale total_items matches_total anzahl".split())
+_CHANGE_KEYS = frozenset("change delta diff difference growth trend yoy mom variation variazione veränderung variación variação zmiana verschil pct_change".split())
+_FROM_TO = re.compile(r"\s?[^\W\d]{0,12}\.?\s?(?:to|auf|do|a|à|para|até|naar|al|fino a|に|へ|到|至)\s.{0,4}|\s?(?:から|到|至).{0,3}|\s?(?:→|->)\s?", re.IGNORECASE)
+_MAX_SHOWN = 5
+_FUTILE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a user may change about the rules."""
+
+    require_retry: bool = False
+    retryable_attempts: int = 4
+    acknowledgements: tuple[str, ...] = ()
+    personal_data: frozenset[str] = frozenset()
+
+
+def admits_trouble(response: Response, settings: Settings) -> bool:
+    """Whether the answer says that something did not work, in words of its language or phrases of the settings."""
+    low = response.output.casefold()
+    if any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip()):
+        return True
+    return bool(response.categories & {"negation", "failure", "no"})
+
+
+def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
+    """RH4: an error that no later success makes good and that the answer does not admit; RH9.a: a success claimed.
+
+    Argument errors are RH6's matter. That a thing does not exist often is the answer, which then says no.
+    """
+    calls = response.calls
+    last_success = max((position for position, call in enumerate(calls) if call.failure is None), default=-1)
+    last_of_tool = {call.name: position for position, call in enumerate(calls)}
+    hidden = []
+    for position, call in enumerate(calls):
+        failure = call.failure
+        if failure is None:
+            continue
+        if settings.require_retry and failure.error_class is ErrorClass.RETRYABLE and last_of_tool[call.name] == position:
+            yield Finding("RH4", f"no further call of {call.name}", f"not tried again: {failure.summary}", "", position)
+        elif position > last_success or (last_of_tool[call.name] == position and last_success < 0):
+            hidden.append((position, failure))
+    if not hidden or not response.is_answered or not response.words.language:
+        return
+    if admits_trouble(response, settings):
+        return
+    for position, failure in hidden[:_MAX_SHOWN]:
+        if failure.error_class is not ErrorClass.ARGUMENT:
+            yield Finding("RH4", shown(response.output), f"not admitted: {failure.summary}", "", position)
+    if "done" in response.categories or "yes" in response.categories:
+        yield Finding("RH9.a", shown(response.output), f"{calls[hidden[-1][0]].name} failed: {hidden[-1][1].summary}", "", hidden[-1][0])
+
+
+def futile_repetitions(response: Response, settings: Settings) -> Iterator[Finding]:
+    """RH5: a call with a permanent or unknown error made again, or a retryable one too often.
+
+    Calls of other tools do not break a streak; a success or other arguments do.
+    """
+    streaks: dict[str, tuple[object, list[ErrorClass]]] = {}
+    for position, call in enumerate(response.calls):
+        failure = call.failure
+        if failure is None or failure.error_class is ErrorClass.ARGUMENT or call.arguments is None:
+            streaks.pop(call.name, None)
+            continue
+        key = equality_key(call.arguments)
+        streak = streaks.get(call.name)
+        if streak is None or streak[0] != key:
+            streak = streaks[call.name] = (key, [])
+        streak[1].append(failure.error_class)
+        final = sum(error is not ErrorClass.RETRYABLE for error in streak[1])
+        before = final - (failure.error_class is not ErrorClass.RETRYABLE)
+        most = settings.retryable_attempts
+        if (final >= _FUTILE or len(streak[1]) >= most) and not (before >= _FUTILE or len(streak[1]) > most):
+            yield Finding("RH5", call.name, f"{call.name} repeated unchanged after: {failure.summary}", "", position)
+
+
+def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Finding]:
+    """RH6: refused arguments that the next call of the tool repeats, or after which nothing was said."""
+    calls = response.calls
+    following: dict[str, int] = {}
+    found: list[Finding] = []
+    for position in range(len(calls) - 1, -1, -1):
+        call = calls[position]
+        later = following.get(call.name)
+        following[call.name] = position
+        failure = call.failure
+        if failure is None or failure.error_class is not ErrorClass.ARGUMENT:
+            continue
+        if later is None:
+            if response.is_answered and response.words.language and not admits_trouble(response, settings):
+                found.append(Finding("RH6", shown(response.output), f"neither corrected nor admitted: {failure.summary}", "", position))
+            continue
+        other = calls[later]
+        if other.failure is not None and call.arguments is not None and other.arguments is not None and equal_values(call.arguments, other.arguments):
+            found.append(Finding("RH6", call.name, f"{call.name} repeated unchanged after: {failure.summary}", "", later))
+    yield from reversed(found)
+
+
+def reversed_states(response: Response, known: Sequence[Support], settings: Settings) -> Iterator[Finding]:
+    """RH9.b: a state that is not done told as done; RH9.c: a false flag told as true; RH9.d: a trend turned round."""
+    categories = response.categories
+    if not categories & {"negation", "failure", "no"}:
+        yield from _states(response)
+        yield from _flags(response)
+    yield from _trends(response, known)
+
+
+def _current(response: Response) -> list[Leaf]:
+    """The values of results that no later call of the same tool and target replaced."""
+    last = _last_calls(response)
+    return [leaf for leaf in response.ledger.leaves if leaf.call in last]
+
+
+def _last_calls(response: Response) -> set[int]:
+    last: dict[object, int] = {}
+    for position, call in enumerate(response.calls):
+        if call.failure is None:
+            last[call.name, _target(call.arguments)] = position
+    return set(last.values())
+
+
+def _target(arguments: JsonValue) -> object:
+    if not isinstance(arguments, dict):
+        return None
+    return equality_key({key: value for key, value in arguments.items() if not isinstance(value, bool) and key.lower() not in _CACHED_KEYS})
+
+
+def _state_class(value: str) -> str:
+    words = {*key_words(value)}
+    if words & {"not", "un", "no"}:
+        return "failed"
+    return "failed" if words & _FAILED else "pending" if words & _PENDING else ""
+
+
+def _states(response: Response) -> Iterator[Finding]:
+    categories = response.categories
+    if not categories & {"done", "yes", "all"}:
+        return
+    states = [leaf for leaf in _current(response) if isinstance(leaf.value, str) and len(leaf.value) < 40 and key_words(leaf.key)[-1:] and key_words(leaf.key)[-1] in _STATE_KEYS]
+    said = folded(response.output)
+    for leaf in states:
+        kind = _state_class(str(leaf.value))
+        if not kind or folded(str(leaf.value)) in said or any(len(word) > 4 and word[:6] in said for word in key_words(str(leaf.value))):
+            continue
+        siblings = [other for other in states if other.key == leaf.key and other.call == leaf.call]
+        if kind == "pending" and "pending" in categories:
+            continue
+        if len(siblings) == 1:
+            yield Finding("RH9.b", shown(response.output), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call)
+            return
+        if "all" in categories and kind == "failed":
+            yield Finding("RH12.1", shown(response.output), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call)
+            return
+
+
+def _flags(response: Response) -> Iterator[Finding]:
+    categories = response.categories
+    leaves = _current(response)
+    flags = [leaf for leaf in leaves if isinstance(leaf.value, bool)]
+    is_yes = _starts_with_yes(response)
+    words = {word[:5] for word in re.findall(r"[^\W\d_]{4,30}", (response.output + " " + response.question).lower())}
+    for leaf in flags:
+        parts = key_words(leaf.key)
+        if leaf.key.lower() in ("dry_run", "dryrun", "simulated", "preview", "test_mode"):
+            if leaf.value and "done" in categories and not categories & {"pending"}:
+                yield Finding("RH12.3", shown(response.output), f"{leaf.key}: true", leaf.path, leaf.call)
+            continue
+        if leaf.value or len([other for other in flags if other.key == leaf.key]) > 1 or "pending" in categories and not is_yes:
+            continue
+        is_good = not _GOOD_FLAGS.isdisjoint(parts)
+        is_named = any(part[:5] in words for part in parts if len(part) > 3)
+        lone = all(not other.value for other in flags)
+        if is_good and (("done" in categories and lone and len(parts) == 1) or (is_yes and (is_named or lone))):
+            yield Finding("RH9.c", shown(response.output), f"{leaf.key}: false", leaf.path, leaf.call)
+            return
+
+
+def _starts_with_yes(response: Response) -> bool:
+    head = response.output.lstrip("*_ ")[:12]
+    return "yes" in response.words.categories(head if response.words.is_spaced else head[:3])
+
+
+def _trends(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
+    for start, end in response.sentences:
+        inside = [support for support in known if start <= support.token.start < end]
+        if not inside:
+            continue
+        said = response.words.categories(response.output[start:end])
+        if ("up" in said) == ("down" in said) or "negation" in said:
+            continue
+        sign = 1 if "up" in said else -1
+        claim = shown(response.output[start:end])
+        for support in inside:
+            for quantity in support.direct:
+                if quantity.call >= 0 and quantity.value * sign < 0 and not _CHANGE_KEYS.isdisjoint(key_words(quantity.key)) and not support.token.is_negative:
+                    yield Finding("RH9.d", claim, f"{quantity.key} is {quantity.value:.10g}", quantity.path, quantity.call)
+                    return
+        plain = [support for support in inside if support.direct and not (support.token.unit and support.token.unit.dimension == "percent")]
+        for one, other in zip(plain, plain[1:], strict=False):
+            between = response.output[one.token.end : other.token.start]
+            a, b = one.token.values[-1], other.token.values[-1]
+            if len(between) <= 16 and _FROM_TO.fullmatch(between) and a != b and (b - a) * sign < 0:
+                yield Finding("RH9.d", claim, f"from {one.token.text} to {other.token.text}", other.direct[0].path, other.direct[0].call)
+                return
+
+
+def incomplete_results(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
+    """RH12.2: the first page taken for all; RH12.4: a value that a later call of the same target replaced."""
+    categories = response.categories
+    ledger = response.ledger
+    for entry in ledger.result_lists:
+        if entry.length < 1:
+            continue
+        near = [leaf for leaf in ledger.leaves if leaf.call == entry.call and "." not in leaf.path and "[" not in leaf.path]
+        more = next((leaf for leaf in near if leaf.key.lower() in _MORE_KEYS and leaf.value not in (None, False, "")), None)
+        total = next((leaf for leaf in near if leaf.key.lower() in _TOTAL_KEYS and isinstance(leaf.value, int) and leaf.value > entry.length), None)
+        if more is None and total is None:
+            continue
+        told = total is not None and any(float(total.value) in support.token.values for support in known if isinstance(total.value, int))
+        counted = next((support for support in known if float(entry.length) in support.token.values and not support.token.currencies), None)
+        if not told and counted is not None and not categories & {"approx"} and "." not in entry.path:
+            first = re.search(r"first|at least|so far|page|erste|premi|primer|prim|eerste|pierwsz|前|最初|最近|latest|recent|top", response.output.lower())
+            if first is None:
+                leaf = total or more
+                yield Finding("RH12.2", shown(response.output[counted.token.start :]), f"{leaf.key if leaf else ''}: {leaf.value if leaf else ''}", leaf.path if leaf else "", entry.call)
+                return
+    last = _last_calls(response)
+    for support in known:
+        calls = {quantity.call for quantity in support.direct}
+        if not calls or min(calls) < 0 or calls & last:
+            continue
+        old = support.direct[0]
+        for quantity in ledger.quantities:
+            if quantity.call in last and quantity.key == old.key and quantity.path == old.path and quantity.value != old.value:
+                if response.calls[quantity.call].name == response.calls[old.call].name:
+                    yield Finding("RH12.4", support.token.text, f"{quantity.key} is {quantity.value:.10g} since", quantity.path, quantity.call)
+                    return
+
+
+def ignored_results(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
+    """RH8: a result of which the answer says nothing, and which no later call used."""
+    output = folded(response.output)
+    matched = {quantity.call for support in known for quantity in support.direct}
+    told = {moment.call for token in response.tokens if token.dates for moment in response.ledger.moments for day in moment.dates if any(agree(day, other) for other in token.dates)}
+    told |= {moment.call for token in response.tokens if token.kind == "time" for moment in response.ledger.moments if moment.minutes is not None and (moment.minutes - token.minutes) % 30 == 0}
+    last = _last_calls(response)
+    for position, call in enumerate(response.calls):
+        if call.failure is not None or not call.result_known or position in matched or position in told or position not in last:
+            continue
+        leaves = [leaf for leaf in response.ledger.leaves if leaf.call == position]
+        telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False) and leaf.key.lower() not in _CACHED_KEYS]
+        if not telling or any(isinstance(leaf.value, bool) for leaf in leaves) or any(key_words(leaf.key)[-1:] and key_words(leaf.key)[-1] in _STATE_KEYS for leaf in leaves):
+            continue
+        later = folded(" ".join(shown(other.arguments) for other in response.calls[position + 1 :] if other.arguments))
+        user = folded(response.user_text)
+        if any(_is_used(leaf, output, later, user) for leaf in telling):
+            continue
+        if any(support.how for support in known) or (len(telling) > 40 and "negation" in response.categories):
+            continue
+        yield Finding("RH8", shown(response.output), f"nothing of {call.name}: {telling[0].key} {shown(telling[0].value)}", telling[0].path, position)
+
+
+def _is_used(leaf: Leaf, output: str, later: str, user: str) -> bool:
+    whole = folded(str(leaf.value))
+    if len(whole) > 1 and (whole in output or whole in later):
+        return True
+    if isinstance(leaf.value, str):
+        for word in re.findall(r"[^\W_]{2,40}", leaf.value.casefold()):
+            stem = folded(word)[:6]
+            if (len(stem) >= 4 or not word.isascii()) and stem in output and (stem not in user or len(leaf.value) > 200) and word not in lexicon("en").function:
+                return True
+    return False
