@@ -8,7 +8,7 @@ expressions are tried for one number at a time, and count only where so many att
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate, combinations
@@ -87,13 +87,18 @@ class Arithmetic:
         return best
 
     def deep(self, value: float, tolerance: float, dimension: str) -> str | None:
-        """An expression of one natural number and one operand more, where it hardly fits by chance."""
-        if value == 0:
-            return None
-        pool = self._deep_pool(dimension)
+        """An expression of a natural number and one operand more, where it hardly fits by chance.
+
+        What the answer said before and the evidence itself are tried first, since they are fewer.
+        """
         operands = [*self._known, *self._operands][: _MOST_OPERANDS + 4]
-        chance = len(pool) * max(1, len(operands)) * 5 * 2 * tolerance / abs(value) * 0.4
-        if chance > _LEAST_CHANCE:
+        known = sorted(((o.value, Made(o.value, o.dimension, "{}", (o.value,))) for o in self._known), key=lambda entry: entry[0])
+        how = self._step(value, tolerance, dimension, known, operands, 4 * _LEAST_CHANCE)
+        return how or self._step(value, tolerance, dimension, self._deep_pool(dimension), operands, _LEAST_CHANCE)
+
+    def _step(self, value: float, tolerance: float, dimension: str, pool: list[tuple[float, Made]],
+              operands: list[Operand], most: float) -> str | None:  # fmt: skip
+        if value == 0 or len(pool) * max(1, len(operands)) * 4 * tolerance / abs(value) > most:
             return None
         values = [number for number, _ in pool]
 
@@ -121,6 +126,15 @@ class Arithmetic:
                 if made is not None:
                     shown = made.shown()
                     return how.format(o, shown) if how.startswith("{:") else how.format(shown, o)
+        return None
+
+    def slip_of(self, value: float, dimensions: Sequence[str], is_slip: Callable[[float], bool]) -> Made | None:
+        """A sum or difference within a sixth of `value` of which it is a slip."""
+        for dimension in dimensions:
+            values, made = self._sorted.get(dimension, ((), ()))
+            for candidate in made[bisect_left(values, value * 0.85) : bisect_left(values, value * 1.18)][:200]:
+                if candidate.how.startswith(("sum of", "Σ", "{} + {}", "{} - {}")) and is_slip(candidate.value):
+                    return candidate
         return None
 
     def _deep_pool(self, dimension: str) -> list[tuple[float, Made]]:
@@ -287,6 +301,12 @@ class Arithmetic:
         for scope in scopes:
             for one, other in combinations(scope, 2):
                 yield from _pair(one, other)
+            counts = [o for o in scope if not o.dimension and 1 < o.value <= 31 and o.value == int(o.value)][:5]
+            for first, second in combinations(counts, 2):
+                for price in scope[:_MOST_OPERANDS]:
+                    if price is not first and price is not second and price.dimension != "percent":
+                        values = (price.value, first.value, second.value)
+                        yield Made(math.prod(values), price.dimension, "{} × {} × {}", values)
         for record in self._ledger.records:
             numbers = [operand_of(q) for q in record.numbers if q.is_operand and q.is_member]
             if 2 < len(numbers) <= 16:

@@ -93,6 +93,8 @@ def invented_names(response: Response) -> Iterator[Finding]:
             continue
         if any(folded(word)[:5] in evidence for word in words) or "".join(word[0] for word in words) in initials:
             continue
+        if response.output[: match.start()].count("(") > response.output[: match.start()].count(")"):
+            continue
         if not initials.isdisjoint({"".join(word[0] for word in words[:-1])}):
             continue
         yield Finding("RH3.3", shown(match[0]), "no such name in the evidence")

@@ -37,6 +37,12 @@ _LABEL_WORD = re.compile(r"[^\W_]{1,40}")
 _UNIT_KEYS = frozenset("unit units uom unidad unidade unità einheit unité eenheid jednostka 単位 单位".split())
 _CURRENCY_KEYS = frozenset("currency valuta devise moneda moeda währung waehrung waluta 通貨 货币 cur ccy".split())
 _LABEL_KEYS = frozenset("id sku code ref no nr number name title label key symbol tag slug email".split())
+_NAME_KEYS = frozenset(
+    """
+    name title label naam nom nombre nome nazwa titel titre titulo título titolo product item city stadt ville ciudad
+    cidade città stad miasto 名前 名称 商品 lender carrier station hotel symbol ticker id sku ref
+    """.split()
+)
 _NO_OPERANDS = frozenset(
     """
     id zip phone lat lon lng latitude longitude version year page line port code timestamp ts epoch no nr number ref sku
@@ -275,7 +281,7 @@ class Ledger:
             for value in token.values:
                 quantity = Quantity(
                     -value if token.is_negative else value, key, path, call, index, unit, token.currencies, token.is_minor,
-                    not (_NO_OPERANDS & {*words[-1:]}) and not token.is_spelled, is_whole,
+                    not (_NO_OPERANDS & {*words[-1:]}) and (not token.is_spelled or call == FROM_USER), is_whole,
                 )  # fmt: skip
                 self.quantities.append(quantity)
                 record.numbers.append(quantity)
@@ -329,9 +335,17 @@ class Ledger:
                 found[record.group if record.is_item or record.parent < 0 else parent + ".*"].append(record)
         return {name: records for name, records in found.items() if len(records) > 1}
 
-    def labels(self, record: Record) -> set[str]:
-        """The words that name a record: of its texts, of its map key, and of the objects that hold it."""
-        words = {word.lower() for key, text in record.texts if len(text) < 120 for word in _LABEL_WORD.findall(text)}
+    def labels(self, record: Record, *, names_only: bool = False) -> set[str]:
+        """The words that name a record: of its texts, of its map key, and of the objects that hold it.
+
+        With `names_only` of those texts alone whose keys say that they are names.
+        """
+        words = {
+            word.lower()
+            for key, text in record.texts
+            if len(text) < 120 and (not names_only or _NAME_KEYS & {*key_words(key)})
+            for word in _LABEL_WORD.findall(text)
+        }
         if record.parent >= 0 and not record.is_item:
             words.update(key_words(record.key))
         for quantity in record.numbers:

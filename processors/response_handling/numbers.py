@@ -1,5 +1,6 @@
 """Rules RH1, RH10 and RH11: numbers that no evidence supports, of the wrong row, in the wrong unit or currency."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from processors.response_handling.units import key_words
 _SMALL = 12
 _PLAIN_FACTS = {("time", 24.0), ("time", 7.0), ("time", 60.0), ("time", 365.0), ("time", 12.0), ("percent", 100.0), ("percent", 0.0)}
 _SHORTEST_STEM = 4
+_IN_NAME = re.compile(r"[^\W\d_]*[A-Z][^\W\d_]{0,20}\s$")
 
 
 @dataclass(slots=True)
@@ -70,6 +72,8 @@ def _needs_support(token: Token, response: Response) -> bool:
     if (dimension, value) in _PLAIN_FACTS or (value == 0 and not dimension):
         return False
     plain = token.text.replace(" ", "")
+    if _IN_NAME.search(response.output[max(0, token.start - 24) : token.start]) and response.output[token.end : token.end + 2].strip()[:1].isupper():
+        return False
     if not dimension and plain.isdigit() and token.scale == 1.0:
         if plain in response.digit_groups:
             return False
@@ -102,6 +106,8 @@ def _direct(support: Support, response: Response) -> None:
     currencies = response.ledger.currencies
     if support.direct and token.currencies and currencies and token.currencies.isdisjoint(currencies):
         support.other_currency = support.direct
+    if token.unit is not None and token.unit.symbol == "h" and any(m.minutes == token.values[0] * 60 for m in response.ledger.moments):
+        support.how = "an hour of the evidence"
     if not support.direct and not token.unit and not token.currencies:
         for entry in response.ledger.result_lists:
             if float(entry.length) in token.values:
@@ -213,11 +219,10 @@ def _derived(support: Support, response: Response) -> None:
                 if made is not None:
                     support.how = made.shown()
                     return
-            if not token.is_approximate:
-                how = arithmetic.deep(base, slack, dimension)
-                if how is not None:
-                    support.how = how
-                    return
+            how = arithmetic.deep(base, token.tolerance(stated) * factor, dimension)
+            if how is not None:
+                support.how = how
+                return
 
 
 def _usual_factors(response: Response) -> dict[str, float]:
@@ -229,46 +234,58 @@ def _usual_factors(response: Response) -> dict[str, float]:
 
 
 def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Finding]:
-    """RH1.1: nearly a number of the evidence; RH1.2: nowhere in it; RH1.3: a small number against its key."""
+    """RH1.1: a slip of a number of the evidence; RH1.3: against the member named beside it; RH1.2: nowhere in it."""
     for support in known:
         if support.is_supported or support.other_unit or support.other_currency:
             continue
         token = support.token
-        stated = token.values[-1]
+        stated = token.values[0]
         near = _nearly(token, response)
         claim = shown(response.output[max(0, token.start - 12) : token.end + 14])
         if near is not None:
             yield Finding("RH1.1", claim, f"{token.text} is not in the results; nearest: {near[0]}", near[1], near[2])
-        elif stated <= _SMALL and stated == int(stated) and not dimension_of(token) and token.scale == 1.0:
-            against = _against(token, response)
-            if against is not None:
-                yield Finding("RH1.3", claim, f"{token.text} against {against[0]}", against[1], against[2])
-        else:
+            continue
+        against = _against(token, response)
+        if against is not None:
+            rule = "RH12.5" if against[0].endswith(" null") else "RH1.3"
+            yield Finding(rule, claim, f"{token.text} against {against[0]}", against[1], against[2])
+        elif stated > _SMALL or stated != int(stated) or dimension_of(token) or token.scale != 1.0:
             made = response.arithmetic.nearest(stated, ("", "money"))
             nearest = f"; nearest: {made.shown()} = {made.value:.10g}" if made is not None else ""
             yield Finding("RH1.2", claim, f"{token.text} is not in the results{nearest}")
 
 
 def _nearly(token: Token, response: Response) -> tuple[str, str, int | None] | None:
-    """A number of the evidence, or a natural sum, that differs by what slips: a digit, or two that changed places."""
-    digits = _significant(token.values[-1], token)
-    if len(digits) < 3:
-        return None
-    for quantity in response.ledger.quantities:
-        value = operand_of(quantity).value if quantity.is_minor else quantity.value
-        if quantity.call >= 0 and _slipped(digits, _significant(abs(value), token)):
-            return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
-    if len(digits) >= 4:
-        for stated in token.values[-1:]:
-            made = response.arithmetic.nearest(stated, ("", "money"))
-            if made is not None and _slipped(digits, _significant(made.value, token)):
+    """A number of the evidence, or a natural sum, that differs by what slips.
+
+    That is a digit, two that changed places, or the power of ten.
+    """
+    for reading in token.readings:
+        digits = _significant(reading[0] * token.scale, reading[1], token.scale)
+        if len(digits.rstrip("0")) < 2:
+            continue
+        for quantity in response.ledger.quantities:
+            if quantity.call < 0 or not quantity.is_operand:
+                continue
+            value = abs(operand_of(quantity).value if quantity.is_minor else quantity.value)
+            own = f"{value:.10g}".replace(".", "").strip("0")
+            if _slipped(digits, _significant(value, reading[1], token.scale)) and len(digits) > 2 and len(own) > 2:
+                return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
+            is_money = bool(token.currencies) or token.scale > 1.0 or len(own) > 2
+            if is_money and own == digits.rstrip("0") and value != reading[0] * token.scale and len(own) > 1:
+                return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
+        if len(digits) >= 4:
+            made = response.arithmetic.slip_of(
+                reading[0] * token.scale, ("", "money"),
+                lambda value, own=digits, places=reading[1]: _slipped(own, _significant(value, places, token.scale)),
+            )  # fmt: skip
+            if made is not None:
                 return f"{made.shown()} = {made.value:.10g}", "", None
     return None
 
 
-def _significant(value: float, token: Token) -> str:
-    places = token.readings[-1][1]
-    return f"{value / token.scale:.{places}f}".replace(".", "").lstrip("0") if value < 1e15 else ""
+def _significant(value: float, places: int, scale: float) -> str:
+    return f"{value / scale:.{places}f}".replace(".", "").lstrip("0") if value < 1e15 else ""
 
 
 def _slipped(one: str, other: str) -> bool:

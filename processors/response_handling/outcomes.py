@@ -41,6 +41,7 @@ _GOOD_FLAGS = frozenset(
     sucesso successo sukces inclus incluido incluso disponible disponibile disponível applied granted reserved complete
     """.split()
 )
+_ACTIONS = frozenset("created sent success successful booked deleted saved updated submitted applied reserved ok erfolg succes succès exito éxito sucesso successo".split())
 _CACHED_KEYS = frozenset("cached from_cache stale cache".split())
 _MORE_KEYS = frozenset("has_more hasmore more next_page next_cursor nexttoken next_page_token truncated has_next next".split())
 _TOTAL_KEYS = frozenset("total total_count totalcount count total_results gesamt totale total_items matches_total anzahl".split())
@@ -215,7 +216,7 @@ def _flags(response: Response) -> Iterator[Finding]:
         is_good = not _GOOD_FLAGS.isdisjoint(parts)
         is_named = any(part[:5] in words for part in parts if len(part) > 3)
         lone = all(not other.value for other in flags)
-        if is_good and (("done" in categories and lone and len(parts) == 1) or (is_yes and (is_named or lone))):
+        if is_good and (not _ACTIONS.isdisjoint(parts) and lone or ("done" in categories and lone and len(parts) == 1) or (is_yes and (is_named or lone))):
             yield Finding("RH9.c", shown(response.output), f"{leaf.key}: false", leaf.path, leaf.call)
             return
 
@@ -294,7 +295,7 @@ def ignored_results(response: Response, known: Sequence[Support]) -> Iterator[Fi
             continue
         leaves = [leaf for leaf in response.ledger.leaves if leaf.call == position]
         telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False) and leaf.key.lower() not in _CACHED_KEYS]
-        if not telling or any(isinstance(leaf.value, bool) for leaf in leaves) or any(key_words(leaf.key)[-1:] and key_words(leaf.key)[-1] in _STATE_KEYS for leaf in leaves):
+        if not telling or (any(isinstance(leaf.value, bool) for leaf in leaves) and "negation" not in response.categories) or any(key_words(leaf.key)[-1:] and key_words(leaf.key)[-1] in _STATE_KEYS for leaf in leaves):
             continue
         later = folded(" ".join(shown(other.arguments) for other in response.calls[position + 1 :] if other.arguments))
         user = folded(response.user_text)

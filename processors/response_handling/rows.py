@@ -29,12 +29,15 @@ def wrong_rows(response: Response, known: list[Support]) -> Iterator[Finding]:
             continue
         labels = {record.index: response.ledger.labels(record) for record in records}
         common = set.intersection(*labels.values())
+        names = {record.index: response.ledger.labels(record, names_only=True) for record in records}
+        common_names = set.intersection(*names.values())
         by_index = {record.index: record for record in records}
         for start, end in response.sentences:
             claims = [s for s in known if start <= s.token.start < end and _belongs(s, by_index)]
             if not claims:
                 continue
-            mentions = _mentions(response.output[start:end], start, records, labels, common)
+            mentions = _mentions(response.output[start:end], start, records, names, common_names)
+            mentions = mentions or _mentions(response.output[start:end], start, records, labels, common)
             if not mentions:
                 mentions = _mentions(response.question, start, records, labels, common) if len(response.sentences) == 1 else []
                 mentions = mentions if len(mentions) == 1 else []
@@ -70,7 +73,7 @@ def _mentions(text: str, offset: int, records: list[Record], labels: dict[int, s
         if any(said <= other for other in rivals):
             continue
         own = said - set().union(*rivals)
-        if own or not rivals:
+        if own or all(len(other) < len(said) for other in rivals):
             found.append(_Mention(offset + min(places[word] for word in (own or said)), record))
     return sorted(found)[:12] if len({mention.start for mention in found}) == len(found) else []
 
@@ -78,24 +81,13 @@ def _mentions(text: str, offset: int, records: list[Record], labels: dict[int, s
 def _judge(claims: list[Support], mentions: list[_Mention], by_index: dict[int, Record], response: Response) -> Iterator[Finding]:
     if not mentions:
         return
-    orders = []
-    for is_behind in (False, True):
-        wrong = []
-        for support in claims:
-            at = support.token.start
-            if is_behind:
-                named = next((m for m in mentions if m.start > at), mentions[-1])
-            else:
-                named = next((m for m in reversed(mentions) if m.start < at), mentions[0])
-            if not _fits(support, named.record):
-                wrong.append((support, named.record))
-        orders.append(wrong)
-    if not all(orders):
+    before = [(s, named) for s in claims if (named := next((m for m in reversed(mentions) if m.start < s.token.start), None))]
+    behind = [(s, named) for s in claims if (named := next((m for m in mentions if m.start > s.token.start), None))]
+    wrong = [(support, mention.record) for support, mention in before if not _fits(support, mention.record)]
+    if not wrong or (behind and all(_fits(support, mention.record) for support, mention in behind)):
         return
-    for support, record in orders[0]:
+    for support, record in wrong:
         own = _counterpart(support, record)
-        if own is None:
-            continue
         quantity = support.direct[0]
         other = by_index[quantity.record]
         name = next((text for _, text in other.texts if len(text) < 60), other.key)

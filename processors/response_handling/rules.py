@@ -59,6 +59,7 @@ RULES: Final = (
     Rule("RH12.2", "a first page taken for everything", is_gating=True),
     Rule("RH12.3", "a dry run told as done", is_gating=True),
     Rule("RH12.4", "a value that a later call replaced", is_gating=True),
+    Rule("RH12.5", "a number where the result has null", is_gating=True),
 )
 """All rules in the order of their ids."""
 
@@ -67,10 +68,10 @@ _ORDER: Final = {rule: number for number, rule in enumerate(RULE_IDS)}
 
 _Check = Callable[[Response, Settings, list[Support]], Iterable[Finding]]
 _NEEDS_NUMBERS: Final = frozenset(
-    {"RH1.1", "RH1.2", "RH1.3", "RH8", "RH9.d", "RH10", "RH11.1", "RH11.2", "RH12.2", "RH12.4"}
+    {"RH1.1", "RH1.2", "RH1.3", "RH8", "RH9.d", "RH10", "RH11.1", "RH11.2", "RH12.2", "RH12.4", "RH12.5"}
 )
 _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
-    (frozenset({"RH1.1", "RH1.2", "RH1.3"}), lambda response, _, known: unsupported_numbers(response, known)),
+    (frozenset({"RH1.1", "RH1.2", "RH1.3", "RH12.5"}), lambda response, _, known: unsupported_numbers(response, known)),
     (frozenset({"RH2.1", "RH2.2", "RH2.3", "RH2.4"}), lambda response, _, __: unsupported_dates(response)),
     (frozenset({"RH3.1", "RH3.2"}), lambda response, _, __: invented_entities(response)),
     (frozenset({"RH3.3"}), lambda response, _, __: invented_names(response)),

@@ -33,7 +33,7 @@ WORDS: Final = Words(
     """,
     failure="""
     fehl* problem* leider konnte* kann_nicht gescheitert abgelehnt verweigert gesperrt ungültig abgelaufen störung
-    nicht entschuldig* zeitüberschreitung unterbrochen unvollständig beschädigt abgebrochen storniert allerdings
+    nicht entschuldig* zeitüberschreitung unterbrochen unvollständig beschädigt abgebrochen  allerdings
     jedoch aber unmöglich erneut warnung überschritten außer teilweise defekt bereits klappt* fehlgeschlagen
     """,
     pending="""

@@ -42,8 +42,8 @@ WORDS: Final = Words(
     declin* reject* refus* block* unavailable unreachable unresponsive down offline outage maintenance timeout
     timed time_out invalid expired insufficient exceed* locked crash* however but although missing incomplete
     unsuccess* impossible unauthori* forbidden permission* overload* busy try_again retry retried glitch*
-    couldn't can't cannot wasn't stuck short damaged partial* except quota limit conflict* already warning*
-    wrong broken canceled cancelled unknown
+    couldn't can't cannot wasn't stuck short damaged partial* except quota limit conflict*  warning*
+    wrong broken  unknown
     """,
     pending="""
     pending process* await* waiting queue* schedul* soon progress review* submitted draft* still expect* once

@@ -31,7 +31,7 @@ WORDS: Final = Words(
     failure="""
     error* fall* problema* no_se_pudo no_pude lamento lamentablemente siento desgraciadamente rechaz* deneg*
     bloque* caduc* venci* inválid* insuficiente* indisponible imposible interrump* incomplet* parcial* dañad*
-    cancelad* sin_embargo pero aunque salvo excepto excedi* reintent* disculp* no avería*
+     sin_embargo pero aunque salvo excepto excedi* reintent* disculp* no avería*
     """,
     pending="""
     pendiente* proceso procesando espera* previst* pronto borrador revisión todavía aún será sería programad*

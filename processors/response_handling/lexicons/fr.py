@@ -32,7 +32,7 @@ WORDS: Final = Words(
     failure="""
     erreur* échec* échou* problème* impossible désolé* malheureusement refus* rejet* bloqu* expir* invalide panne
     indisponible interrompu* insuffisant* pas aucun* cependant toutefois mais sauf incomplet* partiel* endommagé*
-    annul* dépass* réessay* hélas manqu* excus* n'a_pas
+     dépass* réessay* hélas manqu* excus* n'a_pas
     """,
     pending="""
     attente cours prévu* bientôt brouillon examen encore traitement sera serait planifi* provisoire* simul* dès

@@ -31,7 +31,7 @@ WORDS: Final = Words(
     negation="non no né mai nessun nessuno nessuna niente nulla senza neanche nemmeno",
     failure="""
     errore errori fallit* fallisc* problem* purtroppo spiacente dispiace scus* impossibil* rifiut* negat* blocc*
-    scadut* invalid* insufficient* non_disponib* interrott* incomplet* parzial* danneggiat* annullat* tuttavia però
+    scadut* invalid* insufficient* non_disponib* interrott* incomplet* parzial* danneggiat*  tuttavia però
     ma tranne eccett* superat* riprov* guasto non
     """,
     pending="""

@@ -30,7 +30,7 @@ WORDS: Final = Words(
     negation="niet niets geen nooit zonder noch niemand nergens helaas",
     failure="""
     fout* mislukt* probleem problemen helaas sorry kon konden lukt* geweiger* afgewezen geblokkeerd verlopen
-    ongeldig* storing onbereikbaar onderbroken onvolledig* gedeeltelijk beschadigd geannuleerd echter maar
+    ongeldig* storing onbereikbaar onderbroken onvolledig* gedeeltelijk beschadigd  echter maar
     onmogelijk behalve overschreden niet opnieuw kapot excuses
     """,
     pending="""

@@ -34,7 +34,7 @@ WORDS: Final = Words(
     negation="nie nigdy nic nikt żaden żadna żadnego żadnych żadne bez ani brak",
     failure="""
     błąd błęd* niepowodz* problem* niestety przepraszam* odrzuc* odmow* zablok* wygas* nieważn* niewystarcz*
-    niedostępn* przerwan* niepełn* częściow* uszkodz* anulowan* jednak ale oprócz przekrocz* ponown* awaria
+    niedostępn* przerwan* niepełn* częściow* uszkodz*  jednak ale oprócz przekrocz* ponown* awaria
     nie nie_udało nieudan* brak
     """,
     pending="""

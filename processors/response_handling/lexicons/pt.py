@@ -32,7 +32,7 @@ WORDS: Final = Words(
     negation="não nem nunca jamais nenhum nenhuma nada ninguém sem tampouco",
     failure="""
     erro* falh* problema* não infelizmente desculp* lamento recus* negad* bloque* expir* venceu inválid*
-    insuficiente* indisponív* impossív* interromp* incomplet* parcia* danificad* cancelad* porém mas contudo
+    insuficiente* indisponív* impossív* interromp* incomplet* parcia* danificad*  porém mas contudo
     exceto exced* exceto tentar_novamente
     """,
     pending="""
