@@ -67,7 +67,8 @@ class ToolResponseHandlingConfig(ToolSelectionConfig):
         description="RH5: identical failing calls from which retrying a retryable error is futile.",
     )
     acknowledgements: tuple[str, ...] = Field(
-        default=(), description="RH4, RH6, RH9.a: phrases that admit trouble, beside the words of the lexicons."
+        default=(),
+        description="RH4, RH6, RH9.a: phrases that admit trouble, beside the words of the lexicons.",
     )
     error_words: dict[Literal["permanent", "retryable", "argument"], tuple[str, ...]] = Field(
         default_factory=dict,
@@ -109,10 +110,14 @@ class ToolResponseHandling(Evaluator):
     def __init__(self, config: ToolResponseHandlingConfig, criteria: None = None) -> None:
         self._categories = config.categories()
         self._gating = frozenset(
-            rule for rule in RULE_IDS if config.gating == "all" or rule in config.gating or group_of(rule) in config.gating
+            rule
+            for rule in RULE_IDS
+            if config.gating == "all" or rule in config.gating or group_of(rule) in config.gating
         )
         self._wanted = frozenset(RULE_IDS) if config.advisory else self._gating
-        self._classifier = ErrorClassifier({ErrorClass(name): words for name, words in config.error_words.items()})
+        self._classifier = ErrorClassifier(
+            {ErrorClass(name): words for name, words in config.error_words.items()}
+        )
         # Evaluations that differ in what they gate alone read the same answer in the same way.
         error_words = frozenset((name, tuple(words)) for name, words in config.error_words.items())
         self._facts_key = (self.id, self._categories, error_words)
@@ -137,7 +142,9 @@ class ToolResponseHandling(Evaluator):
         gating = self._gating
         applicable = applicable_rules(response) & self._wanted
         if applicable.isdisjoint(gating):
-            return NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, "no gating rule applies to what was captured")
+            return NotEvaluated(
+                NotEvaluatedReason.CONTENT_NOT_CAPTURED, "no gating rule applies to what was captured"
+            )
         findings = findings_of(response, self._settings, applicable)
         violated = {finding.rule for finding in findings if finding.rule in gating}
         shown: list[JsonValue] = [
@@ -180,7 +187,8 @@ class ToolResponseHandling(Evaluator):
         ]
         try:
             return Response(
-                question=_text(run.input, run.input_state) or ("\n".join(users) if users else _text(run.input, run.input_state)),
+                question=_text(run.input, run.input_state)
+                or ("\n".join(users) if users else _text(run.input, run.input_state)),
                 output=_text(run.output, run.output_state),
                 calls=[self._observed(call) for call in calls],
                 texts=(*users, *earlier),

@@ -92,9 +92,14 @@ class Arithmetic:
         What the answer said before and the evidence itself are tried first, since they are fewer.
         """
         operands = [*self._known, *self._operands][: _MOST_OPERANDS + 4]
-        known = sorted(((o.value, Made(o.value, o.dimension, "{}", (o.value,))) for o in self._known), key=lambda entry: entry[0])
+        known = sorted(
+            ((o.value, Made(o.value, o.dimension, "{}", (o.value,))) for o in self._known),
+            key=lambda entry: entry[0],
+        )
         how = self._step(value, tolerance, dimension, known, operands, 4 * _LEAST_CHANCE)
-        return how or self._step(value, tolerance, dimension, self._deep_pool(dimension), operands, _LEAST_CHANCE)
+        return how or self._step(
+            value, tolerance, dimension, self._deep_pool(dimension), operands, _LEAST_CHANCE
+        )
 
     def _step(self, value: float, tolerance: float, dimension: str, pool: list[tuple[float, Made]],
               operands: list[Operand], most: float) -> str | None:  # fmt: skip
@@ -115,9 +120,16 @@ class Arithmetic:
             share = o / 100 if one.dimension == "percent" or o < 100 else 0.0
             tries = []
             if is_same:
-                tries += [(value - o, tolerance, "{} + {:.10g}"), (value + o, tolerance, "{} - {:.10g}"), (o - value, tolerance, "{:.10g} - {}")]
+                tries += [
+                    (value - o, tolerance, "{} + {:.10g}"),
+                    (value + o, tolerance, "{} - {:.10g}"),
+                    (o - value, tolerance, "{:.10g} - {}"),
+                ]
             if is_factor:
-                tries += [(value / o, tolerance / abs(o), "{} × {:.10g}"), (value * o, tolerance * abs(o), "{} ÷ {:.10g}")]
+                tries += [
+                    (value / o, tolerance / abs(o), "{} × {:.10g}"),
+                    (value * o, tolerance * abs(o), "{} ÷ {:.10g}"),
+                ]
             if 0 < share < 1 and one.dimension in ("", "percent"):
                 tries += [(value / (1 + share), tolerance / (1 + share), "{} + {:.10g} %"), (value / (1 - share), tolerance / (1 - share), "{} - {:.10g} %"),
                           (value / share, tolerance / share, "{:.10g} % of {}")]  # fmt: skip
@@ -128,12 +140,18 @@ class Arithmetic:
                     return how.format(o, shown) if how.startswith("{:") else how.format(shown, o)
         return None
 
-    def slip_of(self, value: float, dimensions: Sequence[str], is_slip: Callable[[float], bool]) -> Made | None:
+    def slip_of(
+        self, value: float, dimensions: Sequence[str], is_slip: Callable[[float], bool]
+    ) -> Made | None:
         """A sum or difference within a sixth of `value` of which it is a slip."""
         for dimension in dimensions:
             values, made = self._sorted.get(dimension, ((), ()))
-            for candidate in made[bisect_left(values, value * 0.85) : bisect_left(values, value * 1.18)][:200]:
-                if candidate.how.startswith(("sum of", "Σ", "{} + {}", "{} - {}")) and is_slip(candidate.value):
+            for candidate in made[bisect_left(values, value * 0.85) : bisect_left(values, value * 1.18)][
+                :200
+            ]:
+                if candidate.how.startswith(("sum of", "Σ", "{} + {}", "{} - {}")) and is_slip(
+                    candidate.value
+                ):
                     return candidate
         return None
 
@@ -142,15 +160,25 @@ class Arithmetic:
         if pool is None:
             wanted = {dimension, ""}
             found = [(made.value, made) for made in self._made if made.dimension in wanted][:_DEEP_POOL]
-            found += [(o.value, Made(o.value, o.dimension, "{}", (o.value,))) for o in (*self._operands, *self._known)]
+            found += [
+                (o.value, Made(o.value, o.dimension, "{}", (o.value,)))
+                for o in (*self._operands, *self._known)
+            ]
             for one, other in combinations(self._known, 2):
                 if one.dimension == other.dimension:
-                    found.append((one.value + other.value, Made(one.value + other.value, one.dimension, "{} + {}", (one.value, other.value))))
+                    found.append(
+                        (
+                            one.value + other.value,
+                            Made(one.value + other.value, one.dimension, "{} + {}", (one.value, other.value)),
+                        )
+                    )
             known = [known.value for known in self._known if known.dimension in wanted]
             for size in range(3, len(known) + 1):
                 for start in range(len(known) - size + 1):
                     part = known[start : start + size]
-                    found.append((sum(part), Made(sum(part), dimension, " + ".join(["{}"] * size), tuple(part))))
+                    found.append(
+                        (sum(part), Made(sum(part), dimension, " + ".join(["{}"] * size), tuple(part)))
+                    )
             found.sort(key=lambda entry: entry[0])
             pool = self._pool[dimension] = found
         return pool
@@ -172,7 +200,11 @@ class Arithmetic:
         found: dict[tuple[float, str], Operand] = {}
         for source in (False, True):
             for quantity in self._ledger.quantities:
-                if (quantity.call == FROM_USER) is source and quantity.is_operand and (quantity.is_member or source):
+                if (
+                    (quantity.call == FROM_USER) is source
+                    and quantity.is_operand
+                    and (quantity.is_member or source)
+                ):
                     operand = operand_of(quantity)
                     found.setdefault((operand.value, operand.dimension), operand)
         for entry in self._ledger.result_lists[:8]:
@@ -222,10 +254,20 @@ class Arithmetic:
                                    f"Σ {one} × {other}{' of ' + name if name else ''}", ())  # fmt: skip
                     weight = sum(second[i].value for i in both)
                     if weight:
-                        yield Made(sum(first[i].value * second[i].value for i in both) / weight, first[both[0]].dimension, f"mean {one} by {other}", ())
+                        yield Made(
+                            sum(first[i].value * second[i].value for i in both) / weight,
+                            first[both[0]].dimension,
+                            f"mean {one} by {other}",
+                            (),
+                        )
                     weight = sum(first[i].value for i in both)
                     if weight:
-                        yield Made(sum(first[i].value * second[i].value for i in both) / weight, second[both[0]].dimension, f"mean {other} by {one}", ())
+                        yield Made(
+                            sum(first[i].value * second[i].value for i in both) / weight,
+                            second[both[0]].dimension,
+                            f"mean {other} by {one}",
+                            (),
+                        )
         for key, column in self._plain_series().items():
             yield from _series(key, column)
 
@@ -238,7 +280,9 @@ class Arithmetic:
 
     def _counts(self) -> Iterator[Made]:
         for entry in self._ledger.result_lists:
-            yield Made(float(entry.length), "", f"items of {entry.key or 'the result'}: {{}}", (float(entry.length),))
+            yield Made(
+                float(entry.length), "", f"items of {entry.key or 'the result'}: {{}}", (float(entry.length),)
+            )
         for name, records in self._ledger.groups.items():
             yield Made(float(len(records)), "", f"records of {name}: {{}}", (float(len(records)),))
             if len(records) > MAX_SERIES:
@@ -252,7 +296,9 @@ class Arithmetic:
     def _lapses(self) -> Iterator[Made]:
         moments = [moment for moment in self._ledger.moments if moment.call >= 0][:20]
         moments += [moment for moment in self._ledger.moments if moment.call < 0][:6]
-        days = [day for moment in moments for written in moment.dates[:1] if (day := to_date(written)) is not None]
+        days = [
+            day for moment in moments for written in moment.dates[:1] if (day := to_date(written)) is not None
+        ]
         for one, other in combinations(dict.fromkeys(days), 2):
             gap = abs((one - other).days)
             yield Made(gap * 86400.0, "time", f"{one} to {other}", ())
@@ -260,7 +306,11 @@ class Arithmetic:
             months = abs((one.year - other.year) * 12 + one.month - other.month)
             if months:
                 yield Made(months * 2629800.0, "time", f"months from {one} to {other}", ())
-            years = abs(one.year - other.year) - (1 if (max(one, other).month, max(one, other).day) < (min(one, other).month, min(one, other).day) else 0)
+            years = abs(one.year - other.year) - (
+                1
+                if (max(one, other).month, max(one, other).day) < (min(one, other).month, min(one, other).day)
+                else 0
+            )
             if years > 0:
                 yield Made(years * 31557600.0, "time", f"years from {one} to {other}", ())
         clocks = list(dict.fromkeys(moment.minutes for moment in moments if moment.minutes is not None))
@@ -271,8 +321,15 @@ class Arithmetic:
         full: dict[datetime, None] = {}
         for index, moment in enumerate(moments[:-1]):
             following = moments[index + 1]
-            if moment.dates and following.minutes is not None and following.path == moment.path and (day := to_date(moment.dates[0])):
-                full[datetime(day.year, day.month, day.day, following.minutes // 60, following.minutes % 60)] = None  # noqa: DTZ001
+            if (
+                moment.dates
+                and following.minutes is not None
+                and following.path == moment.path
+                and (day := to_date(moment.dates[0]))
+            ):
+                full[
+                    datetime(day.year, day.month, day.day, following.minutes // 60, following.minutes % 60)
+                ] = None  # noqa: DTZ001
         for start, end in combinations(list(full)[:14], 2):
             yield Made(abs((start - end).total_seconds()), "time", f"{start} to {end}", ())
 
@@ -301,7 +358,9 @@ class Arithmetic:
         for scope in scopes:
             for one, other in combinations(scope, 2):
                 yield from _pair(one, other)
-            counts = [o for o in scope if not o.dimension and 1 < o.value <= 31 and o.value == int(o.value)][:5]
+            counts = [o for o in scope if not o.dimension and 1 < o.value <= 31 and o.value == int(o.value)][
+                :5
+            ]
             for first, second in combinations(counts, 2):
                 for price in scope[:_MOST_OPERANDS]:
                     if price is not first and price is not second and price.dimension != "percent":
@@ -313,7 +372,12 @@ class Arithmetic:
                 total = sum(number.value for number in numbers)
                 yield Made(total, _common(numbers), "sum of " + (record.key or "all"), ())
                 for number in numbers:
-                    yield Made(total - number.value, _common(numbers), f"sum of {record.key or 'all'} but {number.name}", ())
+                    yield Made(
+                        total - number.value,
+                        _common(numbers),
+                        f"sum of {record.key or 'all'} but {number.name}",
+                        (),
+                    )
                     if total:
                         yield Made(100 * number.value / total, "percent", f"share of {number.name}", ())
 
@@ -373,7 +437,12 @@ def _pair(one: Operand, other: Operand) -> Iterator[Made]:
             for factor in factors:
                 yield Made(a / (b / factor), first.dimension, "{} ÷ {}", (a, b / factor))
                 if first is one:
-                    yield Made(a * (b / factor), "money" if "money" in (one.dimension, other.dimension) else "", "{} × {}", (a, b / factor))
+                    yield Made(
+                        a * (b / factor),
+                        "money" if "money" in (one.dimension, other.dimension) else "",
+                        "{} × {}",
+                        (a, b / factor),
+                    )
 
 
 def _series(key: str, column: Sequence[Operand]) -> Iterator[Made]:
@@ -386,7 +455,12 @@ def _series(key: str, column: Sequence[Operand]) -> Iterator[Made]:
     yield Made(total / len(values), dimension, f"mean of {key}", ())
     ordered = sorted(values)
     middle = len(ordered) // 2
-    yield Made(ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2, dimension, f"median of {key}", ())
+    yield Made(
+        ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2,
+        dimension,
+        f"median of {key}",
+        (),
+    )
     yield Made(ordered[-1] - ordered[0], dimension, f"range of {key}", ())
     if len(values) <= _RUNNING_SERIES:
         for running in (values, values[::-1], ordered[::-1], ordered):

@@ -35,13 +35,25 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
                 nearest = _nearest_day(token, moments)
                 where = f"; nearest: {nearest.key} {_day_text(nearest.dates[0])}" if nearest else ""
                 rule = "RH2.1" if has_results else "RH2.4"
-                yield Finding(rule, claim, f"{token.text} is not in the results{where}", nearest.path if nearest else "", nearest.call if nearest else None)
+                yield Finding(
+                    rule,
+                    claim,
+                    f"{token.text} is not in the results{where}",
+                    nearest.path if nearest else "",
+                    nearest.call if nearest else None,
+                )
         elif not _is_told_time(token, moments, steps, response):
             clocks = [moment for moment in moments if moment.minutes is not None and moment.call >= 0]
             if clocks:
                 near = min(clocks, key=lambda moment: abs((moment.minutes or 0) - token.minutes))
                 told = f"{(near.minutes or 0) // 60:02d}:{(near.minutes or 0) % 60:02d}"
-                yield Finding("RH2.2", claim, f"{token.text.strip()} is not in the results; nearest: {near.key} {told}", near.path, near.call)
+                yield Finding(
+                    "RH2.2",
+                    claim,
+                    f"{token.text.strip()} is not in the results; nearest: {near.key} {told}",
+                    near.path,
+                    near.call,
+                )
 
 
 def _composed(response: Response) -> list[CalendarDay]:
@@ -58,19 +70,34 @@ def _composed(response: Response) -> list[CalendarDay]:
     for leaf in response.ledger.leaves:
         text = leaf.value if isinstance(leaf.value, str) else leaf.key
         for text in (leaf.value, leaf.key):
-            if isinstance(text, str) and (match := re.search(r"(?<!\d)(\d{4})-(0[1-9]|1[0-2])(?![\d-])", text[:200])):
+            if isinstance(text, str) and (
+                match := re.search(r"(?<!\d)(\d{4})-(0[1-9]|1[0-2])(?![\d-])", text[:200])
+            ):
                 found.append((int(match[1]), int(match[2]), None))
     return found
 
 
 def _steps(response: Response) -> list[int]:
     """The numbers of days by which people move dates: those that evidence or answer counts in days and longer."""
-    found = {1: None, 7: None, 2: None} if "relative" in response.words.categories(response.question + " " + response.output) else {1: None}
+    found = (
+        {1: None, 7: None, 2: None}
+        if "relative" in response.words.categories(response.question + " " + response.output)
+        else {1: None}
+    )
     for quantity in response.ledger.quantities:
-        if quantity.unit is not None and quantity.unit.dimension == "time" and quantity.unit.factors[0] >= 3600:
+        if (
+            quantity.unit is not None
+            and quantity.unit.dimension == "time"
+            and quantity.unit.factors[0] >= 3600
+        ):
             found[round(quantity.value * quantity.unit.factors[0] / 86400)] = None
     for token in response.tokens:
-        if token.kind == "number" and token.unit is not None and token.unit.dimension == "time" and token.unit.factors[0] >= 86400:
+        if (
+            token.kind == "number"
+            and token.unit is not None
+            and token.unit.dimension == "time"
+            and token.unit.factors[0] >= 86400
+        ):
             found[round(token.values[0] * token.unit.factors[0] / 86400)] = None
     return [step for step in found if 0 < step <= _LONGEST_GAP][:_MOST_STEPS]
 
@@ -81,7 +108,12 @@ def _months(response: Response) -> list[int]:
         if quantity.unit is not None and quantity.unit.symbol in ("mo", "y") and 0 < quantity.value < 600:
             found[int(quantity.value) * (12 if quantity.unit.symbol == "y" else 1)] = None
     for token in response.tokens:
-        if token.kind == "number" and token.unit is not None and token.unit.symbol in ("mo", "y") and 0 < token.values[0] < 600:
+        if (
+            token.kind == "number"
+            and token.unit is not None
+            and token.unit.symbol in ("mo", "y")
+            and 0 < token.values[0] < 600
+        ):
             found[int(token.values[0]) * (12 if token.unit.symbol == "y" else 1)] = None
     return [*found][:_MOST_STEPS]
 
@@ -95,8 +127,16 @@ def _is_reached(token: Token, known: list[CalendarDay], steps: list[int], respon
         if number is None:
             continue
         for day in days:
-            targets = [day + timedelta(days=sign * step) for step in steps for sign in (1, -1) if abs((date.max - day).days) > step]
-            if any(target.month == month and target.day == number and year in (None, target.year) for target in targets):
+            targets = [
+                day + timedelta(days=sign * step)
+                for step in steps
+                for sign in (1, -1)
+                if abs((date.max - day).days) > step
+            ]
+            if any(
+                target.month == month and target.day == number and year in (None, target.year)
+                for target in targets
+            ):
                 return True
             for months in _months(response):
                 for sign in (1, -1):
@@ -104,7 +144,11 @@ def _is_reached(token: Token, known: list[CalendarDay], steps: list[int], respon
                     if total <= 12:
                         continue
                     last = calendar.monthrange(total // 12, total % 12 + 1)[1]
-                    if total % 12 + 1 == month and year in (None, total // 12) and number in (min(day.day, last), min(day.day, last) - 1, last, 1):
+                    if (
+                        total % 12 + 1 == month
+                        and year in (None, total // 12)
+                        and number in (min(day.day, last), min(day.day, last) - 1, last, 1)
+                    ):
                         return True
         if len(days) > 1 and (full := to_date((year or days[0].year, month, number))) and any(
             word in texts for word in ("weekly", "daily", "monthly", "every", "wöchentlich", "settiman", "semanal", "hebdo")
@@ -137,7 +181,12 @@ def _with_year(day: CalendarDay, response: Response) -> CalendarDay:
 
 def _weekday(token: Token, known: list[CalendarDay], response: Response) -> Iterator[Finding]:
     """A weekday right beside a date that is in the evidence has to be the day's."""
-    full = {day for one in known for written in token.dates if agree(written, one) and (day := to_date((written[0] or one[0], one[1], one[2] or written[2])))}
+    full = {
+        day
+        for one in known
+        for written in token.dates
+        if agree(written, one) and (day := to_date((written[0] or one[0], one[1], one[2] or written[2])))
+    }
     if not full:
         return
     before = response.output[max(0, token.start - 24) : token.start]
@@ -148,13 +197,21 @@ def _weekday(token: Token, known: list[CalendarDay], response: Response) -> Iter
         if match[0] in names and len(match[0]) > 2 and not re.search(r"[^\w\s,.]|\d", before[match.end() :]):
             gap = before[match.end() :].split()
             said = names[match[0]] if len(gap) <= 3 else None
-    if said is None and (match := re.match(r"\s?[,(（]\s?([^\W\d_]{3,20}(?:-feira)?)", after.lower())) and match[1] in names:
+    if (
+        said is None
+        and (match := re.match(r"\s?[,(（]\s?([^\W\d_]{3,20}(?:-feira)?)", after.lower()))
+        and match[1] in names
+    ):
         said = names[match[1]]
     if said is None and not response.words.is_spaced:
-        said = next((number for name, number in names.items() if name in after[:6] or name in before[-6:]), None)
+        said = next(
+            (number for name, number in names.items() if name in after[:6] or name in before[-6:]), None
+        )
     if said is not None and all(day.weekday() != said for day in full):
         day = min(full)
-        yield Finding("RH2.3", shown(before + token.text + after), f"{day} is a {calendar.day_name[day.weekday()]}")
+        yield Finding(
+            "RH2.3", shown(before + token.text + after), f"{day} is a {calendar.day_name[day.weekday()]}"
+        )
 
 
 def _is_told_time(token: Token, moments: list[Moment], steps: list[int], response: Response) -> bool:
@@ -173,14 +230,22 @@ def _is_told_time(token: Token, moments: list[Moment], steps: list[int], respons
             return True
         if has_offset and (told - stated) % 60 == 0 and _speaks_of_zones(response):
             return True
-        if token.kind == "time" and "approx" in response.words.categories(response.output[max(0, token.start - 14) : token.start]) and abs(told - stated) <= 10:
+        if (
+            token.kind == "time"
+            and "approx" in response.words.categories(response.output[max(0, token.start - 14) : token.start])
+            and abs(told - stated) <= 10
+        ):
             return True
         for length in lengths:
-            if (told + length - stated) % (720 if not token.is_exact else 1440) == 0 or (told - length - stated) % 1440 == 0:
+            if (told + length - stated) % (720 if not token.is_exact else 1440) == 0 or (
+                told - length - stated
+            ) % 1440 == 0:
                 return True
     # "24 h" and "18h" can be lengths as well as times.
     return stated % 60 == 0 and (
-        any(float(stated // 60) == abs(q.value) for q in response.ledger.quantities) or stated in (0, 720) or str(stated // 60) in response.digit_groups
+        any(float(stated // 60) == abs(q.value) for q in response.ledger.quantities)
+        or stated in (0, 720)
+        or str(stated // 60) in response.digit_groups
     )
 
 
@@ -188,8 +253,17 @@ _ZONE_WORDS = frozenset("tz timezone zone utc gmt cet cest est edt pst pdt jst b
 
 
 def _speaks_of_zones(response: Response) -> bool:
-    words = {word.lower() for word in re.findall(r"[^\W\d_]{2,20}", response.output + " " + response.question)}
-    return bool(words & {"local", "locale", "lokal", "ortszeit", "hora", "heure", "time", "tijd", "czasu", *_ZONE_WORDS}) or "时间" in response.output or "時間" in response.output
+    words = {
+        word.lower() for word in re.findall(r"[^\W\d_]{2,20}", response.output + " " + response.question)
+    }
+    return (
+        bool(
+            words
+            & {"local", "locale", "lokal", "ortszeit", "hora", "heure", "time", "tijd", "czasu", *_ZONE_WORDS}
+        )
+        or "时间" in response.output
+        or "時間" in response.output
+    )
 
 
 def _lengths(response: Response) -> list[int]:
@@ -198,18 +272,29 @@ def _lengths(response: Response) -> list[int]:
     for quantity in response.ledger.quantities:
         if quantity.unit is not None and quantity.unit.dimension == "time":
             found[round(quantity.value * quantity.unit.factors[0] / 60)] = None
-        elif quantity.call != FROM_USER and {"duration", "delay", "dauer", "durata"} & {*key_words(quantity.key)}:
+        elif quantity.call != FROM_USER and {"duration", "delay", "dauer", "durata"} & {
+            *key_words(quantity.key)
+        }:
             found[round(quantity.value)] = None
     for token in response.tokens:
         if token.kind == "number" and token.unit is not None and token.unit.dimension == "time":
-            found[round((token.values[0] * token.unit.factors[0] + sum(v * u.factors[0] for v, u in token.extra)) / 60)] = None
+            found[
+                round(
+                    (token.values[0] * token.unit.factors[0] + sum(v * u.factors[0] for v, u in token.extra))
+                    / 60
+                )
+            ] = None
     return [length for length in found if 0 < length < 100_000][:_MOST_STEPS]
 
 
 def _nearest_day(token: Token, moments: list[Moment]) -> Moment | None:
     dated = [moment for moment in moments if moment.dates and moment.call >= 0]
     year, month, number = token.dates[0]
-    return min(dated, key=lambda m: (abs(m.dates[0][1] - month) * 31 + abs((m.dates[0][2] or 1) - (number or 1)))) if dated else None
+    return (
+        min(dated, key=lambda m: abs(m.dates[0][1] - month) * 31 + abs((m.dates[0][2] or 1) - (number or 1)))
+        if dated
+        else None
+    )
 
 
 def _day_text(day: CalendarDay) -> str:

@@ -80,7 +80,9 @@ class ErrorClassifier:
         error_class = self._class_of(code) or self._class_of(text) or ErrorClass.UNKNOWN
         is_absence = error_class is ErrorClass.PERMANENT and _ABSENCE.search(text) is not None
         shown = next((code for code in codes if _SHOWN_CODE.fullmatch(code)), "error")
-        return ToolFailure(error_class, " ".join((*codes, *texts))[:_MAX_TEXT], f"{shown} ({error_class})", is_absence)
+        return ToolFailure(
+            error_class, " ".join((*codes, *texts))[:_MAX_TEXT], f"{shown} ({error_class})", is_absence
+        )
 
     def _class_of(self, text: str) -> ErrorClass | None:
         for error_class, pattern in self._patterns:

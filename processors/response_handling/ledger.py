@@ -14,7 +14,15 @@ from typing import Final
 from processors.comparison import value_written_in
 from processors.model import JsonObject, JsonValue
 from processors.response_handling.reading import CalendarDay, Reader, Token, moment_of_number
-from processors.response_handling.units import CURRENCIES, MINOR, UNITS, Unit, key_words, unit_of_key, unit_of_symbol
+from processors.response_handling.units import (
+    CURRENCIES,
+    MINOR,
+    UNITS,
+    Unit,
+    key_words,
+    unit_of_key,
+    unit_of_symbol,
+)
 
 MAX_OUTPUT_CHARACTERS: Final = 8_192
 """Answers that are longer are not checked."""
@@ -34,8 +42,12 @@ _COLUMNS = re.compile(r"\s{2,40}")
 _TAG = re.compile(r"<[^<>]{1,200}>")
 _DROPPED = re.compile(r"[\s\-_‐-―−'‘’ʼ.,()\[\]{}\"#*]")
 _LABEL_WORD = re.compile(r"[^\W_]{1,40}")
-_UNIT_KEYS = frozenset("unit units uom unidad unidade unità einheit unité eenheid jednostka 単位 单位".split())
-_CURRENCY_KEYS = frozenset("currency valuta devise moneda moeda währung waehrung waluta 通貨 货币 cur ccy".split())
+_UNIT_KEYS = frozenset(
+    "unit units uom unidad unidade unità einheit unité eenheid jednostka 単位 单位".split()
+)
+_CURRENCY_KEYS = frozenset(
+    "currency valuta devise moneda moeda währung waehrung waluta 通貨 货币 cur ccy".split()
+)
 _LABEL_KEYS = frozenset("id sku code ref no nr number name title label key symbol tag slug email".split())
 _NAME_KEYS = frozenset(
     """
@@ -161,7 +173,9 @@ class Ledger:
         """Add a text or any JSON value; `arguments` label the records of the call that returned it."""
         root = self._record(-1, call, name, name)
         if arguments and call >= 0:
-            root.texts.extend((key, str(value)) for key, value in arguments.items() if isinstance(value, (str, int)))
+            root.texts.extend(
+                (key, str(value)) for key, value in arguments.items() if isinstance(value, (str, int))
+            )
         self._take(unwrapped(value), "", "", root)
 
     def _record(self, parent: int, call: int, group: str, key: str) -> Record:
@@ -185,7 +199,11 @@ class Ledger:
                 self._count(sum(map(len, value)), len(value))
                 value = _with_rows(value)
                 self.keys.update(value)
-                inner = record if not path else self._record(record.index, record.call, f"{record.group}.{key}", key)
+                inner = (
+                    record
+                    if not path
+                    else self._record(record.index, record.call, f"{record.group}.{key}", key)
+                )
                 inner.is_item = inner.is_item or path.endswith("]")
                 if path.endswith("]") and self.lists:
                     self._item_of(path, inner)
@@ -196,10 +214,15 @@ class Ledger:
                 self._count(0, len(value))
                 if record.call >= 0:
                     self.lists.append(ListOf(key or record.key, path, record.call, len(value), [], value))
-                stack.extend((member, key, f"{path}[{number}]", record) for number, member in reversed([*enumerate(value)]))
+                stack.extend(
+                    (member, key, f"{path}[{number}]", record)
+                    for number, member in reversed([*enumerate(value)])
+                )
             elif isinstance(value, str):
                 self._count(len(value), 1)
-                parsed = _structured(value) if len(value) > 1 and ("\n" in value or value[:1] in "{[") else None
+                parsed = (
+                    _structured(value) if len(value) > 1 and ("\n" in value or value[:1] in "{[") else None
+                )
                 if parsed is not None:
                     stack.append((parsed, key, path, record))
                 else:
@@ -244,9 +267,13 @@ class Ledger:
         moment = moment_of_number(value) if value == int(value) and not currencies else None
         if moment is not None:
             day = (moment.year, moment.month, moment.day)
-            self.moments.append(Moment((day,), moment.hour * 60 + moment.minute, key, path, record.call, record.index, "Z"))
+            self.moments.append(
+                Moment((day,), moment.hour * 60 + moment.minute, key, path, record.call, record.index, "Z")
+            )
             is_operand = False
-        quantity = Quantity(value, key, path, record.call, record.index, unit, currencies, is_minor, is_operand)
+        quantity = Quantity(
+            value, key, path, record.call, record.index, unit, currencies, is_minor, is_operand
+        )
         self.quantities.append(quantity)
         record.numbers.append(quantity)
 
@@ -260,7 +287,9 @@ class Ledger:
         for token in self._reader.read(text):
             self._note(token, key, path, record, is_whole=len(token.text) * 2 > len(text))
         if len(text) < 40 and (key.lower() in _UNIT_KEYS or key_words(key)[-1:] in (("unit",), ("units",))):
-            unit = unit_of_symbol(text) or next((UNITS[s] for w, s in self._reader.words.units.items() if w == text.lower()), None)
+            unit = unit_of_symbol(text) or next(
+                (UNITS[s] for w, s in self._reader.words.units.items() if w == text.lower()), None
+            )
             unit = unit or unit_of_key("x_" + text)
             if unit is not None:
                 for quantity in record.numbers:
@@ -288,11 +317,15 @@ class Ledger:
             for value, other in token.extra:
                 self.quantities.append(Quantity(value, key, path, call, index, other))
             if token.extra and token.unit is not None:
-                total = token.values[0] * token.unit.factors[0] + sum(v * u.factors[0] for v, u in token.extra)
+                total = token.values[0] * token.unit.factors[0] + sum(
+                    v * u.factors[0] for v, u in token.extra
+                )
                 self.quantities.append(Quantity(total, key, path, call, index, UNITS["s"]))
         elif token.kind in ("date", "time"):
             minutes = token.minutes if token.kind == "time" else None
-            self.moments.append(Moment(token.dates, minutes, key, path, call, index, token.zone, token.is_exact))
+            self.moments.append(
+                Moment(token.dates, minutes, key, path, call, index, token.zone, token.is_exact)
+            )
         elif token.kind == "id":
             self.ids.append(token.text)
         else:
@@ -318,7 +351,9 @@ class Ledger:
     def words(self) -> frozenset[str]:
         """The words of all texts and keys, in lower case."""
         joined = " ".join([str(leaf.value) for leaf in self.leaves] + [*self.keys])
-        return frozenset(word.lower() for word in _LABEL_WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", joined)))
+        return frozenset(
+            word.lower() for word in _LABEL_WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", joined))
+        )
 
     @cached_property
     def result_lists(self) -> list[ListOf]:
@@ -353,15 +388,28 @@ class Ledger:
                 words.add(str(int(quantity.value)))
         if record.parent >= 0 and not self.records[record.parent].is_item and len(self.records) > 2:
             parent = self.records[record.parent]
-            words.update(word.lower() for key, text in parent.texts if len(text) < 60 for word in _LABEL_WORD.findall(text))
+            words.update(
+                word.lower()
+                for key, text in parent.texts
+                if len(text) < 60
+                for word in _LABEL_WORD.findall(text)
+            )
         return words
 
 
 def unwrapped(value: JsonValue) -> JsonValue:
     """What an MCP result holds, and what a text writes as JSON."""
     if isinstance(value, dict) and isinstance(value.get("content"), list):
-        texts = [part.get("text") for part in value["content"] if isinstance(part, dict) and part.get("type") == "text"]
-        if texts and all(isinstance(text, str) for text in texts) and set(value) <= {"content", "isError", "structuredContent", "_meta"}:
+        texts = [
+            part.get("text")
+            for part in value["content"]
+            if isinstance(part, dict) and part.get("type") == "text"
+        ]
+        if (
+            texts
+            and all(isinstance(text, str) for text in texts)
+            and set(value) <= {"content", "isError", "structuredContent", "_meta"}
+        ):
             parts = [unwrapped(text) for text in texts]
             return parts[0] if len(parts) == 1 else parts
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
@@ -375,8 +423,17 @@ def _with_rows(value: JsonObject) -> JsonObject:
     if isinstance(names, list) and all(isinstance(name, str) for name in names) and names:
         for key in ("rows", "data", "values"):
             rows = value.get(key)
-            if isinstance(rows, list) and rows and all(isinstance(row, list) and len(row) == len(names) for row in rows):
-                return {**value, key: [dict(zip(map(str, names), row, strict=True)) for row in rows if isinstance(row, list)]}
+            if (
+                isinstance(rows, list)
+                and rows
+                and all(isinstance(row, list) and len(row) == len(names) for row in rows)
+            ):
+                return {
+                    **value,
+                    key: [
+                        dict(zip(map(str, names), row, strict=True)) for row in rows if isinstance(row, list)
+                    ],
+                }
     return value
 
 
@@ -387,7 +444,9 @@ def _structured(text: str) -> JsonValue:
         return value if isinstance(value, (dict, list)) else None
     if "<tr" in text.lower():
         text = "\n".join(
-            " | ".join(_TAG.sub("", cell).strip() for cell in re.split(r"</t[dh]>", row, flags=re.IGNORECASE)[:-1])
+            " | ".join(
+                _TAG.sub("", cell).strip() for cell in re.split(r"</t[dh]>", row, flags=re.IGNORECASE)[:-1]
+            )
             for row in re.split(r"</tr>", text, flags=re.IGNORECASE)
         )
     lines = [line for line in text.split("\n") if line.strip()]
@@ -412,9 +471,18 @@ def _rows(lines: Sequence[str], mark: str) -> tuple[list[JsonValue], list[JsonVa
                 continue
         if _PIPE_RULE.fullmatch(line[:400]):
             continue
-        cells = [cell.strip() for cell in (line.strip().strip("|") if mark == "|" else line.strip()).split(mark)] if mark else _COLUMNS.split(line.strip())
+        cells = (
+            [cell.strip() for cell in (line.strip().strip("|") if mark == "|" else line.strip()).split(mark)]
+            if mark
+            else _COLUMNS.split(line.strip())
+        )
         if not header:
-            if len(cells) > 1 and all(cells) and not any(_WHOLE_NUMBER.fullmatch(cell) for cell in cells) and all(len(cell) < 40 for cell in cells):
+            if (
+                len(cells) > 1
+                and all(cells)
+                and not any(_WHOLE_NUMBER.fullmatch(cell) for cell in cells)
+                and all(len(cell) < 40 for cell in cells)
+            ):
                 header = cells
             else:
                 rest.append(line)

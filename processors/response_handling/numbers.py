@@ -11,7 +11,15 @@ from processors.response_handling.response import Finding, Response, shown
 from processors.response_handling.units import key_words
 
 _SMALL = 12
-_PLAIN_FACTS = {("time", 24.0), ("time", 7.0), ("time", 60.0), ("time", 365.0), ("time", 12.0), ("percent", 100.0), ("percent", 0.0)}
+_PLAIN_FACTS = {
+    ("time", 24.0),
+    ("time", 7.0),
+    ("time", 60.0),
+    ("time", 365.0),
+    ("time", 12.0),
+    ("percent", 100.0),
+    ("percent", 0.0),
+}
 _SHORTEST_STEM = 4
 _IN_NAME = re.compile(r"[^\W\d_]*[A-Z][^\W\d_]{0,20}\s$")
 
@@ -62,7 +70,9 @@ def dimension_of(token: Token) -> str:
 def _operand(token: Token, value: float) -> tuple[float, str]:
     if token.is_minor:
         return value / 100, "money"
-    return value * (token.unit.factors[0] if token.unit and not token.currencies else 1.0), dimension_of(token)
+    return value * (token.unit.factors[0] if token.unit and not token.currencies else 1.0), dimension_of(
+        token
+    )
 
 
 def _needs_support(token: Token, response: Response) -> bool:
@@ -72,14 +82,21 @@ def _needs_support(token: Token, response: Response) -> bool:
     if (dimension, value) in _PLAIN_FACTS or (value == 0 and not dimension):
         return False
     plain = token.text.replace(" ", "")
-    if _IN_NAME.search(response.output[max(0, token.start - 24) : token.start]) and response.output[token.end : token.end + 2].strip()[:1].isupper():
+    if (
+        _IN_NAME.search(response.output[max(0, token.start - 24) : token.start])
+        and response.output[token.end : token.end + 2].strip()[:1].isupper()
+    ):
         return False
     if not dimension and plain.isdigit() and token.scale == 1.0:
         if plain in response.digit_groups:
             return False
         if len(plain) == 4 and 1900 <= value <= 2100:
             return False
-        if len(plain) in (2, 3, 4) and any(group.endswith(plain) and len(group) >= len(plain) + 2 for group in response.digit_groups) and len(plain) == 4:
+        if (
+            len(plain) in (2, 3, 4)
+            and any(group.endswith(plain) and len(group) >= len(plain) + 2 for group in response.digit_groups)
+            and len(plain) == 4
+        ):
             return False
         if len(plain) > 1 and plain.startswith("0"):
             return False
@@ -89,10 +106,16 @@ def _needs_support(token: Token, response: Response) -> bool:
 def _direct(support: Support, response: Response) -> None:
     token = support.token
     if token.extra and token.unit is not None:
-        total = token.values[0] * token.unit.factors[0] + sum(value * unit.factors[0] for value, unit in token.extra)
+        total = token.values[0] * token.unit.factors[0] + sum(
+            value * unit.factors[0] for value, unit in token.extra
+        )
         smallest = token.extra[-1][1].factors[0]
         for quantity in response.ledger.quantities:
-            if quantity.unit and quantity.unit.dimension == "time" and abs(quantity.value * quantity.unit.factors[0] - total) <= smallest / 2:
+            if (
+                quantity.unit
+                and quantity.unit.dimension == "time"
+                and abs(quantity.value * quantity.unit.factors[0] - total) <= smallest / 2
+            ):
                 support.direct.append(quantity)
         return
     for quantity in response.ledger.quantities:
@@ -106,7 +129,11 @@ def _direct(support: Support, response: Response) -> None:
     currencies = response.ledger.currencies
     if support.direct and token.currencies and currencies and token.currencies.isdisjoint(currencies):
         support.other_currency = support.direct
-    if token.unit is not None and token.unit.symbol == "h" and any(m.minutes == token.values[0] * 60 for m in response.ledger.moments):
+    if (
+        token.unit is not None
+        and token.unit.symbol == "h"
+        and any(m.minutes == token.values[0] * 60 for m in response.ledger.moments)
+    ):
         support.how = "an hour of the evidence"
     if not support.direct and not token.unit and not token.currencies:
         for entry in response.ledger.result_lists:
@@ -128,19 +155,32 @@ def _matches(token: Token, quantity: Quantity) -> str:
         if token.currencies or token.is_minor:
             amount = value / 100 if quantity.is_minor and other is None else value
             wanted = stated / 100 if token.is_minor else stated
-            if other is not None and other.dimension not in ("", "percent") and not quantity.currencies and not quantity.is_minor:
+            if (
+                other is not None
+                and other.dimension not in ("", "percent")
+                and not quantity.currencies
+                and not quantity.is_minor
+            ):
                 continue
-            if token.is_minor and (_close(token, value, stated) and (quantity.is_minor or not quantity.currencies)):
+            if token.is_minor and (
+                _close(token, value, stated) and (quantity.is_minor or not quantity.currencies)
+            ):
                 return "yes"
             if _close(token, amount, wanted, 1.0) if not token.is_minor else abs(amount - wanted) < 0.005:
-                if quantity.currencies and token.currencies and quantity.currencies.isdisjoint(token.currencies):
+                if (
+                    quantity.currencies
+                    and token.currencies
+                    and quantity.currencies.isdisjoint(token.currencies)
+                ):
                     return "currency"
                 return "yes"
         elif unit is not None:
             if unit.dimension == "percent":
                 if other is not None and other.dimension != "percent":
                     continue
-                if _close(token, value, stated) or (abs(value) <= 2 and other is None and _close(token, value * 100, stated)):
+                if _close(token, value, stated) or (
+                    abs(value) <= 2 and other is None and _close(token, value * 100, stated)
+                ):
                     return "yes"
             elif other is None or quantity.currencies:
                 if _close(token, value, stated) and not quantity.is_minor:
@@ -153,11 +193,20 @@ def _matches(token: Token, quantity: Quantity) -> str:
                 if unit.dimension == "temperature":
                     if _same_temperature(token, stated, quantity):
                         return "yes"
-                elif any(_close(token, value * one, stated, factor) for one in other.factors for factor in unit.factors):
+                elif any(
+                    _close(token, value * one, stated, factor)
+                    for one in other.factors
+                    for factor in unit.factors
+                ):
                     return "yes"
                 if stated == abs(value) and unit.symbol != other.symbol and stated not in (0, 1):
                     return "unit"
-            elif _close(token, value, stated) and other.dimension not in ("percent",) and unit.dimension != "time" and stated > _SMALL:
+            elif (
+                _close(token, value, stated)
+                and other.dimension not in ("percent",)
+                and unit.dimension != "time"
+                and stated > _SMALL
+            ):
                 return "unit"
         else:
             if _close(token, value, stated):
@@ -193,7 +242,9 @@ def _derived(support: Support, response: Response) -> None:
         if token.is_approximate:
             tolerance = max(tolerance, stated * 0.06)
         if token.extra and token.unit is not None:
-            base = stated * token.unit.factors[0] + sum(value * unit.factors[0] for value, unit in token.extra)
+            base = stated * token.unit.factors[0] + sum(
+                value * unit.factors[0] for value, unit in token.extra
+            )
             slack = token.extra[-1][1].factors[0] / 2
             made = arithmetic.natural(base, slack * 1.01, ("time",))
             if made is not None:
@@ -243,7 +294,9 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
         near = _nearly(token, response)
         claim = shown(response.output[max(0, token.start - 12) : token.end + 14])
         if near is not None:
-            yield Finding("RH1.1", claim, f"{token.text} is not in the results; nearest: {near[0]}", near[1], near[2])
+            yield Finding(
+                "RH1.1", claim, f"{token.text} is not in the results; nearest: {near[0]}", near[1], near[2]
+            )
             continue
         against = _against(token, response)
         if against is not None:
@@ -269,7 +322,11 @@ def _nearly(token: Token, response: Response) -> tuple[str, str, int | None] | N
                 continue
             value = abs(operand_of(quantity).value if quantity.is_minor else quantity.value)
             own = f"{value:.10g}".replace(".", "").strip("0")
-            if _slipped(digits, _significant(value, reading[1], token.scale)) and len(digits) > 2 and len(own) > 2:
+            if (
+                _slipped(digits, _significant(value, reading[1], token.scale))
+                and len(digits) > 2
+                and len(own) > 2
+            ):
                 return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
             is_money = bool(token.currencies) or token.scale > 1.0 or len(own) > 2
             if is_money and own == digits.rstrip("0") and value != reading[0] * token.scale and len(own) > 1:
@@ -314,7 +371,11 @@ def _against(token: Token, response: Response) -> tuple[str, str, int | None] | 
         if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in key_words(entry.key)):
             return f"{entry.length} {entry.key}", entry.path, entry.call
     for leaf in response.ledger.leaves:
-        if leaf.value is None and leaf.call >= 0 and any(len(w) >= _SHORTEST_STEM and w[:5] in stems for w in key_words(leaf.key)):
+        if (
+            leaf.value is None
+            and leaf.call >= 0
+            and any(len(w) >= _SHORTEST_STEM and w[:5] in stems for w in key_words(leaf.key))
+        ):
             return f"{leaf.key} null", leaf.path, leaf.call
     return None
 
@@ -324,15 +385,32 @@ def wrong_units(response: Response, known: list[Support]) -> Iterator[Finding]:
     for support in known:
         token = support.token
         claim = shown(response.output[max(0, token.start - 4) : token.end + 10])
-        if support.other_currency and (not support.how) and not (set(support.direct) - set(support.other_currency) if False else False):
+        if (
+            support.other_currency
+            and (not support.how)
+            and not (set(support.direct) - set(support.other_currency) if False else False)
+        ):
             first = support.other_currency[0]
             named = ", ".join(sorted(first.currencies or response.ledger.currencies)[:3])
             if token.currencies.isdisjoint(_told_currencies(response)):
-                yield Finding("RH11.2", claim, f"{first.key} {first.value:.10g} is in {named}", first.path, first.call)
+                yield Finding(
+                    "RH11.2", claim, f"{first.key} {first.value:.10g} is in {named}", first.path, first.call
+                )
         elif support.other_unit and not support.is_supported:
             first = support.other_unit[0]
-            yield Finding("RH11.1", claim, f"{first.key} {first.value:.10g} {first.unit.symbol if first.unit else ''}", first.path, first.call)
+            yield Finding(
+                "RH11.1",
+                claim,
+                f"{first.key} {first.value:.10g} {first.unit.symbol if first.unit else ''}",
+                first.path,
+                first.call,
+            )
 
 
 def _told_currencies(response: Response) -> set[str]:
-    return {code for quantity in response.ledger.quantities if quantity.call == FROM_USER for code in quantity.currencies}
+    return {
+        code
+        for quantity in response.ledger.quantities
+        if quantity.call == FROM_USER
+        for code in quantity.currencies
+    }

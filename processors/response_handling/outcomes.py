@@ -41,12 +41,23 @@ _GOOD_FLAGS = frozenset(
     sucesso successo sukces inclus incluido incluso disponible disponibile disponível applied granted reserved complete
     """.split()
 )
-_ACTIONS = frozenset("created sent success successful booked deleted saved updated submitted applied reserved ok erfolg succes succès exito éxito sucesso successo".split())
+_ACTIONS = frozenset(
+    "created sent success successful booked deleted saved updated submitted applied reserved ok erfolg succes succès exito éxito sucesso successo".split()
+)
 _CACHED_KEYS = frozenset("cached from_cache stale cache".split())
-_MORE_KEYS = frozenset("has_more hasmore more next_page next_cursor nexttoken next_page_token truncated has_next next".split())
-_TOTAL_KEYS = frozenset("total total_count totalcount count total_results gesamt totale total_items matches_total anzahl".split())
-_CHANGE_KEYS = frozenset("change delta diff difference growth trend yoy mom variation variazione veränderung variación variação zmiana verschil pct_change".split())
-_FROM_TO = re.compile(r"\s?[^\W\d]{0,12}\.?\s?(?:to|auf|do|a|à|para|até|naar|al|fino a|に|へ|到|至)\s.{0,4}|\s?(?:から|到|至).{0,3}|\s?(?:→|->)\s?", re.IGNORECASE)
+_MORE_KEYS = frozenset(
+    "has_more hasmore more next_page next_cursor nexttoken next_page_token truncated has_next next".split()
+)
+_TOTAL_KEYS = frozenset(
+    "total total_count totalcount count total_results gesamt totale total_items matches_total anzahl".split()
+)
+_CHANGE_KEYS = frozenset(
+    "change delta diff difference growth trend yoy mom variation variazione veränderung variación variação zmiana verschil pct_change".split()
+)
+_FROM_TO = re.compile(
+    r"\s?[^\W\d]{0,12}\.?\s?(?:to|auf|do|a|à|para|até|naar|al|fino a|に|へ|到|至)\s.{0,4}|\s?(?:から|到|至).{0,3}|\s?(?:→|->)\s?",
+    re.IGNORECASE,
+)
 _MAX_SHOWN = 5
 _FUTILE = 2
 
@@ -82,8 +93,14 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
         failure = call.failure
         if failure is None:
             continue
-        if settings.require_retry and failure.error_class is ErrorClass.RETRYABLE and last_of_tool[call.name] == position:
-            yield Finding("RH4", f"no further call of {call.name}", f"not tried again: {failure.summary}", "", position)
+        if (
+            settings.require_retry
+            and failure.error_class is ErrorClass.RETRYABLE
+            and last_of_tool[call.name] == position
+        ):
+            yield Finding(
+                "RH4", f"no further call of {call.name}", f"not tried again: {failure.summary}", "", position
+            )
         elif position > last_success or (last_of_tool[call.name] == position and last_success < 0):
             hidden.append((position, failure))
     if not hidden or not response.is_answered or not response.words.language:
@@ -94,7 +111,13 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
         if failure.error_class is not ErrorClass.ARGUMENT:
             yield Finding("RH4", shown(response.output), f"not admitted: {failure.summary}", "", position)
     if "done" in response.categories or "yes" in response.categories:
-        yield Finding("RH9.a", shown(response.output), f"{calls[hidden[-1][0]].name} failed: {hidden[-1][1].summary}", "", hidden[-1][0])
+        yield Finding(
+            "RH9.a",
+            shown(response.output),
+            f"{calls[hidden[-1][0]].name} failed: {hidden[-1][1].summary}",
+            "",
+            hidden[-1][0],
+        )
 
 
 def futile_repetitions(response: Response, settings: Settings) -> Iterator[Finding]:
@@ -117,7 +140,9 @@ def futile_repetitions(response: Response, settings: Settings) -> Iterator[Findi
         before = final - (failure.error_class is not ErrorClass.RETRYABLE)
         most = settings.retryable_attempts
         if (final >= _FUTILE or len(streak[1]) >= most) and not (before >= _FUTILE or len(streak[1]) > most):
-            yield Finding("RH5", call.name, f"{call.name} repeated unchanged after: {failure.summary}", "", position)
+            yield Finding(
+                "RH5", call.name, f"{call.name} repeated unchanged after: {failure.summary}", "", position
+            )
 
 
 def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Finding]:
@@ -134,11 +159,28 @@ def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Fi
             continue
         if later is None:
             if response.is_answered and response.words.language and not admits_trouble(response, settings):
-                found.append(Finding("RH6", shown(response.output), f"neither corrected nor admitted: {failure.summary}", "", position))
+                found.append(
+                    Finding(
+                        "RH6",
+                        shown(response.output),
+                        f"neither corrected nor admitted: {failure.summary}",
+                        "",
+                        position,
+                    )
+                )
             continue
         other = calls[later]
-        if other.failure is not None and call.arguments is not None and other.arguments is not None and equal_values(call.arguments, other.arguments):
-            found.append(Finding("RH6", call.name, f"{call.name} repeated unchanged after: {failure.summary}", "", later))
+        if (
+            other.failure is not None
+            and call.arguments is not None
+            and other.arguments is not None
+            and equal_values(call.arguments, other.arguments)
+        ):
+            found.append(
+                Finding(
+                    "RH6", call.name, f"{call.name} repeated unchanged after: {failure.summary}", "", later
+                )
+            )
     yield from reversed(found)
 
 
@@ -168,7 +210,13 @@ def _last_calls(response: Response) -> set[int]:
 def _target(arguments: JsonValue) -> object:
     if not isinstance(arguments, dict):
         return None
-    return equality_key({key: value for key, value in arguments.items() if not isinstance(value, bool) and key.lower() not in _CACHED_KEYS})
+    return equality_key(
+        {
+            key: value
+            for key, value in arguments.items()
+            if not isinstance(value, bool) and key.lower() not in _CACHED_KEYS
+        }
+    )
 
 
 def _state_class(value: str) -> str:
@@ -182,20 +230,35 @@ def _states(response: Response) -> Iterator[Finding]:
     categories = response.categories
     if not categories & {"done", "yes", "all"}:
         return
-    states = [leaf for leaf in _current(response) if isinstance(leaf.value, str) and len(leaf.value) < 40 and key_words(leaf.key)[-1:] and key_words(leaf.key)[-1] in _STATE_KEYS]
+    states = [
+        leaf
+        for leaf in _current(response)
+        if isinstance(leaf.value, str)
+        and len(leaf.value) < 40
+        and key_words(leaf.key)[-1:]
+        and key_words(leaf.key)[-1] in _STATE_KEYS
+    ]
     said = folded(response.output)
     for leaf in states:
         kind = _state_class(str(leaf.value))
-        if not kind or folded(str(leaf.value)) in said or any(len(word) > 4 and word[:6] in said for word in key_words(str(leaf.value))):
+        if (
+            not kind
+            or folded(str(leaf.value)) in said
+            or any(len(word) > 4 and word[:6] in said for word in key_words(str(leaf.value)))
+        ):
             continue
         siblings = [other for other in states if other.key == leaf.key and other.call == leaf.call]
         if kind == "pending" and "pending" in categories:
             continue
         if len(siblings) == 1:
-            yield Finding("RH9.b", shown(response.output), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call)
+            yield Finding(
+                "RH9.b", shown(response.output), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call
+            )
             return
         if "all" in categories and kind == "failed":
-            yield Finding("RH12.1", shown(response.output), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call)
+            yield Finding(
+                "RH12.1", shown(response.output), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call
+            )
             return
 
 
@@ -204,19 +267,32 @@ def _flags(response: Response) -> Iterator[Finding]:
     leaves = _current(response)
     flags = [leaf for leaf in leaves if isinstance(leaf.value, bool)]
     is_yes = _starts_with_yes(response)
-    words = {word[:5] for word in re.findall(r"[^\W\d_]{4,30}", (response.output + " " + response.question).lower())}
+    words = {
+        word[:5]
+        for word in re.findall(r"[^\W\d_]{4,30}", (response.output + " " + response.question).lower())
+    }
     for leaf in flags:
         parts = key_words(leaf.key)
         if leaf.key.lower() in ("dry_run", "dryrun", "simulated", "preview", "test_mode"):
             if leaf.value and "done" in categories and not categories & {"pending"}:
                 yield Finding("RH12.3", shown(response.output), f"{leaf.key}: true", leaf.path, leaf.call)
             continue
-        if leaf.value or len([other for other in flags if other.key == leaf.key]) > 1 or "pending" in categories and not is_yes:
+        if (
+            leaf.value
+            or len([other for other in flags if other.key == leaf.key]) > 1
+            or "pending" in categories
+            and not is_yes
+        ):
             continue
         is_good = not _GOOD_FLAGS.isdisjoint(parts)
         is_named = any(part[:5] in words for part in parts if len(part) > 3)
         lone = all(not other.value for other in flags)
-        if is_good and (not _ACTIONS.isdisjoint(parts) and lone or ("done" in categories and lone and len(parts) == 1) or (is_yes and (is_named or lone))):
+        if is_good and (
+            not _ACTIONS.isdisjoint(parts)
+            and lone
+            or ("done" in categories and lone and len(parts) == 1)
+            or (is_yes and (is_named or lone))
+        ):
             yield Finding("RH9.c", shown(response.output), f"{leaf.key}: false", leaf.path, leaf.call)
             return
 
@@ -238,15 +314,36 @@ def _trends(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
         claim = shown(response.output[start:end])
         for support in inside:
             for quantity in support.direct:
-                if quantity.call >= 0 and quantity.value * sign < 0 and not _CHANGE_KEYS.isdisjoint(key_words(quantity.key)) and not support.token.is_negative:
-                    yield Finding("RH9.d", claim, f"{quantity.key} is {quantity.value:.10g}", quantity.path, quantity.call)
+                if (
+                    quantity.call >= 0
+                    and quantity.value * sign < 0
+                    and not _CHANGE_KEYS.isdisjoint(key_words(quantity.key))
+                    and not support.token.is_negative
+                ):
+                    yield Finding(
+                        "RH9.d",
+                        claim,
+                        f"{quantity.key} is {quantity.value:.10g}",
+                        quantity.path,
+                        quantity.call,
+                    )
                     return
-        plain = [support for support in inside if support.direct and not (support.token.unit and support.token.unit.dimension == "percent")]
+        plain = [
+            support
+            for support in inside
+            if support.direct and not (support.token.unit and support.token.unit.dimension == "percent")
+        ]
         for one, other in zip(plain, plain[1:], strict=False):
             between = response.output[one.token.end : other.token.start]
             a, b = one.token.values[-1], other.token.values[-1]
             if len(between) <= 16 and _FROM_TO.fullmatch(between) and a != b and (b - a) * sign < 0:
-                yield Finding("RH9.d", claim, f"from {one.token.text} to {other.token.text}", other.direct[0].path, other.direct[0].call)
+                yield Finding(
+                    "RH9.d",
+                    claim,
+                    f"from {one.token.text} to {other.token.text}",
+                    other.direct[0].path,
+                    other.direct[0].call,
+                )
                 return
 
 
@@ -257,18 +354,52 @@ def incomplete_results(response: Response, known: Sequence[Support]) -> Iterator
     for entry in ledger.result_lists:
         if entry.length < 1:
             continue
-        near = [leaf for leaf in ledger.leaves if leaf.call == entry.call and "." not in leaf.path and "[" not in leaf.path]
-        more = next((leaf for leaf in near if leaf.key.lower() in _MORE_KEYS and leaf.value not in (None, False, "")), None)
-        total = next((leaf for leaf in near if leaf.key.lower() in _TOTAL_KEYS and isinstance(leaf.value, int) and leaf.value > entry.length), None)
+        near = [
+            leaf
+            for leaf in ledger.leaves
+            if leaf.call == entry.call and "." not in leaf.path and "[" not in leaf.path
+        ]
+        more = next(
+            (leaf for leaf in near if leaf.key.lower() in _MORE_KEYS and leaf.value not in (None, False, "")),
+            None,
+        )
+        total = next(
+            (
+                leaf
+                for leaf in near
+                if leaf.key.lower() in _TOTAL_KEYS
+                and isinstance(leaf.value, int)
+                and leaf.value > entry.length
+            ),
+            None,
+        )
         if more is None and total is None:
             continue
-        told = total is not None and any(float(total.value) in support.token.values for support in known if isinstance(total.value, int))
-        counted = next((support for support in known if float(entry.length) in support.token.values and not support.token.currencies), None)
+        told = total is not None and any(
+            float(total.value) in support.token.values for support in known if isinstance(total.value, int)
+        )
+        counted = next(
+            (
+                support
+                for support in known
+                if float(entry.length) in support.token.values and not support.token.currencies
+            ),
+            None,
+        )
         if not told and counted is not None and not categories & {"approx"} and "." not in entry.path:
-            first = re.search(r"first|at least|so far|page|erste|premi|primer|prim|eerste|pierwsz|前|最初|最近|latest|recent|top", response.output.lower())
+            first = re.search(
+                r"first|at least|so far|page|erste|premi|primer|prim|eerste|pierwsz|前|最初|最近|latest|recent|top",
+                response.output.lower(),
+            )
             if first is None:
                 leaf = total or more
-                yield Finding("RH12.2", shown(response.output[counted.token.start :]), f"{leaf.key if leaf else ''}: {leaf.value if leaf else ''}", leaf.path if leaf else "", entry.call)
+                yield Finding(
+                    "RH12.2",
+                    shown(response.output[counted.token.start :]),
+                    f"{leaf.key if leaf else ''}: {leaf.value if leaf else ''}",
+                    leaf.path if leaf else "",
+                    entry.call,
+                )
                 return
     last = _last_calls(response)
     for support in known:
@@ -277,9 +408,20 @@ def incomplete_results(response: Response, known: Sequence[Support]) -> Iterator
             continue
         old = support.direct[0]
         for quantity in ledger.quantities:
-            if quantity.call in last and quantity.key == old.key and quantity.path == old.path and quantity.value != old.value:
+            if (
+                quantity.call in last
+                and quantity.key == old.key
+                and quantity.path == old.path
+                and quantity.value != old.value
+            ):
                 if response.calls[quantity.call].name == response.calls[old.call].name:
-                    yield Finding("RH12.4", support.token.text, f"{quantity.key} is {quantity.value:.10g} since", quantity.path, quantity.call)
+                    yield Finding(
+                        "RH12.4",
+                        support.token.text,
+                        f"{quantity.key} is {quantity.value:.10g} since",
+                        quantity.path,
+                        quantity.call,
+                    )
                     return
 
 
@@ -287,23 +429,60 @@ def ignored_results(response: Response, known: Sequence[Support]) -> Iterator[Fi
     """RH8: a result of which the answer says nothing, and which no later call used."""
     output = folded(response.output)
     matched = {quantity.call for support in known for quantity in support.direct}
-    told = {moment.call for token in response.tokens if token.dates for moment in response.ledger.moments for day in moment.dates if any(agree(day, other) for other in token.dates)}
-    told |= {moment.call for token in response.tokens if token.kind == "time" for moment in response.ledger.moments if moment.minutes is not None and (moment.minutes - token.minutes) % 30 == 0}
+    told = {
+        moment.call
+        for token in response.tokens
+        if token.dates
+        for moment in response.ledger.moments
+        for day in moment.dates
+        if any(agree(day, other) for other in token.dates)
+    }
+    told |= {
+        moment.call
+        for token in response.tokens
+        if token.kind == "time"
+        for moment in response.ledger.moments
+        if moment.minutes is not None and (moment.minutes - token.minutes) % 30 == 0
+    }
     last = _last_calls(response)
     for position, call in enumerate(response.calls):
-        if call.failure is not None or not call.result_known or position in matched or position in told or position not in last:
+        if (
+            call.failure is not None
+            or not call.result_known
+            or position in matched
+            or position in told
+            or position not in last
+        ):
             continue
         leaves = [leaf for leaf in response.ledger.leaves if leaf.call == position]
-        telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False) and leaf.key.lower() not in _CACHED_KEYS]
-        if not telling or (any(isinstance(leaf.value, bool) for leaf in leaves) and "negation" not in response.categories) or any(key_words(leaf.key)[-1:] and key_words(leaf.key)[-1] in _STATE_KEYS for leaf in leaves):
+        telling = [
+            leaf
+            for leaf in leaves
+            if leaf.value not in (None, "", True, False) and leaf.key.lower() not in _CACHED_KEYS
+        ]
+        if (
+            not telling
+            or (
+                any(isinstance(leaf.value, bool) for leaf in leaves) and "negation" not in response.categories
+            )
+            or any(key_words(leaf.key)[-1:] and key_words(leaf.key)[-1] in _STATE_KEYS for leaf in leaves)
+        ):
             continue
-        later = folded(" ".join(shown(other.arguments) for other in response.calls[position + 1 :] if other.arguments))
+        later = folded(
+            " ".join(shown(other.arguments) for other in response.calls[position + 1 :] if other.arguments)
+        )
         user = folded(response.user_text)
         if any(_is_used(leaf, output, later, user) for leaf in telling):
             continue
         if any(support.how for support in known) or (len(telling) > 40 and "negation" in response.categories):
             continue
-        yield Finding("RH8", shown(response.output), f"nothing of {call.name}: {telling[0].key} {shown(telling[0].value)}", telling[0].path, position)
+        yield Finding(
+            "RH8",
+            shown(response.output),
+            f"nothing of {call.name}: {telling[0].key} {shown(telling[0].value)}",
+            telling[0].path,
+            position,
+        )
 
 
 def _is_used(leaf: Leaf, output: str, later: str, user: str) -> bool:
@@ -313,6 +492,11 @@ def _is_used(leaf: Leaf, output: str, later: str, user: str) -> bool:
     if isinstance(leaf.value, str):
         for word in re.findall(r"[^\W_]{2,40}", leaf.value.casefold()):
             stem = folded(word)[:6]
-            if (len(stem) >= 4 or not word.isascii()) and stem in output and (stem not in user or len(leaf.value) > 200) and word not in lexicon("en").function:
+            if (
+                (len(stem) >= 4 or not word.isascii())
+                and stem in output
+                and (stem not in user or len(leaf.value) > 200)
+                and word not in lexicon("en").function
+            ):
                 return True
     return False

@@ -268,7 +268,11 @@ class Reader:
 
     def _follows(self, text: str, token: Token) -> bool:
         """Read what stands right of a number; whether that makes it an ordinal."""
-        if not token.is_spelled and (ending := _ORDINAL.match(text, token.end)) and not unit_of_symbol(ending[0]):
+        if (
+            not token.is_spelled
+            and (ending := _ORDINAL.match(text, token.end))
+            and not unit_of_symbol(ending[0])
+        ):
             return True
         if not self.words.is_spaced and self._follows_cjk(text, token):
             return False
@@ -290,20 +294,35 @@ class Reader:
                 word = match["word"].rstrip(".")
                 low = word.lower()
                 is_glued = not match[0][:1].isspace()
-                power = self.words.scales.get(low) or ({"k": 1e3, "m": 1e6, "bn": 1e9, "b": 1e9}.get(low) if is_glued and (low != "m" or token.currencies or word == "M") else None)
+                power = self.words.scales.get(low) or (
+                    {"k": 1e3, "m": 1e6, "bn": 1e9, "b": 1e9}.get(low)
+                    if is_glued and (low != "m" or token.currencies or word == "M")
+                    else None
+                )
                 if power is not None and token.scale == 1.0 and (len(low) > 1 or is_glued):
                     token.scale = power
-                    token.end = match.end() - (1 if match[0].endswith(".") and low not in ("tys", "mio") else 0)
+                    token.end = match.end() - (
+                        1 if match[0].endswith(".") and low not in ("tys", "mio") else 0
+                    )
                     continue
                 token.word = token.word or low
-                if (token.scale == 1.0 or not token.currencies) and low in CURRENCIES and (not token.currencies or low not in MINOR_WORDS):
+                if (
+                    (token.scale == 1.0 or not token.currencies)
+                    and low in CURRENCIES
+                    and (not token.currencies or low not in MINOR_WORDS)
+                ):
                     token.currencies = token.currencies or CURRENCIES[low]
                 elif low in MINOR_WORDS:
                     token.is_minor = True
                 else:
                     symbol = self.words.units.get(low)
                     unit = UNITS[symbol] if symbol in UNITS else unit_of_symbol(word)
-                    if unit is None or low == "in" and not is_glued or (len(word) == 1 and not is_glued and word not in "mgshlLWCF"):
+                    if (
+                        unit is None
+                        or low == "in"
+                        and not is_glued
+                        or (len(word) == 1 and not is_glued and word not in "mgshlLWCF")
+                    ):
                         if low in ("s", "x"):
                             token.end = match.end()
                         return False
@@ -325,7 +344,11 @@ class Reader:
                 word = word[len(name) :]
                 start = token.end
                 break
-        for name in sorted({*self.words.units, "円", "元", "块", "ドル", "美元", "欧元", "ユーロ", "日元"}, key=len, reverse=True):
+        for name in sorted(
+            {*self.words.units, "円", "元", "块", "ドル", "美元", "欧元", "ユーロ", "日元"},
+            key=len,
+            reverse=True,
+        ):
             if word.startswith(name):
                 if name in CURRENCIES:
                     token.currencies = token.currencies or CURRENCIES[name]
@@ -356,7 +379,9 @@ class Reader:
                     value = numbers[tens]
             if value is None:
                 continue
-            token = Token("number", match.start(), match.end(), match[0], readings=((value, 0),), is_spelled=True)
+            token = Token(
+                "number", match.start(), match.end(), match[0], readings=((value, 0),), is_spelled=True
+            )
             self._follows(text, token)
             found.append(token)
 
@@ -408,7 +433,9 @@ def to_date(day: CalendarDay) -> date | None:
 
 def agree(one: CalendarDay, other: CalendarDay) -> bool:
     """Whether all parts that both dates have are equal."""
-    return one[1] == other[1] and all(a is None or b is None or a == b for a, b in ((one[0], other[0]), (one[2], other[2])))
+    return one[1] == other[1] and all(
+        a is None or b is None or a == b for a, b in ((one[0], other[0]), (one[2], other[2]))
+    )
 
 
 def moment_of_number(value: float) -> datetime | None:
@@ -459,7 +486,12 @@ def _readings(written: str) -> tuple[tuple[float, int], ...]:
             found.append((float("".join(groups)), 0))
         if len(separators) == 1 and last in ".,":
             found.append((float(f"{groups[0]}.{groups[1]}"), len(groups[1])))
-    elif len(set(separators)) == 2 and separators.count(last) == 1 and last in ".," and _is_grouped(groups[:-1], separators[0]):
+    elif (
+        len(set(separators)) == 2
+        and separators.count(last) == 1
+        and last in ".,"
+        and _is_grouped(groups[:-1], separators[0])
+    ):
         found.append((float(f"{''.join(groups[:-1])}.{groups[-1]}"), len(groups[-1])))
     return tuple(found)
 

@@ -9,7 +9,13 @@ from typing import Final
 from processors.model import JsonObject, JsonValue, json_text
 from processors.response_handling.arithmetic import Arithmetic
 from processors.response_handling.failures import ToolFailure
-from processors.response_handling.ledger import FROM_USER, MAX_CALLS, MAX_OUTPUT_CHARACTERS, Ledger, OverLimitError
+from processors.response_handling.ledger import (
+    FROM_USER,
+    MAX_CALLS,
+    MAX_OUTPUT_CHARACTERS,
+    Ledger,
+    OverLimitError,
+)
 from processors.response_handling.lexicon import detect
 from processors.response_handling.reading import Token, reader
 
@@ -54,7 +60,14 @@ class Response:
         OverLimitError: there is more than can be checked in bounded time.
     """
 
-    def __init__(self, *, question: str | None, output: str | None, calls: Sequence[ObservedCall], texts: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        question: str | None,
+        output: str | None,
+        calls: Sequence[ObservedCall],
+        texts: Sequence[str] = (),
+    ) -> None:
         if len(calls) > MAX_CALLS:
             raise OverLimitError(f"more than {MAX_CALLS} calls")
         if output is not None and len(output) > MAX_OUTPUT_CHARACTERS:
@@ -64,7 +77,9 @@ class Response:
         self.calls = calls
         self.is_answered = output is not None
         self.is_captured = (
-            question is not None and output is not None and all(call.result_known or call.failure is not None for call in calls)
+            question is not None
+            and output is not None
+            and all(call.result_known or call.failure is not None for call in calls)
         )
         self.words = detect(self.output, self.question)
         self.reader = reader(self.words.language)
@@ -105,7 +120,9 @@ class Response:
 
     def sentence_of(self, position: int) -> tuple[int, int]:
         """The sentence around a position."""
-        return next(((start, end) for start, end in self.sentences if start <= position < end), (0, len(self.output)))
+        return next(
+            ((start, end) for start, end in self.sentences if start <= position < end), (0, len(self.output))
+        )
 
     @cached_property
     def user_text(self) -> str:

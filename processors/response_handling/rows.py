@@ -39,7 +39,11 @@ def wrong_rows(response: Response, known: list[Support]) -> Iterator[Finding]:
             mentions = _mentions(response.output[start:end], start, records, names, common_names)
             mentions = mentions or _mentions(response.output[start:end], start, records, labels, common)
             if not mentions:
-                mentions = _mentions(response.question, start, records, labels, common) if len(response.sentences) == 1 else []
+                mentions = (
+                    _mentions(response.question, start, records, labels, common)
+                    if len(response.sentences) == 1
+                    else []
+                )
                 mentions = mentions if len(mentions) == 1 else []
             yield from _judge(claims, mentions, by_index, response)
 
@@ -50,7 +54,9 @@ def _belongs(support: Support, by_index: dict[int, Record]) -> bool:
     return bool(rows) and rows <= by_index.keys() and len(rows) < len(by_index) and not support.how
 
 
-def _mentions(text: str, offset: int, records: list[Record], labels: dict[int, set[str]], common: set[str]) -> list[_Mention]:
+def _mentions(
+    text: str, offset: int, records: list[Record], labels: dict[int, set[str]], common: set[str]
+) -> list[_Mention]:
     """The rows that a text names, each where its most telling word stands first.
 
     A row is named by the words that not all rows have; of rows with words in common the one that has most of them
@@ -61,7 +67,11 @@ def _mentions(text: str, offset: int, records: list[Record], labels: dict[int, s
         places.setdefault(match[0], match.start())
     scores: dict[int, set[str]] = {}
     for record in records:
-        said = {word for word in labels[record.index] - common if word in places and (len(word) > 1 or word.isdigit()) and not (word.isdigit() and len(word) < 4)}
+        said = {
+            word
+            for word in labels[record.index] - common
+            if word in places and (len(word) > 1 or word.isdigit()) and not (word.isdigit() and len(word) < 4)
+        }
         if said:
             scores[record.index] = said
     found = []
@@ -78,11 +88,19 @@ def _mentions(text: str, offset: int, records: list[Record], labels: dict[int, s
     return sorted(found)[:12] if len({mention.start for mention in found}) == len(found) else []
 
 
-def _judge(claims: list[Support], mentions: list[_Mention], by_index: dict[int, Record], response: Response) -> Iterator[Finding]:
+def _judge(
+    claims: list[Support], mentions: list[_Mention], by_index: dict[int, Record], response: Response
+) -> Iterator[Finding]:
     if not mentions:
         return
-    before = [(s, named) for s in claims if (named := next((m for m in reversed(mentions) if m.start < s.token.start), None))]
-    behind = [(s, named) for s in claims if (named := next((m for m in mentions if m.start > s.token.start), None))]
+    before = [
+        (s, named)
+        for s in claims
+        if (named := next((m for m in reversed(mentions) if m.start < s.token.start), None))
+    ]
+    behind = [
+        (s, named) for s in claims if (named := next((m for m in mentions if m.start > s.token.start), None))
+    ]
     wrong = [(support, mention.record) for support, mention in before if not _fits(support, mention.record)]
     if not wrong or (behind and all(_fits(support, mention.record) for support, mention in behind)):
         return
@@ -93,11 +111,20 @@ def _judge(claims: list[Support], mentions: list[_Mention], by_index: dict[int, 
         name = next((text for _, text in other.texts if len(text) < 60), other.key)
         mine = next((text for _, text in record.texts if len(text) < 60), record.key)
         claim = shown(response.output[max(0, support.token.start - 30) : support.token.end + 10])
-        yield Finding("RH10", claim, f"{support.token.text} is {quantity.key} of {name}; {mine} has {own}", quantity.path, quantity.call)
+        yield Finding(
+            "RH10",
+            claim,
+            f"{support.token.text} is {quantity.key} of {name}; {mine} has {own}",
+            quantity.path,
+            quantity.call,
+        )
 
 
 def _fits(support: Support, record: Record) -> bool:
-    return any(quantity.record == record.index for quantity in support.direct) or _counterpart(support, record) is None
+    return (
+        any(quantity.record == record.index for quantity in support.direct)
+        or _counterpart(support, record) is None
+    )
 
 
 def _counterpart(support: Support, record: Record) -> str | None:

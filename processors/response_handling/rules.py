@@ -71,14 +71,20 @@ _NEEDS_NUMBERS: Final = frozenset(
     {"RH1.1", "RH1.2", "RH1.3", "RH8", "RH9.d", "RH10", "RH11.1", "RH11.2", "RH12.2", "RH12.4", "RH12.5"}
 )
 _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
-    (frozenset({"RH1.1", "RH1.2", "RH1.3", "RH12.5"}), lambda response, _, known: unsupported_numbers(response, known)),
+    (
+        frozenset({"RH1.1", "RH1.2", "RH1.3", "RH12.5"}),
+        lambda response, _, known: unsupported_numbers(response, known),
+    ),
     (frozenset({"RH2.1", "RH2.2", "RH2.3", "RH2.4"}), lambda response, _, __: unsupported_dates(response)),
     (frozenset({"RH3.1", "RH3.2"}), lambda response, _, __: invented_entities(response)),
     (frozenset({"RH3.3"}), lambda response, _, __: invented_names(response)),
     (frozenset({"RH4", "RH9.a"}), lambda response, settings, _: hidden_errors(response, settings)),
     (frozenset({"RH5"}), lambda response, settings, _: futile_repetitions(response, settings)),
     (frozenset({"RH6"}), lambda response, settings, _: uncorrected_arguments(response, settings)),
-    (frozenset({"RH7.1", "RH7.2", "RH7.3"}), lambda response, settings, _: disclosures(response, settings.personal_data)),
+    (
+        frozenset({"RH7.1", "RH7.2", "RH7.3"}),
+        lambda response, settings, _: disclosures(response, settings.personal_data),
+    ),
     (frozenset({"RH8"}), lambda response, _, known: ignored_results(response, known)),
     (
         frozenset({"RH9.b", "RH9.c", "RH9.d", "RH12.1", "RH12.3"}),

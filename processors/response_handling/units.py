@@ -76,7 +76,9 @@ _LAST_WORD_UNITS: Final = {
 }  # fmt: skip
 """Short symbols, which name a unit only at the end of a key of several words."""
 
-MINOR: Final = frozenset("cents cent minor pence gr grosze groszy fen centimes centavos centesimi ore øre paise ct subunits".split())
+MINOR: Final = frozenset(
+    "cents cent minor pence gr grosze groszy fen centimes centavos centesimi ore øre paise ct subunits".split()
+)
 """Words of keys whose amounts are in hundredths of a currency."""
 
 _CODES = (
@@ -99,7 +101,9 @@ CURRENCIES: Final = {
     }.items()
 }  # fmt: skip
 """Which ISO 4217 currencies a sign, word or code in lower case may mean."""
-MINOR_WORDS: Final = frozenset("cent cents pence centavos centesimi centimes grosze groszy gr 分 p ct".split())
+MINOR_WORDS: Final = frozenset(
+    "cent cents pence centavos centesimi centimes grosze groszy gr 分 p ct".split()
+)
 
 
 @lru_cache(maxsize=4096)

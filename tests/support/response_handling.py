@@ -34,11 +34,21 @@ def run_of_case(case: Case) -> AgentRun:
 
 
 def _call(made: dict[str, Any]) -> ToolCall:
-    found = call(made.get("result"), name=made["name"], **{f"{key}": value for key, value in (made.get("args") or {}).items() if key not in ("result", "name", "error")})
+    found = call(
+        made.get("result"),
+        name=made["name"],
+        **{
+            f"{key}": value
+            for key, value in (made.get("args") or {}).items()
+            if key not in ("result", "name", "error")
+        },
+    )
     error = made.get("error")
     if error is None:
         return found
-    return replace(found, error=ToolError(type="", message=error if isinstance(error, str) else json.dumps(error)))
+    return replace(
+        found, error=ToolError(type="", message=error if isinstance(error, str) else json.dumps(error))
+    )
 
 
 def rules_found(case: Case, config: ToolResponseHandlingConfig | None = None) -> list[tuple[str, bool, str]]:
