@@ -41,7 +41,6 @@ from processors.comparison.expected_value import (
     matching_cost,
 )
 from processors.comparison.extractors import Extraction, ExtractorName, ExtractorSettings
-from processors.comparison.grounding import Evidence, EvidenceTooLargeError
 from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
 from processors.comparison.json_schema_check import SchemaTooComplexError, schema_problems, schema_violations
 from processors.comparison.output import (
@@ -63,7 +62,7 @@ from processors.comparison.value_equality import equal_values, equality_key
 
 __all__ = [
     "INPUT", "KNOWN_MATCHERS", "LITERAL", "ONE_OF", "WHOLE_OUTPUT", "Aggregator", "ClassCounts",
-    "ClassMetrics", "Evidence", "EvidenceTooLargeError", "Expected", "Extraction", "ExtractorName",
+    "ClassMetrics", "Expected", "Extraction", "ExtractorName",
     "ExtractorSettings", "JsonPath", "Matcher", "OutputConfig", "OutputPath", "OutputTarget", "Place",
     "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns", "ToolSelectionConfig",
     "all_comparable_arguments", "alternatives", "arguments_detail", "best_fitting_order", "calls_of",

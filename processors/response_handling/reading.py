@@ -54,6 +54,8 @@ _ORDINAL = re.compile(r"(?:st|nd|rd|th|er|ère|re|e|ème|nd|de|ste|º|ª|o|a)\b|
 _LIST_MARK = re.compile(r"(?:^|\n)[ \t]{0,12}(?:[-*•]\s)?\(?\d{1,3}[.)](?=\s)")
 _SPELLED = re.compile(r"[^\W\d_]{2,24}(?:-[^\W\d_]{2,24})?")
 _HAS_DIGIT = re.compile(r"\d")
+_MAY_BE_DATE = re.compile(r"\d[-/.]\s?\d{1,2}[-/.]|\d\s?[年月]")
+_MAY_BE_TIME = re.compile(r"\d:[0-5]\d|\d\s?[hHapAP时時点點U]")
 _DAYPARTS = {"下午": 12, "晚上": 12, "午後": 12, "上午": 0, "早上": 0, "午前": 0, "中午": 12}
 
 CalendarDay = tuple[int | None, int, int | None]
@@ -105,6 +107,7 @@ class Reader:
         self.words = words
         self.months = {**lexicon("en").months, **words.months}
         names = "|".join(sorted((name for name in self.months if name.isalpha()), key=len, reverse=True))
+        self._month_starts = tuple({name[:3] for name in self.months if name.isalpha()})
         month = rf"(?:{names})(?![^\W\d_])\.?"
         link = r"(?:\s(?:de|del|of))?\s"
         self._dates = re.compile(
@@ -124,13 +127,18 @@ class Reader:
             self._spelled(text, found)
             return found
         masked = self._addresses(text, found)
-        masked = self._read_dates(masked, found)
-        masked = self._times(masked, found)
+        if _MAY_BE_DATE.search(masked) or self._names_month(masked.lower()):
+            masked = self._read_dates(masked, found)
+        if _MAY_BE_TIME.search(masked):
+            masked = self._times(masked, found)
         if "\n" in masked or ")" in masked or "." in masked:
             masked = _LIST_MARK.sub(lambda mark: " " * len(mark[0]), masked)
         masked = self._numbers(masked, found)
         self._spelled(masked, found)
         return found[:MAX_TOKENS]
+
+    def _names_month(self, low: str) -> bool:
+        return any(start in low for start in self._month_starts)
 
     def _addresses(self, text: str, found: list[Token]) -> str:
         if "@" not in text and "://" not in text and "www." not in text:

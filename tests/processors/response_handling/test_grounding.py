@@ -2,7 +2,7 @@
 
 import pytest
 
-from processors.comparison.grounding import (
+from processors.response_handling.grounding import (
     MAX_EVIDENCE_CHARACTERS,
     MAX_SEARCHED_CHARACTERS,
     Evidence,
