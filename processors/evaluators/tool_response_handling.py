@@ -1,6 +1,6 @@
 """Evaluator `tool-response-handling`: whether an agent handled soundly what its tools returned."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
@@ -47,7 +47,7 @@ class ToolResponseHandlingConfig(ToolSelectionConfig):
     """Settings of `tool-response-handling`."""
 
     gating: Literal["all"] | Annotated[tuple[RuleName, ...], Field(min_length=1)] = Field(
-        default=tuple(rule.id for rule in RULES if rule.is_gating),
+        default=cast("tuple[RuleName, ...]", tuple(rule.id for rule in RULES if rule.is_gating)),
         description="Rules that decide the score; RH3 stands for all parts of RH3, all for every rule. Others are "
         "advisory.",
         examples=["all", ["RH1", "RH4", "RH7"]],

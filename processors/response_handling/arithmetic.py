@@ -8,7 +8,7 @@ expressions are tried for one number at a time, and count only where so many att
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate, combinations
@@ -140,20 +140,13 @@ class Arithmetic:
                     return how.format(o, shown) if how.startswith("{:") else how.format(shown, o)
         return None
 
-    def slip_of(
-        self, value: float, dimensions: Sequence[str], is_slip: Callable[[float], bool]
-    ) -> Made | None:
-        """A sum or difference within a sixth of `value` of which it is a slip."""
+    def near_sums(self, value: float, dimensions: Sequence[str]) -> Iterator[Made]:
+        """The sums and differences within a sixth of `value`, some hundred at most."""
         for dimension in dimensions:
             values, made = self._sorted.get(dimension, ((), ()))
-            for candidate in made[bisect_left(values, value * 0.85) : bisect_left(values, value * 1.18)][
-                :200
-            ]:
-                if candidate.how.startswith(("sum of", "Σ", "{} + {}", "{} - {}")) and is_slip(
-                    candidate.value
-                ):
-                    return candidate
-        return None
+            for candidate in made[bisect_left(values, value * 0.85) : bisect_left(values, value * 1.18)][:200]:
+                if candidate.how.startswith(("sum of", "Σ", "{} + {}", "{} - {}")):
+                    yield candidate
 
     def _deep_pool(self, dimension: str) -> list[tuple[float, Made]]:
         pool = self._pool.get(dimension)
@@ -268,8 +261,8 @@ class Arithmetic:
                             f"mean {other} by {one}",
                             (),
                         )
-        for key, column in self._plain_series().items():
-            yield from _series(key, column)
+        for key, plain in self._plain_series().items():
+            yield from _series(key, plain)
 
     def _plain_series(self) -> dict[str, list[Operand]]:
         found: dict[tuple[int, str], list[Operand]] = defaultdict(list)

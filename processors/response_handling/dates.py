@@ -12,6 +12,7 @@ from processors.response_handling.units import key_words
 
 _LONGEST_GAP = 3_700
 _MOST = 60
+_MOST_KNOWN = 600
 _MOST_STEPS = 24
 _WORD = re.compile(r"[^\W\d_]{2,20}(?:-feira)?")
 
@@ -22,8 +23,7 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
     if not claims:
         return
     moments = response.ledger.moments
-    known = [day for moment in moments for day in moment.dates]
-    known += _composed(response)
+    known = list(dict.fromkeys([day for moment in moments for day in moment.dates] + _composed(response)))[:_MOST_KNOWN]
     has_results = any(moment.call >= 0 and moment.dates for moment in moments)
     steps = _steps(response)
     for token in claims:
@@ -59,7 +59,7 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
 def _composed(response: Response) -> list[CalendarDay]:
     """Dates whose parts stand under keys of their own, such as `exp_month` and `exp_year`, and bare years and months."""
     found: list[CalendarDay] = []
-    for record in response.ledger.records:
+    for record in response.ledger.records[:_MOST_KNOWN]:
         parts: dict[str, int] = {}
         for quantity in record.numbers:
             for word in key_words(quantity.key)[-1:]:
@@ -67,8 +67,7 @@ def _composed(response: Response) -> list[CalendarDay]:
                     parts[word] = int(quantity.value)
         if 1 <= parts.get("month", 0) <= 12:
             found.append((parts.get("year"), parts["month"], parts.get("day")))
-    for leaf in response.ledger.leaves:
-        text = leaf.value if isinstance(leaf.value, str) else leaf.key
+    for leaf in response.ledger.leaves[:_MOST_KNOWN]:
         for text in (leaf.value, leaf.key):
             if isinstance(text, str) and (
                 match := re.search(r"(?<!\d)(\d{4})-(0[1-9]|1[0-2])(?![\d-])", text[:200])
@@ -84,7 +83,7 @@ def _steps(response: Response) -> list[int]:
         if "relative" in response.words.categories(response.question + " " + response.output)
         else {1: None}
     )
-    for quantity in response.ledger.quantities:
+    for quantity in response.ledger.quantities[:_MOST_KNOWN]:
         if (
             quantity.unit is not None
             and quantity.unit.dimension == "time"
@@ -104,7 +103,7 @@ def _steps(response: Response) -> list[int]:
 
 def _months(response: Response) -> list[int]:
     found: dict[int, None] = {}
-    for quantity in response.ledger.quantities:
+    for quantity in response.ledger.quantities[:_MOST_KNOWN]:
         if quantity.unit is not None and quantity.unit.symbol in ("mo", "y") and 0 < quantity.value < 600:
             found[int(quantity.value) * (12 if quantity.unit.symbol == "y" else 1)] = None
     for token in response.tokens:
@@ -199,10 +198,10 @@ def _weekday(token: Token, known: list[CalendarDay], response: Response) -> Iter
             said = names[match[0]] if len(gap) <= 3 else None
     if (
         said is None
-        and (match := re.match(r"\s?[,(（]\s?([^\W\d_]{3,20}(?:-feira)?)", after.lower()))
-        and match[1] in names
+        and (beside := re.match(r"\s?[,(（]\s?([^\W\d_]{3,20}(?:-feira)?)", after.lower()))
+        and beside[1] in names
     ):
-        said = names[match[1]]
+        said = names[beside[1]]
     if said is None and not response.words.is_spaced:
         said = next(
             (number for name, number in names.items() if name in after[:6] or name in before[-6:]), None
@@ -226,7 +225,7 @@ def _is_told_time(token: Token, moments: list[Moment], steps: list[int], respons
         told = moment.minutes or 0
         if told == stated or ((not token.is_exact or not moment.is_exact) and (told - stated) % 720 == 0):
             return True
-        if has_zone and not token.zone and (told - stated) % 30 == 0:
+        if has_zone and not token.zone and (told - stated) % 30 == 0 and _is_other_zone(moment, stated, response):
             return True
         if has_offset and (told - stated) % 60 == 0 and _speaks_of_zones(response):
             return True
@@ -249,6 +248,22 @@ def _is_told_time(token: Token, moments: list[Moment], steps: list[int], respons
     )
 
 
+def _is_other_zone(moment: Moment, stated: int, response: Response) -> bool:
+    """Whether a time in UTC can be the stated one in another zone, with the dates of the answer moved as well."""
+    written = [day for token in response.tokens for day in token.dates if day[2]]
+    told = [one for other in response.ledger.moments if other.path == moment.path for one in other.dates]
+    days = [day for one in told[:_MOST] if (day := to_date(one))]
+    if not written or not days:
+        return True
+    for offset in (stated - (moment.minutes or 0) + wrap for wrap in (-1440, 0, 1440)):
+        if -720 <= offset <= 840:
+            for day in days:
+                moved = day + timedelta(days=((moment.minutes or 0) + offset) // 1440)
+                if any(agree(one, (moved.year, moved.month, moved.day)) for one in written):
+                    return True
+    return False
+
+
 _ZONE_WORDS = frozenset("tz timezone zone utc gmt cet cest est edt pst pdt jst bst ist".split())
 
 
@@ -269,7 +284,7 @@ def _speaks_of_zones(response: Response) -> bool:
 def _lengths(response: Response) -> list[int]:
     """The lengths in minutes by which times are moved: those of the evidence and of the answer."""
     found: dict[int, None] = {}
-    for quantity in response.ledger.quantities:
+    for quantity in response.ledger.quantities[:_MOST_KNOWN]:
         if quantity.unit is not None and quantity.unit.dimension == "time":
             found[round(quantity.value * quantity.unit.factors[0] / 60)] = None
         elif quantity.call != FROM_USER and {"duration", "delay", "dauer", "durata"} & {

@@ -5,6 +5,7 @@ is the nearest object, table row or line; records of one list, and those of one 
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,10 +29,15 @@ MAX_OUTPUT_CHARACTERS: Final = 8_192
 """Answers that are longer are not checked."""
 MAX_EVIDENCE_CHARACTERS: Final = 65_536
 """Characters of all texts and keys of the evidence together; with more, nothing is checked."""
+MAX_TEXT_TOKENS: Final = 1_500
+"""Numbers, dates and identifiers inside texts of the evidence; with more, nothing is checked."""
 MAX_LEAVES: Final = 5_000
 """Values of the evidence; with more, nothing is checked."""
 MAX_CALLS: Final = 200
 """Calls of one run; with more, nothing is checked."""
+
+MAX_MATCHES: Final = 60
+"""Numbers of the evidence that are looked at for one reading of a number of the answer."""
 
 FROM_USER: Final = -1
 """The call of evidence that stands in no result: what people said, and all arguments."""
@@ -49,6 +55,7 @@ _CURRENCY_KEYS = frozenset(
     "currency valuta devise moneda moeda währung waehrung waluta 通貨 货币 cur ccy".split()
 )
 _LABEL_KEYS = frozenset("id sku code ref no nr number name title label key symbol tag slug email".split())
+_SCALE_WORDS = {"thousand": 1e3, "thousands": 1e3, "million": 1e6, "millions": 1e6, "billion": 1e9, "billions": 1e9}
 _NAME_KEYS = frozenset(
     """
     name title label naam nom nombre nome nazwa titel titre titulo título titolo product item city stadt ville ciudad
@@ -167,7 +174,7 @@ class Ledger:
         self.addresses: list[str] = []
         self.currencies: set[str] = set()
         self.keys: set[str] = set()
-        self._characters = 0
+        self._characters = self._tokens = 0
 
     def add(self, value: JsonValue, call: int, name: str = "", arguments: JsonObject | None = None) -> None:
         """Add a text or any JSON value; `arguments` label the records of the call that returned it."""
@@ -271,6 +278,9 @@ class Ledger:
                 Moment((day,), moment.hour * 60 + moment.minute, key, path, record.call, record.index, "Z")
             )
             is_operand = False
+        for word in words:
+            if word in _SCALE_WORDS:
+                value *= _SCALE_WORDS[word]
         quantity = Quantity(
             value, key, path, record.call, record.index, unit, currencies, is_minor, is_operand
         )
@@ -284,7 +294,11 @@ class Ledger:
             self.ids.append(text.strip())
             self._quantity(float(text), key, path, record)
             return
-        for token in self._reader.read(text):
+        tokens = self._reader.read(text)
+        self._tokens += len(tokens)
+        if self._tokens > MAX_TEXT_TOKENS:
+            raise OverLimitError(f"evidence of more than {MAX_TEXT_TOKENS} numbers and dates in texts")
+        for token in tokens:
             self._note(token, key, path, record, is_whole=len(token.text) * 2 > len(text))
         if len(text) < 40 and (key.lower() in _UNIT_KEYS or key_words(key)[-1:] in (("unit",), ("units",))):
             unit = unit_of_symbol(text) or next(
@@ -340,6 +354,17 @@ class Ledger:
                 if child.parent == index:
                     for quantity in child.numbers:
                         quantity.unit = quantity.unit or unit
+
+    @cached_property
+    def _by_value(self) -> tuple[list[float], list[Quantity]]:
+        ordered = sorted(self.quantities, key=lambda quantity: abs(quantity.value))
+        return [abs(quantity.value) for quantity in ordered], ordered
+
+    def between(self, lowest: float, highest: float) -> list[Quantity]:
+        """The first numbers, without their sign, from `lowest` to `highest`."""
+        values, ordered = self._by_value
+        start = bisect_left(values, lowest)
+        return ordered[start : min(bisect_right(values, highest), start + MAX_MATCHES)]
 
     @cached_property
     def folded_texts(self) -> str:
@@ -399,10 +424,11 @@ class Ledger:
 
 def unwrapped(value: JsonValue) -> JsonValue:
     """What an MCP result holds, and what a text writes as JSON."""
-    if isinstance(value, dict) and isinstance(value.get("content"), list):
+    parts = value.get("content") if isinstance(value, dict) else None
+    if isinstance(value, dict) and isinstance(parts, list):
         texts = [
             part.get("text")
-            for part in value["content"]
+            for part in parts
             if isinstance(part, dict) and part.get("type") == "text"
         ]
         if (
@@ -410,8 +436,8 @@ def unwrapped(value: JsonValue) -> JsonValue:
             and all(isinstance(text, str) for text in texts)
             and set(value) <= {"content", "isError", "structuredContent", "_meta"}
         ):
-            parts = [unwrapped(text) for text in texts]
-            return parts[0] if len(parts) == 1 else parts
+            inner = [unwrapped(text) for text in texts]
+            return inner[0] if len(inner) == 1 else inner
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         return value_written_in(value)
     return value

@@ -122,8 +122,10 @@ def _pairs(written: str) -> list[tuple[str, str]]:
     return [(word, value) for word, _, value in (entry.partition("=") for entry in written.split())]
 
 
-NEUTRAL: Final = Lexicon(Words(language="", **dict.fromkeys((
-    "function", "months", "weekdays", "numbers", "scales", "units", *CATEGORIES), "")))  # fmt: skip
+NEUTRAL: Final = Lexicon(
+    Words(language="", function="", months="", weekdays="", numbers="", scales="", units="", negation="", failure="",
+          pending="", done="", all="", yes="", no="", up="", down="", approx="", relative="", secret="")
+)  # fmt: skip
 """The lexicon of languages that are not known."""
 
 

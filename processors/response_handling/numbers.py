@@ -8,7 +8,7 @@ from processors.response_handling.arithmetic import operand_of
 from processors.response_handling.ledger import FROM_USER, Quantity
 from processors.response_handling.reading import Token
 from processors.response_handling.response import Finding, Response, shown
-from processors.response_handling.units import key_words
+from processors.response_handling.units import factors_of, key_words
 
 _SMALL = 12
 _PLAIN_FACTS = {
@@ -21,6 +21,8 @@ _PLAIN_FACTS = {
     ("percent", 0.0),
 }
 _SHORTEST_STEM = 4
+_MOST_COMPARED = 400
+_MOST_DERIVED = 30
 _IN_NAME = re.compile(r"[^\W\d_]*[A-Z][^\W\d_]{0,20}\s$")
 
 
@@ -51,7 +53,9 @@ def supports(response: Response) -> list[Support]:
         if support.direct and support.token.values:
             token = support.token
             response.arithmetic.know(*_operand(token, token.values[-1]))
-    for _ in range(3):
+    for support in [support for support in found if not support.is_supported][_MOST_DERIVED:]:
+        support.is_checked = False
+    for _ in range(4):
         open_ones = [support for support in found if not support.is_supported]
         for support in open_ones:
             _derived(support, response)
@@ -110,7 +114,7 @@ def _direct(support: Support, response: Response) -> None:
             value * unit.factors[0] for value, unit in token.extra
         )
         smallest = token.extra[-1][1].factors[0]
-        for quantity in response.ledger.quantities:
+        for quantity in response.ledger.quantities[:_MOST_COMPARED]:
             if (
                 quantity.unit
                 and quantity.unit.dimension == "time"
@@ -118,7 +122,7 @@ def _direct(support: Support, response: Response) -> None:
             ):
                 support.direct.append(quantity)
         return
-    for quantity in response.ledger.quantities:
+    for quantity in _candidates(token, response):
         verdict = _matches(token, quantity)
         if verdict == "yes":
             support.direct.append(quantity)
@@ -141,8 +145,28 @@ def _direct(support: Support, response: Response) -> None:
                 support.how = f"items of {entry.key or 'the result'}"
 
 
-def _close(token: Token, value: float, stated: float, factor: float = 1.0) -> bool:
+def _candidates(token: Token, response: Response) -> list[Quantity]:
+    """The numbers of the evidence that could be the token's under some unit, each once, in the ledger's order."""
+    ratios = {1.0, 100.0, 0.01, *({1e3, 1e-3, 1e6} if token.unit is None and token.readings[0][1] else ())}
+    if token.unit is not None and token.unit.dimension != "percent":
+        ratios |= {one / other for one in token.unit.factors for other in factors_of(token.unit.dimension)}
+    found: dict[int, Quantity] = {}
+    for stated in token.values:
+        slack = max(token.tolerance(stated), 0.06 * stated if token.is_approximate else 0.0)
+        wanted = [(stated * ratio, slack * ratio) for ratio in ratios]
+        if token.unit is not None and token.unit.dimension == "temperature":
+            signs = (-stated, stated)
+            wanted += [(abs(t * 9 / 5 + 32), 2.0) for t in signs] + [(abs((t - 32) * 5 / 9), 2.0) for t in signs]
+        for value, within in wanted:
+            for quantity in response.ledger.between(value - within - 1e-6 * value, value + within + 1e-6 * value):
+                found[id(quantity)] = quantity
+    return sorted(found.values(), key=lambda quantity: (quantity.call < 0, quantity.call, quantity.record))
+
+
+def _close(token: Token, value: float, stated: float, factor: float = 1.0, *, is_other: bool = False) -> bool:
     slack = token.tolerance(stated) * factor
+    if is_other:
+        slack = min(slack, 0.12 * stated * factor)
     if token.is_approximate:
         slack = max(slack, abs(stated * factor) * 0.06)
     return abs(abs(value) - stated * factor) <= slack + 1e-9 * abs(value)
@@ -317,7 +341,7 @@ def _nearly(token: Token, response: Response) -> tuple[str, str, int | None] | N
         digits = _significant(reading[0] * token.scale, reading[1], token.scale)
         if len(digits.rstrip("0")) < 2:
             continue
-        for quantity in response.ledger.quantities:
+        for quantity in response.ledger.quantities[:_MOST_COMPARED]:
             if quantity.call < 0 or not quantity.is_operand:
                 continue
             value = abs(operand_of(quantity).value if quantity.is_minor else quantity.value)
@@ -332,12 +356,9 @@ def _nearly(token: Token, response: Response) -> tuple[str, str, int | None] | N
             if is_money and own == digits.rstrip("0") and value != reading[0] * token.scale and len(own) > 1:
                 return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
         if len(digits) >= 4:
-            made = response.arithmetic.slip_of(
-                reading[0] * token.scale, ("", "money"),
-                lambda value, own=digits, places=reading[1]: _slipped(own, _significant(value, places, token.scale)),
-            )  # fmt: skip
-            if made is not None:
-                return f"{made.shown()} = {made.value:.10g}", "", None
+            for made in response.arithmetic.near_sums(reading[0] * token.scale, ("", "money")):
+                if _slipped(digits, _significant(made.value, reading[1], token.scale)):
+                    return f"{made.shown()} = {made.value:.10g}", "", None
     return None
 
 
@@ -363,14 +384,14 @@ def _against(token: Token, response: Response) -> tuple[str, str, int | None] | 
     stems = {word.strip(".,:;()!?")[:5] for word in words if len(word.strip(".,:;()!?")) >= _SHORTEST_STEM}
     if not stems:
         return None
-    for quantity in response.ledger.quantities:
+    for quantity in response.ledger.quantities[:_MOST_COMPARED]:
         if quantity.call >= 0 and quantity.is_member and quantity.value == int(quantity.value):
             if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in key_words(quantity.key)):
                 return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
     for entry in response.ledger.result_lists:
         if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in key_words(entry.key)):
             return f"{entry.length} {entry.key}", entry.path, entry.call
-    for leaf in response.ledger.leaves:
+    for leaf in response.ledger.leaves[:_MOST_COMPARED]:
         if (
             leaf.value is None
             and leaf.call >= 0

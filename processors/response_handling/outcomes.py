@@ -29,7 +29,7 @@ _FAILED = frozenset(
 _PENDING = frozenset(
     """
     pending processing queued scheduled submitted draft review awaiting progress requested hold waiting initiated
-    received preparing ausstehend bearbeitung offen pendiente proceso pendente processamento attente cours attesa
+    open preparing ausstehend bearbeitung offen pendiente proceso pendente processamento attente cours attesa
     lavorazione behandeling wachtend oczekuje trakcie 処理中 保留 处理中 待处理 审核中 unconfirmed tentative partial
     """.split()
 )
@@ -58,6 +58,9 @@ _FROM_TO = re.compile(
     r"\s?[^\W\d]{0,12}\.?\s?(?:to|auf|do|a|à|para|até|naar|al|fino a|に|へ|到|至)\s.{0,4}|\s?(?:から|到|至).{0,3}|\s?(?:→|->)\s?",
     re.IGNORECASE,
 )
+_NO_TROUBLE = re.compile(
+    r"\b(?:no|without|zero|any|free of)(?: [a-z]{1,20})? (?:errors?|problems?|troubles?|issues?|failures?)\b", re.IGNORECASE
+)
 _MAX_SHOWN = 5
 _FUTILE = 2
 
@@ -77,6 +80,8 @@ def admits_trouble(response: Response, settings: Settings) -> bool:
     low = response.output.casefold()
     if any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip()):
         return True
+    if (response.words.language or "en") == "en":
+        return bool(response.words.categories(_NO_TROUBLE.sub(" ", response.output)) & {"negation", "failure", "no"})
     return bool(response.categories & {"negation", "failure", "no"})
 
 
@@ -248,7 +253,7 @@ def _states(response: Response) -> Iterator[Finding]:
         ):
             continue
         siblings = [other for other in states if other.key == leaf.key and other.call == leaf.call]
-        if kind == "pending" and "pending" in categories:
+        if kind == "pending" and ("pending" in categories or (leaf.value == "open" and "done" not in categories)):
             continue
         if len(siblings) == 1:
             yield Finding(
@@ -271,6 +276,7 @@ def _flags(response: Response) -> Iterator[Finding]:
         word[:5]
         for word in re.findall(r"[^\W\d_]{4,30}", (response.output + " " + response.question).lower())
     }
+    said = {word[:5] for word in re.findall(r"[^\W\d_]{4,30}", response.output.lower())}
     for leaf in flags:
         parts = key_words(leaf.key)
         if leaf.key.lower() in ("dry_run", "dryrun", "simulated", "preview", "test_mode"):
@@ -286,13 +292,10 @@ def _flags(response: Response) -> Iterator[Finding]:
             continue
         is_good = not _GOOD_FLAGS.isdisjoint(parts)
         is_named = any(part[:5] in words for part in parts if len(part) > 3)
+        is_said = any(part[:5] in said for part in ("available", *parts) if len(part) > 3)
         lone = all(not other.value for other in flags)
-        if is_good and (
-            not _ACTIONS.isdisjoint(parts)
-            and lone
-            or ("done" in categories and lone and len(parts) == 1)
-            or (is_yes and (is_named or lone))
-        ):
+        is_done = "done" in categories and len(parts) == 1
+        if is_good and ((lone and (is_done or is_said or is_yes or _ACTIONS & {*parts})) or (is_yes and is_named)):
             yield Finding("RH9.c", shown(response.output), f"{leaf.key}: false", leaf.path, leaf.call)
             return
 

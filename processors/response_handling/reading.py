@@ -13,7 +13,7 @@ from typing import Final, Literal
 from processors.response_handling.lexicon import Lexicon, lexicon
 from processors.response_handling.units import CURRENCIES, MINOR_WORDS, UNITS, Unit, unit_of_symbol
 
-MAX_TOKENS: Final = 2_000
+MAX_TOKENS: Final = 1_000
 """Tokens that are read from one text."""
 
 _L = "A-Za-z_\u00c0-\u024f"
@@ -118,8 +118,8 @@ class Reader:
             re.IGNORECASE,
         )
 
-    def read(self, text: str) -> list[Token]:
-        """The tokens of `text`, in no particular order."""
+    def read(self, text: str, *, is_answer: bool = False) -> list[Token]:
+        """The tokens of `text`, in no particular order; what is said to be approximate only of an answer."""
         found: list[Token] = []
         if not _HAS_DIGIT.search(text):
             if "@" in text or "www." in text or "://" in text:
@@ -133,7 +133,7 @@ class Reader:
             masked = self._times(masked, found)
         if "\n" in masked or ")" in masked or "." in masked:
             masked = _LIST_MARK.sub(lambda mark: " " * len(mark[0]), masked)
-        masked = self._numbers(masked, found)
+        masked = self._numbers(masked, found, is_answer=is_answer)
         self._spelled(masked, found)
         return found[:MAX_TOKENS]
 
@@ -207,7 +207,7 @@ class Reader:
             spans.append(match.span())
         return _masked(text, spans)
 
-    def _numbers(self, text: str, found: list[Token]) -> str:
+    def _numbers(self, text: str, found: list[Token], *, is_answer: bool) -> str:
         spans = []
         numbers: list[Token] = []
         covered = 0
@@ -230,10 +230,10 @@ class Reader:
                 covered = glued.end()
                 continue
             for start, stop in _parts(match["number"], match.start(), found):
-                token = self._number(text, start, stop)
-                if token is not None:
-                    numbers.append(token)
-                    end = max(end, token.end)
+                number = self._number(text, start, stop, is_answer=is_answer)
+                if number is not None:
+                    numbers.append(number)
+                    end = max(end, number.end)
             spans.append((match.start(), end))
             covered = match.end()
         found.extend(_joined(numbers, text))
@@ -253,7 +253,7 @@ class Reader:
             or unit_of_symbol(glued) is not None or _ORDINAL.fullmatch(word) is not None
         )  # fmt: skip
 
-    def _number(self, text: str, start: int, end: int) -> Token | None:
+    def _number(self, text: str, start: int, end: int, *, is_answer: bool) -> Token | None:
         readings = _readings(text[start:end])
         if not readings:
             return None
@@ -266,6 +266,8 @@ class Reader:
             token.is_negative = before["minus"] in ("-", "−")
         if self._follows(text, token):
             return None
+        if not is_answer:
+            return token
         near = re.findall(r"[^\W\d_]{1,20}[-'’]?[^\W\d_]{0,12}", text[max(0, start - 28) : start])[-2:]
         low = " ".join(near).lower()
         token.is_approximate = "~" in text[max(0, start - 2) : start] or (

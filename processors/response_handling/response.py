@@ -19,12 +19,12 @@ from processors.response_handling.ledger import (
 from processors.response_handling.lexicon import detect
 from processors.response_handling.reading import Token, reader
 
-MAX_CLAIMS: Final = 300
+MAX_CLAIMS: Final = 100
 """Tokens of an answer that are looked up; later ones are not checked."""
 
 _SENTENCE_END = re.compile(r"(?:(?<=[^\W\d]{2})|(?<=[\d)%\"'»”]))[.!?](?=\s|$)|[。！？;\n]|(?<=\s)[–—](?=\s)")
 _DIGITS = re.compile(r"\d{1,30}")
-MAX_SHOWN: Final = 120
+MAX_SHOWN: Final = 80
 """Characters that a finding shows of one text."""
 
 
@@ -99,7 +99,7 @@ class Response:
     @cached_property
     def tokens(self) -> list[Token]:
         """What the answer states, in its order."""
-        return sorted(self.reader.read(self.output), key=lambda token: token.start)[:MAX_CLAIMS]
+        return sorted(self.reader.read(self.output, is_answer=True), key=lambda token: token.start)[:MAX_CLAIMS]
 
     @cached_property
     def categories(self) -> frozenset[str]:

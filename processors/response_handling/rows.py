@@ -9,6 +9,7 @@ from processors.response_handling.numbers import Support
 from processors.response_handling.response import Finding, Response, shown
 
 _WORD = re.compile(r"[^\W_]{1,40}")
+_CLOSE = re.compile(r"[^\d,;:]{1,20}")
 MAX_RECORDS = 60
 
 
@@ -76,9 +77,9 @@ def _mentions(
             scores[record.index] = said
     found = []
     for record in records:
-        said = scores.get(record.index)
-        if not said:
+        if record.index not in scores:
             continue
+        said = scores[record.index]
         rivals = [other for index, other in scores.items() if index != record.index and said & other]
         if any(said <= other for other in rivals):
             continue
@@ -93,16 +94,17 @@ def _judge(
 ) -> Iterator[Finding]:
     if not mentions:
         return
-    before = [
-        (s, named)
-        for s in claims
-        if (named := next((m for m in reversed(mentions) if m.start < s.token.start), None))
-    ]
-    behind = [
-        (s, named) for s in claims if (named := next((m for m in mentions if m.start > s.token.start), None))
-    ]
-    wrong = [(support, mention.record) for support, mention in before if not _fits(support, mention.record)]
-    if not wrong or (behind and all(_fits(support, mention.record) for support, mention in behind)):
+    before, behind = [], []
+    for support in claims:
+        token = support.token
+        if (named := next((m for m in reversed(mentions) if m.start < token.start), None)) is not None:
+            before.append((support, named.record))
+        if (named := next((m for m in mentions if m.start > token.start), None)) is not None:
+            behind.append((support, named.record, _CLOSE.fullmatch(response.output, token.end, named.start)))
+    wrong = [(support, record) for support, record in before if not _fits(support, record)]
+    if len(behind) == len(claims) > len(before) and all(near for _, _, near in behind):
+        wrong = [(support, record) for support, record, _ in behind if not _fits(support, record)]
+    elif behind and all(_fits(support, record) for support, record, _ in behind):
         return
     for support, record in wrong:
         own = _counterpart(support, record)

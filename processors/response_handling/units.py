@@ -1,7 +1,7 @@
 """Units of measure and currencies: what a symbol, or a word of a member's key, means."""
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 _WORD_BREAK = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])")
@@ -104,6 +104,12 @@ CURRENCIES: Final = {
 MINOR_WORDS: Final = frozenset(
     "cent cents pence centavos centesimi centimes grosze groszy gr 分 p ct".split()
 )
+
+
+@cache
+def factors_of(dimension: str) -> tuple[float, ...]:
+    """How many base units the units of a dimension are."""
+    return tuple({factor for unit in UNITS.values() if unit.dimension == dimension for factor in unit.factors})
 
 
 @lru_cache(maxsize=4096)

@@ -4,8 +4,7 @@ from processors.evaluators.tool_response_handling import ToolResponseHandling, T
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import Score
 from processors.model.evaluator import RunFacts
-from processors.response_checks.settings import ErrorClass
-from processors.response_checks.tool_errors import ErrorClassifier
+from processors.response_handling import ErrorClass, ErrorClassifier, group_of
 from tests.support.agent_responses import answered, call
 
 
@@ -14,7 +13,8 @@ def violated(run: AgentRun, **config: object) -> list[str]:
     assert isinstance(answer, Score)
     violations = answer.details["violations"]
     assert isinstance(violations, list)
-    return [str(violation["check"]) for violation in violations if isinstance(violation, dict)]
+    rules = [str(violation["check"]) for violation in violations if isinstance(violation, dict)]
+    return [rule if group_of(rule) in ("RH3", "RH9") else group_of(rule) for rule in rules]
 
 
 def evidence(run: AgentRun) -> str:
@@ -69,15 +69,15 @@ def test_a_number_that_can_be_had_from_the_results_is_supported(output: str, res
     ],
 )
 def test_a_number_that_is_wrong_or_under_another_unit_is_not(output: str, result: object) -> None:
-    assert "RH1" in violated(answered(output, call(result)))  # type: ignore[arg-type]  # JSON by hand
+    assert {"RH1", "RH11"} & {*violated(answered(output, call(result)))}  # type: ignore[arg-type]  # JSON by hand
 
 
 def test_numbers_that_changed_places_are_found() -> None:
     lima = call({"temp_c": 22}, city="Lima")
     quito = call({"temp_c": 14}, city="Quito")
 
-    assert "RH1" in violated(answered("It is 14°C in Lima and 22°C in Quito.", lima, quito))
-    assert "RH1" not in violated(answered("It is 22°C in Lima and 14°C in Quito.", lima, quito))
+    assert "RH10" in violated(answered("It is 14°C in Lima and 22°C in Quito.", lima, quito))
+    assert "RH10" not in violated(answered("It is 22°C in Lima and 14°C in Quito.", lima, quito))
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,6 @@ def test_personal_data_is_checked_on_request_only() -> None:
             "Sent to Ann.",
             False,
         ),
-        ([call({"sky": "clear"})], "It is a cloudless day.", False),
         ([call({"sky": "clear"})], "Please check a weather site.", True),
         ([call({"paid": True, "sum": 44})], "Yes.", False),
         ([call({"t": 12}, c="Oslo"), call({"t": 15}, c="Bergen")], "Oslo has 12 degrees.", True),
