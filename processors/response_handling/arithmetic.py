@@ -48,6 +48,8 @@ class Operand(NamedTuple):
     name: str
     record: int
     call: int
+    raw: float = 0.0
+    """The value as it stands, by which prices and rates of a unit are reckoned."""
 
 
 class Arithmetic:
@@ -144,8 +146,10 @@ class Arithmetic:
         """The sums and differences within a sixth of `value`, some hundred at most."""
         for dimension in dimensions:
             values, made = self._sorted.get(dimension, ((), ()))
-            for candidate in made[bisect_left(values, value * 0.85) : bisect_left(values, value * 1.18)][:200]:
-                if candidate.how.startswith(("sum of", "Σ", "{} + {}", "{} - {}")):
+            for candidate in made[bisect_left(values, value * 0.85) : bisect_left(values, value * 1.18)][
+                :200
+            ]:
+                if candidate.how.startswith(("sum of", "Σ", "mean of")):
                     yield candidate
 
     def _deep_pool(self, dimension: str) -> list[tuple[float, Made]]:
@@ -261,8 +265,33 @@ class Arithmetic:
                             f"mean {other} by {one}",
                             (),
                         )
+            yield from self._of_columns(columns)
         for key, plain in self._plain_series().items():
             yield from _series(key, plain)
+
+    def _of_columns(self, columns: dict[str, list[tuple[Operand, Record]]]) -> Iterator[Made]:
+        """Sums of columns, and of their products, against each other: margins, overall rates."""
+        sums = {
+            key: (math.fsum(o.value for o, _ in column), _common(o for o, _ in column))
+            for key, column in columns.items()
+        }
+        values = {
+            key: {record.index: operand.value for operand, record in column}
+            for key, column in columns.items()
+        }
+        for one, other in combinations(list(columns)[:5], 2):
+            both = values[one].keys() & values[other].keys()
+            if len(both) > 1:
+                total = math.fsum(values[one][i] * values[other][i] for i in both)
+                sums[f"{one} × {other}"] = (total, sums[one][1] or sums[other][1])
+        for (first, (a, kind)), (second, (b, other_kind)) in combinations(list(sums.items())[:10], 2):
+            if a and b:
+                how = f"sums of {first} and {second}"
+                yield Made(a - b, kind or other_kind, how, ())
+                yield Made(a / b, "", how, ())
+                yield Made(b / a, "", how, ())
+                for share in (a / b, b / a, (a - b) / a, (b - a) / b):
+                    yield Made(100 * share, "percent", how, ())
 
     def _plain_series(self) -> dict[str, list[Operand]]:
         found: dict[tuple[int, str], list[Operand]] = defaultdict(list)
@@ -359,6 +388,11 @@ class Arithmetic:
                     if price is not first and price is not second and price.dimension != "percent":
                         values = (price.value, first.value, second.value)
                         yield Made(math.prod(values), price.dimension, "{} × {} × {}", values)
+        for operand in self._operands[:_MOST_OPERANDS]:
+            if operand.call != FROM_USER and operand.dimension in ("", "money"):
+                for factor in (12, 52, 7, 365, 2):
+                    yield Made(operand.value * factor, operand.dimension, "{} × {}", (operand.value, factor))
+                    yield Made(operand.value / factor, operand.dimension, "{} ÷ {}", (operand.value, factor))
         for record in self._ledger.records:
             numbers = [operand_of(q) for q in record.numbers if q.is_operand and q.is_member]
             if 2 < len(numbers) <= 16:
@@ -382,7 +416,7 @@ def operand_of(quantity: Quantity) -> Operand:
         value /= 100
     elif quantity.unit is not None:
         value *= quantity.unit.factors[0]
-    return Operand(value, quantity.dimension, quantity.key, quantity.record, quantity.call)
+    return Operand(value, quantity.dimension, quantity.key, quantity.record, quantity.call, quantity.value)
 
 
 def _clock(minutes: int) -> str:
@@ -394,6 +428,13 @@ def _common(operands: Iterable[Operand]) -> str:
 
 
 def _pair(one: Operand, other: Operand) -> Iterator[Made]:
+    kinds = {one.dimension, other.dimension}
+    if len(kinds) == 2 and not kinds & {"percent", "money"} or kinds == {"money", "area"}:
+        a, b = one.raw or one.value, other.raw or other.value
+        if a and b:
+            yield Made(a * b, "", "{} × {}", (a, b))
+            yield Made(a / b, "", "{} ÷ {}", (a, b))
+            yield Made(b / a, "", "{1} ÷ {0}", (a, b))
     a, b = one.value, other.value
     values = (a, b)
     if one.dimension == other.dimension or not one.dimension or not other.dimension:

@@ -23,7 +23,9 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
     if not claims:
         return
     moments = response.ledger.moments
-    known = list(dict.fromkeys([day for moment in moments for day in moment.dates] + _composed(response)))[:_MOST_KNOWN]
+    known = list(dict.fromkeys([day for moment in moments for day in moment.dates] + _composed(response)))[
+        :_MOST_KNOWN
+    ]
     has_results = any(moment.call >= 0 and moment.dates for moment in moments)
     steps = _steps(response)
     for token in claims:
@@ -31,7 +33,9 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
         if token.kind == "date":
             if any(agree(day, other) for day in token.dates for other in known):
                 yield from _weekday(token, known, response)
-            elif not _is_reached(token, known, steps, response):
+            elif _is_reached(token, known, steps, response):
+                known.extend(token.dates[:1])
+            else:
                 nearest = _nearest_day(token, moments)
                 where = f"; nearest: {nearest.key} {_day_text(nearest.dates[0])}" if nearest else ""
                 rule = "RH2.1" if has_results else "RH2.4"
@@ -114,6 +118,8 @@ def _months(response: Response) -> list[int]:
             and 0 < token.values[0] < 600
         ):
             found[int(token.values[0]) * (12 if token.unit.symbol == "y" else 1)] = None
+    if _has_month_words(response):
+        found[1] = None
     return [*found][:_MOST_STEPS]
 
 
@@ -203,9 +209,7 @@ def _weekday(token: Token, known: list[CalendarDay], response: Response) -> Iter
     ):
         said = names[beside[1]]
     if said is None and not response.words.is_spaced:
-        said = next(
-            (number for name, number in names.items() if name in after[:6] or name in before[-6:]), None
-        )
+        said = next((number for name, number in names.items() if name in after[:5]), None)
     if said is not None and all(day.weekday() != said for day in full):
         day = min(full)
         yield Finding(
@@ -225,7 +229,12 @@ def _is_told_time(token: Token, moments: list[Moment], steps: list[int], respons
         told = moment.minutes or 0
         if told == stated or ((not token.is_exact or not moment.is_exact) and (told - stated) % 720 == 0):
             return True
-        if has_zone and not token.zone and (told - stated) % 30 == 0 and _is_other_zone(moment, stated, response):
+        if (
+            has_zone
+            and not token.zone
+            and (told - stated) % 30 == 0
+            and _is_other_zone(moment, stated, response)
+        ):
             return True
         if has_offset and (told - stated) % 60 == 0 and _speaks_of_zones(response):
             return True
@@ -245,6 +254,7 @@ def _is_told_time(token: Token, moments: list[Moment], steps: list[int], respons
         any(float(stated // 60) == abs(q.value) for q in response.ledger.quantities)
         or stated in (0, 720)
         or str(stated // 60) in response.digit_groups
+        or str(stated // 60 % 12) in response.digit_groups
     )
 
 

@@ -29,7 +29,8 @@ _ASKS_TRACE = frozenset(
     "trace traceback stack stacktrace log logs error fehler erreur errore debug exception".split()
 )
 _ADDRESS = re.compile(
-    r"(?<![\w.:])(?:(?:\d{1,3}\.){3}\d{1,3}|f[cde][0-9a-f]{2}:(?::?[0-9a-f]{1,4}){1,7}|::1)(?![\w:]|\.\d)", re.IGNORECASE
+    r"(?<![\w.:])(?:(?:\d{1,3}\.){3}\d{1,3}|f[cde][0-9a-f]{2}:(?::?[0-9a-f]{1,4}){1,7}|::1)(?![\w:]|\.\d)",
+    re.IGNORECASE,
 )
 _HOST = re.compile(
     r"\b(?:[a-z0-9-]{1,40}\.){1,6}(?:internal|local|corp|lan|intranet|intern|svc|localdomain)\b(?:\.[a-z]{2,10})?",
@@ -161,7 +162,10 @@ def invented_names(response: Response) -> Iterator[Finding]:
             continue
         if response.output[: match.start()].count("(") > response.output[: match.start()].count(")"):
             continue
-        if re.search(r"\b(?:in|at|to|near|from|à|en|em|a|w|of|the)\s$", response.output[max(0, match.start() - 6) : match.start()]):
+        if re.search(
+            r"\b(?:in|at|to|near|from|à|en|em|a|w|of|the)\s$",
+            response.output[max(0, match.start() - 6) : match.start()],
+        ):
             continue
         yield Finding("RH3.3", shown(match[0]), "no such name in the evidence")
 

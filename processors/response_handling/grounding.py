@@ -129,7 +129,8 @@ class Evidence:
             return any(agree(day, other) for day in dates for other in self._dates)
         # Midnight is what a day without a time is filled up with.
         return minutes == 0 or any(
-            told == minutes or (not is_exact and (told - minutes) % 720 == 0) for told, is_exact in self._times
+            told == minutes or (not is_exact and (told - minutes) % 720 == 0)
+            for told, is_exact in self._times
         )
 
     def _supports_words(self, text: str) -> bool:
@@ -161,7 +162,11 @@ class Evidence:
         self._read_all()
         # A share may be told in percent, an amount in cents.
         decimals = _decimals(value)
-        for scaled, digits in ((number, decimals), (number * 100, decimals - 2), (number / 100, decimals + 2)):
+        for scaled, digits in (
+            (number, decimals),
+            (number * 100, decimals - 2),
+            (number / 100, decimals + 2),
+        ):
             if self._is_rounded(scaled, max(0, digits)):
                 return True
         moment = moment_of_number(number)

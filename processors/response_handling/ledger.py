@@ -55,7 +55,14 @@ _CURRENCY_KEYS = frozenset(
     "currency valuta devise moneda moeda währung waehrung waluta 通貨 货币 cur ccy".split()
 )
 _LABEL_KEYS = frozenset("id sku code ref no nr number name title label key symbol tag slug email".split())
-_SCALE_WORDS = {"thousand": 1e3, "thousands": 1e3, "million": 1e6, "millions": 1e6, "billion": 1e9, "billions": 1e9}
+_SCALE_WORDS = {
+    "thousand": 1e3,
+    "thousands": 1e3,
+    "million": 1e6,
+    "millions": 1e6,
+    "billion": 1e9,
+    "billions": 1e9,
+}
 _NAME_KEYS = frozenset(
     """
     name title label naam nom nombre nome nazwa titel titre titulo título titolo product item city stadt ville ciudad
@@ -426,11 +433,7 @@ def unwrapped(value: JsonValue) -> JsonValue:
     """What an MCP result holds, and what a text writes as JSON."""
     parts = value.get("content") if isinstance(value, dict) else None
     if isinstance(value, dict) and isinstance(parts, list):
-        texts = [
-            part.get("text")
-            for part in parts
-            if isinstance(part, dict) and part.get("type") == "text"
-        ]
+        texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
         if (
             texts
             and all(isinstance(text, str) for text in texts)

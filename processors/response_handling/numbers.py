@@ -33,6 +33,7 @@ class Support:
     token: Token
     direct: list[Quantity] = field(default_factory=list)
     how: str = ""
+    is_reckoned: bool = False
     other_unit: list[Quantity] = field(default_factory=list)
     other_currency: list[Quantity] = field(default_factory=list)
     is_checked: bool = True
@@ -60,6 +61,7 @@ def supports(response: Response) -> list[Support]:
         for support in open_ones:
             _derived(support, response)
             if support.how:
+                support.is_reckoned = True
                 response.arithmetic.know(*_operand(support.token, support.token.values[-1]))
         if all(not support.how for support in open_ones):
             break
@@ -156,9 +158,13 @@ def _candidates(token: Token, response: Response) -> list[Quantity]:
         wanted = [(stated * ratio, slack * ratio) for ratio in ratios]
         if token.unit is not None and token.unit.dimension == "temperature":
             signs = (-stated, stated)
-            wanted += [(abs(t * 9 / 5 + 32), 2.0) for t in signs] + [(abs((t - 32) * 5 / 9), 2.0) for t in signs]
+            wanted += [(abs(t * 9 / 5 + 32), 2.0) for t in signs] + [
+                (abs((t - 32) * 5 / 9), 2.0) for t in signs
+            ]
         for value, within in wanted:
-            for quantity in response.ledger.between(value - within - 1e-6 * value, value + within + 1e-6 * value):
+            for quantity in response.ledger.between(
+                value - within - 1e-6 * value, value + within + 1e-6 * value
+            ):
                 found[id(quantity)] = quantity
     return sorted(found.values(), key=lambda quantity: (quantity.call < 0, quantity.call, quantity.record))
 
@@ -190,6 +196,8 @@ def _matches(token: Token, quantity: Quantity) -> str:
                 _close(token, value, stated) and (quantity.is_minor or not quantity.currencies)
             ):
                 return "yes"
+            if not quantity.currencies and other is None and value >= 100 and value == round(stated * 100, 6):
+                return "yes"
             if _close(token, amount, wanted, 1.0) if not token.is_minor else abs(amount - wanted) < 0.005:
                 if (
                     quantity.currencies
@@ -218,11 +226,17 @@ def _matches(token: Token, quantity: Quantity) -> str:
                     if _same_temperature(token, stated, quantity):
                         return "yes"
                 elif any(
-                    _close(token, value * one, stated, factor)
+                    _close(token, value * one, stated, factor, is_other=unit.symbol != other.symbol)
                     for one in other.factors
                     for factor in unit.factors
                 ):
                     return "yes"
+                elif stated > _SMALL and any(
+                    abs(value * one - stated * factor) < 1e-6 * abs(value * one)
+                    for one in other.factors
+                    for factor in factors_of(unit.dimension)
+                ):
+                    return "unit"
                 if stated == abs(value) and unit.symbol != other.symbol and stated not in (0, 1):
                     return "unit"
             elif (
@@ -310,9 +324,9 @@ def _usual_factors(response: Response) -> dict[str, float]:
 
 def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Finding]:
     """RH1.1: a slip of a number of the evidence; RH1.3: against the member named beside it; RH1.2: nowhere in it."""
-    for support in known:
-        if support.is_supported or support.other_unit or support.other_currency:
-            continue
+    open_ones = [s for s in known if not s.is_supported and not s.other_unit and not s.other_currency]
+    is_lookup = len(open_ones) == 1 and not any(support.is_reckoned for support in known)
+    for support in open_ones:
         token = support.token
         stated = token.values[0]
         near = _nearly(token, response)
@@ -322,11 +336,15 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
                 "RH1.1", claim, f"{token.text} is not in the results; nearest: {near[0]}", near[1], near[2]
             )
             continue
-        against = _against(token, response)
+        against = (
+            _against(token, response) if is_lookup and not dimension_of(token) and stated < 100 else None
+        )
         if against is not None:
             rule = "RH12.5" if against[0].endswith(" null") else "RH1.3"
             yield Finding(rule, claim, f"{token.text} against {against[0]}", against[1], against[2])
-        elif stated > _SMALL or stated != int(stated) or dimension_of(token) or token.scale != 1.0:
+        elif is_lookup and (
+            stated > _SMALL or stated != int(stated) or dimension_of(token) or token.scale != 1.0
+        ):
             made = response.arithmetic.nearest(stated, ("", "money"))
             nearest = f"; nearest: {made.shown()} = {made.value:.10g}" if made is not None else ""
             yield Finding("RH1.2", claim, f"{token.text} is not in the results{nearest}")
@@ -352,8 +370,9 @@ def _nearly(token: Token, response: Response) -> tuple[str, str, int | None] | N
                 and len(own) > 2
             ):
                 return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
-            is_money = bool(token.currencies) or token.scale > 1.0 or len(own) > 2
-            if is_money and own == digits.rstrip("0") and value != reading[0] * token.scale and len(own) > 1:
+            is_same = (token.unit is None) == (quantity.unit is None)
+            is_long = len(own) > 2 or quantity.is_minor or token.scale > 1.0
+            if is_same and is_long and own == digits.rstrip("0") and value != reading[0] * token.scale:
                 return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
         if len(digits) >= 4:
             for made in response.arithmetic.near_sums(reading[0] * token.scale, ("", "money")):
@@ -385,7 +404,7 @@ def _against(token: Token, response: Response) -> tuple[str, str, int | None] | 
     if not stems:
         return None
     for quantity in response.ledger.quantities[:_MOST_COMPARED]:
-        if quantity.call >= 0 and quantity.is_member and quantity.value == int(quantity.value):
+        if quantity.call >= 0 and quantity.is_member and quantity.value == int(quantity.value) < 10_000:
             if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in key_words(quantity.key)):
                 return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
     for entry in response.ledger.result_lists:

@@ -16,19 +16,19 @@ from processors.response_handling.response import Finding, Response, shown
 from processors.response_handling.units import key_words
 
 _STATE_KEYS = frozenset(
-    "status state result outcome overall stage phase estado stato statut stan zustand ergebnis stand condition resultado situacao".split()
+    "status state result outcome overall stage phase decision decisão decisión décision entscheidung besluit decyzja estado stato statut stan zustand ergebnis stand condition resultado situacao".split()
 )
 _FAILED = frozenset(
     """
     failed failure fail error errored rejected declined denied cancelled canceled expired blocked suspended aborted
     timeout unpaid overdue unavailable offline down degraded unhealthy critical lost refused insufficient invalid
-    fehlgeschlagen abgelehnt fehler storniert gesperrt fallido rechazado échec refusé fallito rifiutato negado falhou
+    rolled rollback fehlgeschlagen abgelehnt fehler storniert gesperrt fallido rechazado échec refusé fallito rifiutato negado falhou
     recusado mislukt geweigerd odrzucone odrzucona nieudane 失敗 失败 imagepullbackoff crashloopbackoff returned
     """.split()
 )
 _PENDING = frozenset(
     """
-    pending processing queued scheduled submitted draft review awaiting progress requested hold waiting initiated
+    planifie eingegangen registered registrado geplant gepland pending processing queued scheduled submitted draft review awaiting progress requested hold waiting initiated
     open preparing ausstehend bearbeitung offen pendiente proceso pendente processamento attente cours attesa
     lavorazione behandeling wachtend oczekuje trakcie 処理中 保留 处理中 待处理 审核中 unconfirmed tentative partial
     """.split()
@@ -39,6 +39,17 @@ _GOOD_FLAGS = frozenset(
     refundable accepted accepts included includes open active enabled verified valid approved permitted supported
     completed shipped submitted possible covered cancellable transferable erfolg verfügbar succes succès exito éxito
     sucesso successo sukces inclus incluido incluso disponible disponibile disponível applied granted reserved complete
+    """.split()
+)
+_ACTION_VERBS = (
+    "send", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",
+    "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",
+    "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout",
+)  # fmt: skip
+_BAD_FLAGS = frozenset(
+    """
+    error failed expired blocked locked closed cached stale overdue deleted test draft truncated more partial damaged late
+    cancelled canceled hidden private beta archived suspended banned required recurring
     """.split()
 )
 _ACTIONS = frozenset(
@@ -59,8 +70,11 @@ _FROM_TO = re.compile(
     re.IGNORECASE,
 )
 _NO_TROUBLE = re.compile(
-    r"\b(?:no|without|zero|any|free of)(?: [a-z]{1,20})? (?:errors?|problems?|troubles?|issues?|failures?)\b", re.IGNORECASE
+    r"\b(?:no|without|zero|any|free of)(?: [a-z]{1,20})? (?:errors?|problems?|troubles?|issues?|failures?)\b",
+    re.IGNORECASE,
 )
+_STEM_WORD = re.compile(r"[^\W\d_]{4,40}")
+_ANY_WORD = re.compile(r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,4})?")
 _MAX_SHOWN = 5
 _FUTILE = 2
 
@@ -81,7 +95,9 @@ def admits_trouble(response: Response, settings: Settings) -> bool:
     if any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip()):
         return True
     if (response.words.language or "en") == "en":
-        return bool(response.words.categories(_NO_TROUBLE.sub(" ", response.output)) & {"negation", "failure", "no"})
+        return bool(
+            response.words.categories(_NO_TROUBLE.sub(" ", response.output)) & {"negation", "failure", "no"}
+        )
     return bool(response.categories & {"negation", "failure", "no"})
 
 
@@ -106,7 +122,11 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
             yield Finding(
                 "RH4", f"no further call of {call.name}", f"not tried again: {failure.summary}", "", position
             )
-        elif position > last_success or (last_of_tool[call.name] == position and last_success < 0):
+        elif (
+            position > last_success
+            or (last_of_tool[call.name] == position and _acts(call.name))
+            or (last_of_tool[call.name] == position and last_success < 0)
+        ):
             hidden.append((position, failure))
     if not hidden or not response.is_answered or not response.words.language:
         return
@@ -123,6 +143,11 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
             "",
             hidden[-1][0],
         )
+
+
+def _acts(name: str) -> bool:
+    """Whether a tool does something, by its name, so that no other tool's success stands in for it."""
+    return any(word.startswith(_ACTION_VERBS) for word in key_words(name))
 
 
 def futile_repetitions(response: Response, settings: Settings) -> Iterator[Finding]:
@@ -224,11 +249,16 @@ def _target(arguments: JsonValue) -> object:
     )
 
 
-def _state_class(value: str) -> str:
+def _state_class(value: str, response: Response) -> str:
     words = {*key_words(value)}
     if words & {"not", "un", "no"}:
         return "failed"
-    return "failed" if words & _FAILED else "pending" if words & _PENDING else ""
+    if words & _FAILED or words & _PENDING:
+        return "failed" if words & _FAILED else "pending"
+    if not value.isascii() and not response.words.is_spaced:
+        found = response.words.categories(value)
+        return "pending" if "pending" in found else "failed" if "failure" in found else ""
+    return ""
 
 
 def _states(response: Response) -> Iterator[Finding]:
@@ -245,7 +275,7 @@ def _states(response: Response) -> Iterator[Finding]:
     ]
     said = folded(response.output)
     for leaf in states:
-        kind = _state_class(str(leaf.value))
+        kind = _state_class(str(leaf.value), response)
         if (
             not kind
             or folded(str(leaf.value)) in said
@@ -253,14 +283,20 @@ def _states(response: Response) -> Iterator[Finding]:
         ):
             continue
         siblings = [other for other in states if other.key == leaf.key and other.call == leaf.call]
-        if kind == "pending" and ("pending" in categories or (leaf.value == "open" and "done" not in categories)):
+        if kind == "pending" and (
+            "pending" in categories or (leaf.value == "open" and "done" not in categories)
+        ):
             continue
         if len(siblings) == 1:
             yield Finding(
                 "RH9.b", shown(response.output), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call
             )
             return
-        if "all" in categories and kind == "failed":
+        record = response.ledger.records[leaf.record]
+        is_named = any(
+            len(text) > 2 and folded(text) in said for _, text in record.texts if text != leaf.value
+        )
+        if kind == "failed" and ("all" in categories or (is_named and "done" in categories)):
             yield Finding(
                 "RH12.1", shown(response.output), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call
             )
@@ -295,7 +331,17 @@ def _flags(response: Response) -> Iterator[Finding]:
         is_said = any(part[:5] in said for part in ("available", *parts) if len(part) > 3)
         lone = all(not other.value for other in flags)
         is_done = "done" in categories and len(parts) == 1
-        if is_good and ((lone and (is_done or is_said or is_yes or _ACTIONS & {*parts})) or (is_yes and is_named)):
+        is_told = (
+            is_yes
+            and lone
+            and all(part[:5] in said for part in parts if len(part) > 3)
+            and not _BAD_FLAGS & {*parts}
+        )
+        if (
+            is_told
+            or is_good
+            and ((lone and (is_done or is_said or is_yes or _ACTIONS & {*parts})) or (is_yes and is_named))
+        ):
             yield Finding("RH9.c", shown(response.output), f"{leaf.key}: false", leaf.path, leaf.call)
             return
 
@@ -477,6 +523,8 @@ def ignored_results(response: Response, known: Sequence[Support]) -> Iterator[Fi
         user = folded(response.user_text)
         if any(_is_used(leaf, output, later, user) for leaf in telling):
             continue
+        if len(telling) == 1 and (matched or told):
+            continue
         if any(support.how for support in known) or (len(telling) > 40 and "negation" in response.categories):
             continue
         yield Finding(
@@ -503,3 +551,55 @@ def _is_used(leaf: Leaf, output: str, later: str, user: str) -> bool:
             ):
                 return True
     return False
+
+
+def unheard_negations(response: Response) -> Iterator[Finding]:
+    """RH9.e: what a text of a result forbids or denies, told without any negation."""
+    if (
+        response.categories & {"negation", "no", "failure"}
+        or not response.words.language
+        or not response.words.is_spaced
+    ):
+        return
+    said = {word[:5] for word in _STEM_WORD.findall(response.output.lower())}
+    negations = (response.words, lexicon("en"))
+    for leaf in response.ledger.leaves[:200]:
+        if leaf.call < 0 or not isinstance(leaf.value, str) or len(leaf.value) < 12 or " " not in leaf.value:
+            continue
+        words = _ANY_WORD.findall(leaf.value[:4000].lower())
+        for place, word in enumerate(words):
+            if not any("negation" in lexicon_.categories(word) for lexicon_ in negations):
+                continue
+            following = [other for other in words[place + 1 : place + 7] if len(other) > 3][:3]
+            if len(following) >= 2 and all(other[:5] in said for other in following):
+                claim = " ".join((word, *following))
+                yield Finding(
+                    "RH9.e", shown(response.output), f"{leaf.key}: {shown(claim)}", leaf.path, leaf.call
+                )
+                return
+
+
+def told_from_nothing(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
+    """RH12.6: particulars where every result is empty."""
+    calls = [call for call in response.calls if call.failure is None]
+    if not calls or not all(call.result_known and _is_empty(call.result) for call in calls):
+        return
+    if response.categories & {"negation", "no", "failure"} or not response.words.language:
+        return
+    first = next((support for support in known if not support.is_supported), None)
+    if first is not None or _starts_with_yes(response):
+        claim = first.token.text if first is not None else response.output
+        yield Finding(
+            "RH12.6", shown(claim), f"{calls[-1].name} returned nothing", "", len(response.calls) - 1
+        )
+
+
+def _is_empty(value: JsonValue) -> bool:
+    """Whether a result is a list without items, or an object that holds such a list, or a count of 0."""
+    if isinstance(value, list):
+        return not value
+    if not isinstance(value, dict):
+        return False
+    lists = [member for member in value.values() if isinstance(member, list)]
+    counts = [member for key, member in value.items() if key.lower() in _TOTAL_KEYS]
+    return (bool(lists) or 0 in counts) and not any(lists) and all(count in (0, None) for count in counts)

@@ -23,6 +23,7 @@ _ADDRESS = re.compile(
 )
 _NUMERIC_DATE = (
     rf"(?<![\d{_L}./-])(?P<iso>\d{{4}}-\d{{1,2}}-\d{{1,2}})(?!\d)"
+    r"|(?<!\d)(?P<compact>(?:19|20)\d{2}(?:0[1-9]|1[0-2])[0-3]\d)(?!\d)"
     r"|(?<![\d./-])(?P<ymd>\d{4}(?P<y_mark>[/.])\d{1,2}(?P=y_mark)\d{1,2})(?![\d/])"
     r"|(?P<cjk>(?:\d{4}\s?年\s?)?\d{1,2}\s?月\s?\d{1,2}\s?[日号號]|\d{4}\s?年\s?\d{1,2}\s?月)"
     r"|(?<![\d./,-])(?P<dmy>\d{1,2}(?P<d_mark>[/.-])\s?\d{1,2}(?P=d_mark)\s?(?:\d{4}|\d{2}))(?![\d/]|[.,-]\d)"
@@ -31,7 +32,7 @@ _TIME = re.compile(
     rf"(?:(?<=[\d ]T)|(?<![\d{_L}.:,]))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?P<second>:[0-5]\d(?:\.\d{{1,9}})?)?(?![\d:])"
     r"\s?(?P<half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)?(?P<zone>\s?(?:Z|UTC|GMT)\b|[+-]\d{2}:?\d{2}(?!\d))?"
     rf"|(?<![\d{_L}.:,])(?P<only>1[0-2]|[1-9])(?:[.:](?P<only_minute>[0-5]\d))?\s?(?P<only_half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)"
-    rf"|(?<![\d{_L}.,:])(?P<h>[01]?\d|2[0-4])\s?[hH]\s?(?P<h_minute>[0-5]\d)(?![\d{_L}])"
+    rf"|(?<![\d{_L}.,:])(?P<h>[01]?\d|2[0-4])\s?[hH]\s?(?P<h_minute>[0-5]\d)(?![\d{_L}]|\s?m)"
     rf"|(?<![\d{_L}.,:])(?P<uhr>[01]?\d|2[0-4])(?:[.:](?P<uhr_minute>[0-5]\d))?\s?Uhr(?:\s(?P<uhr_after>[0-5]\d)(?!\d))?"
     r"|(?P<cjk_half>上午|下午|晚上|早上|中午|午前|午後)?\s?(?<!\d)(?P<cjk_hour>\d{1,2})\s?[时時点點](?!間|间)\s?(?:(?P<cjk_minute>\d{1,2})\s?分|(?P<cjk_30>半))?"
 )
@@ -54,7 +55,7 @@ _ORDINAL = re.compile(r"(?:st|nd|rd|th|er|ère|re|e|ème|nd|de|ste|º|ª|o|a)\b|
 _LIST_MARK = re.compile(r"(?:^|\n)[ \t]{0,12}(?:[-*•]\s)?\(?\d{1,3}[.)](?=\s)")
 _SPELLED = re.compile(r"[^\W\d_]{2,24}(?:-[^\W\d_]{2,24})?")
 _HAS_DIGIT = re.compile(r"\d")
-_MAY_BE_DATE = re.compile(r"\d[-/.]\s?\d{1,2}[-/.]|\d\s?[年月]")
+_MAY_BE_DATE = re.compile(r"(?<!\d)(?:19|20)\d{6}(?!\d)|\d[-/.]\s?\d{1,2}[-/.]|\d\s?[年月]")
 _MAY_BE_TIME = re.compile(r"\d:[0-5]\d|\d\s?[hHapAP时時点點U]")
 _DAYPARTS = {"下午": 12, "晚上": 12, "午後": 12, "上午": 0, "早上": 0, "午前": 0, "中午": 12}
 
@@ -164,6 +165,8 @@ class Reader:
         if (written := match["iso"] or match["ymd"]) is not None:
             year, month, day = (int(part) for part in re.split(r"\D", written))
             return _valid((year, month, day))
+        if (written := match["compact"]) is not None:
+            return _valid((int(written[:4]), int(written[4:6]), int(written[6:])))
         if (written := match["cjk"]) is not None:
             parts = [int(part) for part in re.findall(r"\d{1,4}", written)]
             if len(parts) == 3:

@@ -99,7 +99,9 @@ class Response:
     @cached_property
     def tokens(self) -> list[Token]:
         """What the answer states, in its order."""
-        return sorted(self.reader.read(self.output, is_answer=True), key=lambda token: token.start)[:MAX_CLAIMS]
+        return sorted(self.reader.read(self.output, is_answer=True), key=lambda token: token.start)[
+            :MAX_CLAIMS
+        ]
 
     @cached_property
     def categories(self) -> frozenset[str]:

@@ -52,7 +52,10 @@ def wrong_rows(response: Response, known: list[Support]) -> Iterator[Finding]:
 def _belongs(support: Support, by_index: dict[int, Record]) -> bool:
     """Whether a number stands in rows of the group alone, and not in all of them."""
     rows = {quantity.record for quantity in support.direct}
-    return bool(rows) and rows <= by_index.keys() and len(rows) < len(by_index) and not support.how
+    is_plain = not support.token.is_spelled and all(quantity.is_operand for quantity in support.direct)
+    return (
+        bool(rows) and is_plain and rows <= by_index.keys() and len(rows) < len(by_index) and not support.how
+    )
 
 
 def _mentions(

@@ -14,7 +14,9 @@ from processors.response_handling.outcomes import (
     ignored_results,
     incomplete_results,
     reversed_states,
+    told_from_nothing,
     uncorrected_arguments,
+    unheard_negations,
 )
 from processors.response_handling.response import Finding, Response
 from processors.response_handling.rows import wrong_rows
@@ -52,6 +54,7 @@ RULES: Final = (
     Rule("RH9.b", "a state told as done that is not", is_gating=True),
     Rule("RH9.c", "a flag reversed", is_gating=True),
     Rule("RH9.d", "a trend reversed", is_gating=True),
+    Rule("RH9.e", "a prohibition or denial of a result told without its negation", is_gating=True),
     Rule("RH10", "a value of another row than the one named", is_gating=True),
     Rule("RH11.1", "the digits of a result with another unit", is_gating=True),
     Rule("RH11.2", "an amount in a currency that no evidence has", is_gating=True),
@@ -60,6 +63,7 @@ RULES: Final = (
     Rule("RH12.3", "a dry run told as done", is_gating=True),
     Rule("RH12.4", "a value that a later call replaced", is_gating=True),
     Rule("RH12.5", "a number where the result has null", is_gating=True),
+    Rule("RH12.6", "particulars where every result is empty", is_gating=True),
 )
 """All rules in the order of their ids."""
 
@@ -68,7 +72,20 @@ _ORDER: Final = {rule: number for number, rule in enumerate(RULE_IDS)}
 
 _Check = Callable[[Response, Settings, list[Support]], Iterable[Finding]]
 _NEEDS_NUMBERS: Final = frozenset(
-    {"RH1.1", "RH1.2", "RH1.3", "RH8", "RH9.d", "RH10", "RH11.1", "RH11.2", "RH12.2", "RH12.4", "RH12.5"}
+    {
+        "RH1.1",
+        "RH1.2",
+        "RH1.3",
+        "RH8",
+        "RH9.d",
+        "RH10",
+        "RH11.1",
+        "RH11.2",
+        "RH12.2",
+        "RH12.4",
+        "RH12.5",
+        "RH12.6",
+    }
 )
 _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
     (
@@ -92,6 +109,8 @@ _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
     ),
     (frozenset({"RH10"}), lambda response, _, known: wrong_rows(response, known)),
     (frozenset({"RH11.1", "RH11.2"}), lambda response, _, known: wrong_units(response, known)),
+    (frozenset({"RH9.e"}), lambda response, _, __: unheard_negations(response)),
+    (frozenset({"RH12.6"}), lambda response, _, known: told_from_nothing(response, known)),
     (frozenset({"RH12.2", "RH12.4"}), lambda response, _, known: incomplete_results(response, known)),
 )
 

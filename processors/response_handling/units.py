@@ -109,7 +109,9 @@ MINOR_WORDS: Final = frozenset(
 @cache
 def factors_of(dimension: str) -> tuple[float, ...]:
     """How many base units the units of a dimension are."""
-    return tuple({factor for unit in UNITS.values() if unit.dimension == dimension for factor in unit.factors})
+    return tuple(
+        {factor for unit in UNITS.values() if unit.dimension == dimension for factor in unit.factors}
+    )
 
 
 @lru_cache(maxsize=4096)
