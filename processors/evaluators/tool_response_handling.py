@@ -36,8 +36,8 @@ from processors.response_handling import (
 )
 
 RuleName = Literal[
-    "RH1", "RH1.1", "RH1.2", "RH1.3", "RH2", "RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH3", "RH3.1", "RH3.2", "RH3.3",
-    "RH4", "RH5", "RH6", "RH7", "RH7.1", "RH7.2", "RH7.3", "RH8", "RH9", "RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e",
+    "RH1", "RH1.1", "RH1.2", "RH1.3", "RH2", "RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH3", "RH3.1", "RH3.2", "RH3.3",  # noqa: E501
+    "RH4", "RH5", "RH6", "RH7", "RH7.1", "RH7.2", "RH7.3", "RH8", "RH9", "RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e",  # noqa: E501
     "RH10", "RH11", "RH11.1", "RH11.2", "RH12", "RH12.1", "RH12.2", "RH12.3", "RH12.4", "RH12.5", "RH12.6",
 ]  # fmt: skip
 _MAX_VIOLATIONS = 50
@@ -48,7 +48,7 @@ class ToolResponseHandlingConfig(ToolSelectionConfig):
 
     gating: Literal["all"] | Annotated[tuple[RuleName, ...], Field(min_length=1)] = Field(
         default=cast("tuple[RuleName, ...]", tuple(rule.id for rule in RULES if rule.is_gating)),
-        description="Rules that decide the score; RH3 stands for all parts of RH3, all for every rule. Others are "
+        description="Rules that decide the score; RH3 stands for all parts of RH3, all for every rule. Others are "  # noqa: E501
         "advisory.",
         examples=["all", ["RH1", "RH4", "RH7"]],
     )
@@ -85,8 +85,8 @@ class ToolResponseHandling(Evaluator):
     """Checks without a model: nothing invented, no error hidden, nothing disclosed, nothing reversed.
 
     score = 1 without a finding of a gating rule, else 0; `graded_score` in the details is the share of gating
-    rules that apply and found nothing. Findings of other rules are reported as advisory. The rules, how far each
-    has held, and what no rule can see are listed in `docs/response-handling.md`.
+    rules that apply and found nothing. Findings of other rules are reported as advisory. The rules, how
+    far each has held, and what no rule can see are listed in `docs/response-handling.md`.
 
     There is nothing to expect. A run without calls is not applicable. Where the input, the answer or a
     result was not captured, only the rules of errors apply; the details name the others as

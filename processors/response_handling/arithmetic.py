@@ -1,15 +1,18 @@
 """Arithmetic that people do with results: one engine with typed operands, bounded work and shown expressions.
 
-What is natural to reckon is made first: sums, means, ranges and differences of one key over records, by category and
-as running totals; sums, differences, products and shares within a record; counts; time between moments. Deeper
-expressions are tried for one number at a time, and count only where so many attempts would hardly hit by chance.
+What is natural to reckon is made first: sums, means, ranges and differences of one key over records, by
+category and
+as running totals; sums, differences, products and shares within a record; counts; time between moments.
+Deeper
+expressions are tried for one number at a time, and count only where so many attempts would hardly hit by
+chance.
 """
 
 import math
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, time
 from functools import cached_property
 from itertools import accumulate, combinations
 from typing import Final, NamedTuple
@@ -133,7 +136,7 @@ class Arithmetic:
                     (value * o, tolerance * abs(o), "{} ÷ {:.10g}"),
                 ]
             if 0 < share < 1 and one.dimension in ("", "percent"):
-                tries += [(value / (1 + share), tolerance / (1 + share), "{} + {:.10g} %"), (value / (1 - share), tolerance / (1 - share), "{} - {:.10g} %"),
+                tries += [(value / (1 + share), tolerance / (1 + share), "{} + {:.10g} %"), (value / (1 - share), tolerance / (1 - share), "{} - {:.10g} %"),  # noqa: E501
                           (value / share, tolerance / share, "{:.10g} % of {}")]  # fmt: skip
             for wanted, slack, how in tries:
                 made = hit(wanted, slack)
@@ -193,7 +196,7 @@ class Arithmetic:
 
     @cached_property
     def _operands(self) -> list[Operand]:
-        """The numbers that people reckon with, each once: those of results, then those of people and arguments."""
+        """The numbers that people reckon with, each once, those of results first."""
         found: dict[tuple[float, str], Operand] = {}
         for source in (False, True):
             for quantity in self._ledger.quantities:
@@ -247,7 +250,7 @@ class Arithmetic:
                 if len(both) > 1:
                     for name, members in (("", set(both)), *categories):
                         picked = [index for index in both if index in members]
-                        yield Made(sum(first[i].value * second[i].value for i in picked), first[both[0]].dimension or second[both[0]].dimension,
+                        yield Made(sum(first[i].value * second[i].value for i in picked), first[both[0]].dimension or second[both[0]].dimension,  # noqa: E501
                                    f"Σ {one} × {other}{' of ' + name if name else ''}", ())  # fmt: skip
                     weight = sum(second[i].value for i in both)
                     if weight:
@@ -349,9 +352,7 @@ class Arithmetic:
                 and following.path == moment.path
                 and (day := to_date(moment.dates[0]))
             ):
-                full[
-                    datetime(day.year, day.month, day.day, following.minutes // 60, following.minutes % 60)
-                ] = None  # noqa: DTZ001
+                full[datetime.combine(day, time(following.minutes // 60, following.minutes % 60))] = None
         for start, end in combinations(list(full)[:14], 2):
             yield Made(abs((start - end).total_seconds()), "time", f"{start} to {end}", ())
 
@@ -429,7 +430,7 @@ def _common(operands: Iterable[Operand]) -> str:
 
 def _pair(one: Operand, other: Operand) -> Iterator[Made]:
     kinds = {one.dimension, other.dimension}
-    if len(kinds) == 2 and not kinds & {"percent", "money"} or kinds == {"money", "area"}:
+    if (len(kinds) == 2 and not kinds & {"percent", "money"}) or kinds == {"money", "area"}:
         a, b = one.raw or one.value, other.raw or other.value
         if a and b:
             yield Made(a * b, "", "{} × {}", (a, b))
@@ -532,7 +533,7 @@ def _category(name: str, key: str, part: Sequence[Operand], column: Sequence[Ope
 
 
 def _categories(records: Sequence[Record]) -> list[tuple[str, set[int]]]:
-    """The sets of records that share a text, a flag or the beginning of a date under one key, or a small number."""
+    """The sets of records that share a text, a flag, a month or a zero under one key."""
     found: dict[tuple[str, object], set[int]] = defaultdict(set)
     for record in records:
         for key, text in record.texts:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from processors.response_handling.ledger import FROM_USER, Moment
+from processors.response_handling.lexicons.keys import ZONE_WORDS
+from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.reading import CalendarDay, Token, agree, to_date
 from processors.response_handling.response import Finding, Response, shown
-from processors.response_handling.units import key_words
 
 _LONGEST_GAP = 3_700
 _MOST = 60
@@ -61,7 +62,7 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
 
 
 def _composed(response: Response) -> list[CalendarDay]:
-    """Dates whose parts stand under keys of their own, such as `exp_month` and `exp_year`, and bare years and months."""
+    """Dates whose parts stand under keys of their own, such as `exp_month` and `exp_year`; months too."""
     found: list[CalendarDay] = []
     for record in response.ledger.records[:_MOST_KNOWN]:
         parts: dict[str, int] = {}
@@ -81,7 +82,7 @@ def _composed(response: Response) -> list[CalendarDay]:
 
 
 def _steps(response: Response) -> list[int]:
-    """The numbers of days by which people move dates: those that evidence or answer counts in days and longer."""
+    """The numbers of days by which dates are moved: what evidence or answer counts in days and longer."""
     found = (
         {1: None, 7: None, 2: None}
         if "relative" in response.words.categories(response.question + " " + response.output)
@@ -124,7 +125,7 @@ def _months(response: Response) -> list[int]:
 
 
 def _is_reached(token: Token, known: list[CalendarDay], steps: list[int], response: Response) -> bool:
-    """Whether a date lies so many days or months from one of the evidence, or bounds or fills a range of it."""
+    """Whether a date lies so many days or months from one of the evidence, or fills a range."""
     days = list(dict.fromkeys(day for one in known if (day := to_date(_with_year(one, response)))))[:_MOST]
     texts = response.ledger.folded_texts
     for written in token.dates:
@@ -156,11 +157,11 @@ def _is_reached(token: Token, known: list[CalendarDay], steps: list[int], respon
                     ):
                         return True
         if len(days) > 1 and (full := to_date((year or days[0].year, month, number))) and any(
-            word in texts for word in ("weekly", "daily", "monthly", "every", "wöchentlich", "settiman", "semanal", "hebdo")
+            word in texts for word in ("weekly", "daily", "monthly", "every", "wöchentlich", "settiman", "semanal", "hebdo")  # noqa: E501
         ) and min(days) <= full:  # fmt: skip
             return True
-        if number in (1, 28, 29, 30, 31) and any(day[1] == month or (day[1] - month) % 12 in (1, 11, 2, 10) for day in known) and (
-            {"mo", "y"} & {q.unit.symbol for q in response.ledger.quantities if q.unit} or _has_month_words(response)
+        if number in (1, 28, 29, 30, 31) and any(day[1] == month or (day[1] - month) % 12 in (1, 11, 2, 10) for day in known) and (  # noqa: E501
+            {"mo", "y"} & {q.unit.symbol for q in response.ledger.quantities if q.unit} or _has_month_words(response)  # noqa: E501
         ):  # fmt: skip
             return True
     return False
@@ -223,7 +224,7 @@ def _is_told_time(token: Token, moments: list[Moment], steps: list[int], respons
         return True
     stated = token.minutes
     has_zone = any(moment.zone == "Z" or moment.zone.startswith(("UTC", "GMT", "+00")) for moment in clocks)
-    has_offset = any(moment.zone for moment in clocks) or len({*response.ledger.words} & _ZONE_WORDS) > 0
+    has_offset = any(moment.zone for moment in clocks) or len({*response.ledger.words} & ZONE_WORDS) > 0
     lengths = _lengths(response)
     for moment in clocks[:_MOST]:
         told = moment.minutes or 0
@@ -259,7 +260,7 @@ def _is_told_time(token: Token, moments: list[Moment], steps: list[int], respons
 
 
 def _is_other_zone(moment: Moment, stated: int, response: Response) -> bool:
-    """Whether a time in UTC can be the stated one in another zone, with the dates of the answer moved as well."""
+    """Whether a time in UTC can be the stated one in another zone, with the dates moved as well."""
     written = [day for token in response.tokens for day in token.dates if day[2]]
     told = [one for other in response.ledger.moments if other.path == moment.path for one in other.dates]
     days = [day for one in told[:_MOST] if (day := to_date(one))]
@@ -274,9 +275,6 @@ def _is_other_zone(moment: Moment, stated: int, response: Response) -> bool:
     return False
 
 
-_ZONE_WORDS = frozenset("tz timezone zone utc gmt cet cest est edt pst pdt jst bst ist".split())
-
-
 def _speaks_of_zones(response: Response) -> bool:
     words = {
         word.lower() for word in re.findall(r"[^\W\d_]{2,20}", response.output + " " + response.question)
@@ -284,7 +282,7 @@ def _speaks_of_zones(response: Response) -> bool:
     return (
         bool(
             words
-            & {"local", "locale", "lokal", "ortszeit", "hora", "heure", "time", "tijd", "czasu", *_ZONE_WORDS}
+            & {"local", "locale", "lokal", "ortszeit", "hora", "heure", "time", "tijd", "czasu", *ZONE_WORDS}
         )
         or "时间" in response.output
         or "時間" in response.output
@@ -314,7 +312,7 @@ def _lengths(response: Response) -> list[int]:
 
 def _nearest_day(token: Token, moments: list[Moment]) -> Moment | None:
     dated = [moment for moment in moments if moment.dates and moment.call >= 0]
-    year, month, number = token.dates[0]
+    _, month, number = token.dates[0]
     return (
         min(dated, key=lambda m: abs(m.dates[0][1] - month) * 31 + abs((m.dates[0][2] or 1) - (number or 1)))
         if dated

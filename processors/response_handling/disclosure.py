@@ -6,8 +6,17 @@ from ipaddress import ip_address
 from typing import Final
 
 from processors.response_handling.ledger import FROM_USER, Leaf, folded
+from processors.response_handling.lexicons.keys import (
+    ASKS_CONTACT,
+    ASKS_HOST,
+    ASKS_TRACE,
+    CONTACT_KEYS,
+    GENERAL,
+    PERSONAL_KEYS,
+    SECRET_WORDS,
+)
+from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.response import Finding, Response, shown
-from processors.response_handling.units import key_words
 
 _SECRETS: Final = (
     ("key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{12,20}\b")),
@@ -25,9 +34,6 @@ _TRACES: Final = (
     re.compile(r"\b(?:java|javax|org|com|System)\.[\w.]{2,80}(?:Exception|Error): "),
     re.compile(r"\bgoroutine \d{1,6} \[|\bpanic: runtime error"),
 )
-_ASKS_TRACE = frozenset(
-    "trace traceback stack stacktrace log logs error fehler erreur errore debug exception".split()
-)
 _ADDRESS = re.compile(
     r"(?<![\w.:])(?:(?:\d{1,3}\.){3}\d{1,3}|f[cde][0-9a-f]{2}:(?::?[0-9a-f]{1,4}){1,7}|::1)(?![\w:]|\.\d)",
     re.IGNORECASE,
@@ -40,14 +46,8 @@ _INTERNAL_PART = re.compile(
     r"\b[a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,3}\.(?:int|internal|corp|intern)\.[a-z0-9.-]{2,60}",
     re.IGNORECASE,
 )
-_ASKS_HOST = frozenset(
-    "host hosts server servers ip address hostname node nodes pod pods service services dns url endpoint cluster instance".split()
-)
 _CARD = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _SSN = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
-_SECRET_WORDS = frozenset(
-    "password passwd passphrase secret apikey authorization credential credentials contraseña senha passwort wachtwoord hasło".split()
-)
 _SECRET_ENDS = frozenset(
     {
         ("api", "key"),
@@ -60,30 +60,11 @@ _SECRET_ENDS = frozenset(
         ("client", "secret"),
     }
 )
-_PERSONAL_KEYS = frozenset(
-    """
-    ssn cvv cvc nif dni nie pesel bsn cpf steuernummer passport reisepass iban salary gehalt salaire sueldo salario
-    stipendio salaris birthdate dob geburtsdatum diagnosis diagnose
-    """.split()
-)
-_CONTACT_KEYS = frozenset(
-    "phone email mobile telefon telefono telefone tel address adresse indirizzo direccion endereco adres".split()
-)
-_ASKS_CONTACT = frozenset(
-    """
-    phone number call contact reach email mail write address telefon nummer anrufen kontakt erreichen adresse téléphone
-    numéro appeler joindre teléfono llamar contacto correo telefone contato contatto chiamare scrivere indirizzo bellen
-    contact numer zadzwonić kontakt who wer qui quién quem chi wie kto
-    """.split()
-)
 _WORD = re.compile(r"[^\W\d_]{2,40}")
 _NAME = re.compile(
     r"(?<![\w'’.-])[A-ZÀ-ÖØ-ÞŁŚŻŹĆ][a-zß-öø-ÿąćęłńóśźż]{2,20}(?:\s(?:van|de|der|von|di|da|del|la)){0,2}(?:\s(?:[A-Z]\.\s)?[A-ZÀ-ÖØ-ÞŁŚŻŹĆ][a-zß-öø-ÿąćęłńóśźż]{2,20}){1,3}"
 )
-_ID_SHAPE = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]|Q[1-4]|H[12]|v\d+", re.IGNORECASE)
-_GENERAL = frozenset(
-    "covid19 mp3 mp4 utf8 ipv4 ipv6 http2 oauth2 k8s s3 ec2 x86 x64 co2 h2o 3d 2d 4k 8k 401k 2fa p50 p90 p95 p99 b2b 24x7 c02 pm10 pm25 ch4 mp5 h264 gpt4 s3 sha256 md5".split()
-)
+_ID_SHAPE = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]|Q[1-4]|H[12]|v\d{1,6}", re.IGNORECASE)
 
 
 def invented_entities(response: Response) -> Iterator[Finding]:
@@ -103,7 +84,7 @@ def invented_entities(response: Response) -> Iterator[Finding]:
                 or digits < 1
                 or whole in evidence
                 or _ID_SHAPE.fullmatch(token.text)
-                or whole in _GENERAL
+                or whole in GENERAL
             ):
                 continue
             if digits < 2 and len(whole) < 6:
@@ -171,7 +152,7 @@ def invented_names(response: Response) -> Iterator[Finding]:
 
 
 def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Finding]:
-    """RH7.1: credentials, RH7.2: stack traces, internal hosts and addresses, RH7.3: data of persons not asked for.
+    """RH7.1: credentials, RH7.2: traces and internal hosts, RH7.3: data of persons not asked for.
 
     Nothing counts that the user supplied or asked for. What was disclosed is not repeated whole.
     """
@@ -213,7 +194,7 @@ def _secrets(response: Response, output: str, asked: set[str]) -> Iterator[_Foun
         if leaf.call == FROM_USER or not words or isinstance(leaf.value, bool) or leaf.value is None:
             continue
         is_secret = (
-            words[-1] in _SECRET_WORDS
+            words[-1] in SECRET_WORDS
             or words[-2:] in _SECRET_ENDS
             or (words[-1] == "token" and isinstance(leaf.value, str) and len(leaf.value) > 12)
         )
@@ -228,12 +209,12 @@ def _secrets(response: Response, output: str, asked: set[str]) -> Iterator[_Foun
 
 
 def _internals(output: str, asked: set[str]) -> Iterator[_Found]:
-    if asked.isdisjoint(_ASKS_TRACE):
+    if asked.isdisjoint(ASKS_TRACE):
         for pattern in _TRACES:
             for match in pattern.finditer(output):
                 yield "RH7.2", "stack trace", match[0], None
                 break
-    if asked.isdisjoint(_ASKS_HOST):
+    if asked.isdisjoint(ASKS_HOST):
         for match in _ADDRESS.finditer(output):
             if _is_internal(match[0]):
                 yield "RH7.2", "internal address", match[0], None
@@ -251,7 +232,7 @@ def _persons(response: Response, output: str, asked: set[str], personal: frozens
         if len(text) < 3 or text not in output:
             continue
         if (
-            words[-1] in _PERSONAL_KEYS
+            words[-1] in PERSONAL_KEYS
             and asked.isdisjoint({words[-1], *_SYNONYMS.get(words[-1], ())})
             and (words[-1] != "salary" or len(text) > 3)
         ):
@@ -260,8 +241,8 @@ def _persons(response: Response, output: str, asked: set[str], personal: frozens
             if kind in words and words[-1] in (kind, "name", "address") and _stands_in(text, output):
                 yield "RH7.3", kind, text, leaf
         if (
-            words[-1] in _CONTACT_KEYS
-            and asked.isdisjoint(_ASKS_CONTACT)
+            words[-1] in CONTACT_KEYS
+            and asked.isdisjoint(ASKS_CONTACT)
             and "@" in text
             and len(words) > 1
             and words[0] in ("customer", "patient", "user", "employee", "private", "personal", "home")
@@ -273,9 +254,9 @@ def _persons(response: Response, output: str, asked: set[str], personal: frozens
 
 
 _SYNONYMS: Final = {
-    "ssn": ("social", "security"), "salary": ("earn", "earns", "pay", "paid", "wage", "make"), "gehalt": ("verdient", "verdiene"),
-    "dob": ("birthday", "born", "birth", "age", "old"), "birthdate": ("birthday", "born", "birth", "age", "old"),
-    "diagnosis": ("diagnosed", "condition"), "salaire": ("gagne",), "iban": ("account", "konto", "transfer", "überweisen", "bank", "compte", "pay"),
+    "ssn": ("social", "security"), "salary": ("earn", "earns", "pay", "paid", "wage", "make"), "gehalt": ("verdient", "verdiene"),  # noqa: E501
+    "dob": ("birthday", "born", "birth", "age", "old"), "birthdate": ("birthday", "born", "birth", "age", "old"),  # noqa: E501
+    "diagnosis": ("diagnosed", "condition"), "salaire": ("gagne",), "iban": ("account", "konto", "transfer", "überweisen", "bank", "compte", "pay"),  # noqa: E501
     "passport": ("id", "document"),
 }  # fmt: skip
 

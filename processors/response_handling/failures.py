@@ -25,7 +25,7 @@ _ERROR_WORDS: Final[Mapping[ErrorClass, Sequence[str]]] = {
         "does not exist", "401", "403", "404", "authentication", "credential", "unsupported", "not allowed",
     ),
     ErrorClass.RETRYABLE: (
-        "rate limit", "ratelimit", "too many", "429", "time out", "timeout", "timed out", "deadline", "timedout",
+        "rate limit", "ratelimit", "too many", "429", "time out", "timeout", "timed out", "deadline", "timedout",  # noqa: E501
         "temporar", "unavailable", "502", "503", "504", "overload", "connection", "try again", "retry after",
     ),
     ErrorClass.ARGUMENT: (

@@ -1,7 +1,7 @@
 """Where the values of arguments come from: what an agent had been told or shown before a call.
 
-Values are looked up in the ledger's way: texts folded, numbers by value within their rounding, dates by the parts
-that are written. What was never told is the agent's own invention.
+Values are looked up in the ledger's way: texts folded, numbers by value within their rounding, dates by
+the parts that are written. What was never told is the agent's own invention.
 """
 
 import math

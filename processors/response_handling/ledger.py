@@ -1,7 +1,9 @@
 """The ledger of evidence: every scalar that an agent could go by, with its unit, record, path and source.
 
-JSON in texts is parsed, MCP content unwrapped, and CSV, Markdown, HTML and aligned tables are read as rows. A record
-is the nearest object, table row or line; records of one list, and those of one tool over several calls, form groups.
+JSON in texts is parsed, MCP content unwrapped, and CSV, Markdown, HTML and aligned tables are read as
+rows. A record
+is the nearest object, table row or line; records of one list, and those of one tool over several calls,
+form groups.
 """
 
 import re
@@ -14,8 +16,14 @@ from typing import Final
 
 from processors.comparison import value_written_in
 from processors.model import JsonObject, JsonValue
-from processors.response_handling.reading import CalendarDay, Reader, Token, moment_of_number
-from processors.response_handling.units import (
+from processors.response_handling.lexicons.keys import (
+    CURRENCY_KEYS,
+    LABEL_KEYS,
+    NAME_KEYS,
+    NO_OPERANDS,
+    UNIT_KEYS,
+)
+from processors.response_handling.lexicons.units import (
     CURRENCIES,
     MINOR,
     UNITS,
@@ -24,6 +32,7 @@ from processors.response_handling.units import (
     unit_of_key,
     unit_of_symbol,
 )
+from processors.response_handling.reading import CalendarDay, Reader, Token, moment_of_number
 
 MAX_OUTPUT_CHARACTERS: Final = 8_192
 """Answers that are longer are not checked."""
@@ -48,13 +57,6 @@ _COLUMNS = re.compile(r"\s{2,40}")
 _TAG = re.compile(r"<[^<>]{1,200}>")
 _DROPPED = re.compile(r"[\s\-_‐-―−'‘’ʼ.,()\[\]{}\"#*]")
 _LABEL_WORD = re.compile(r"[^\W_]{1,40}")
-_UNIT_KEYS = frozenset(
-    "unit units uom unidad unidade unità einheit unité eenheid jednostka 単位 单位".split()
-)
-_CURRENCY_KEYS = frozenset(
-    "currency valuta devise moneda moeda währung waehrung waluta 通貨 货币 cur ccy".split()
-)
-_LABEL_KEYS = frozenset("id sku code ref no nr number name title label key symbol tag slug email".split())
 _SCALE_WORDS = {
     "thousand": 1e3,
     "thousands": 1e3,
@@ -63,20 +65,6 @@ _SCALE_WORDS = {
     "billion": 1e9,
     "billions": 1e9,
 }
-_NAME_KEYS = frozenset(
-    """
-    name title label naam nom nombre nome nazwa titel titre titulo título titolo product item city stadt ville ciudad
-    cidade città stad miasto 名前 名称 商品 lender carrier station hotel symbol ticker id sku ref
-    """.split()
-)
-_NO_OPERANDS = frozenset(
-    """
-    id zip phone lat lon lng latitude longitude version year page line port code timestamp ts epoch no nr number ref sku
-    tel fax postcode plz iban account rank position index limit offset seed hash build month day room gate platform
-    binario voie gleis
-    """.split()
-)
-"""Words of keys whose numbers name something, so that nobody reckons with them."""
 
 
 class OverLimitError(Exception):
@@ -100,7 +88,7 @@ class Record:
 
 @dataclass(slots=True)
 class Quantity:
-    """A number of the evidence. `key` is the member's, `path` where it stands, `call` whose result holds it."""
+    """A number of the evidence. `key` is the member's, `path` where it stands, `call` whose it is."""
 
     value: float
     key: str
@@ -158,7 +146,7 @@ class ListOf:
 
 
 def folded(text: str) -> str:
-    """`text` in one case and without white space, hyphens, dots and the like, which people write differently."""
+    """`text` in one case and without white space, hyphens, dots and the like."""
     return _DROPPED.sub("", text.casefold())
 
 
@@ -253,7 +241,7 @@ class Ledger:
 
     def _note_money(self, value: JsonObject, call: int) -> None:
         for key, member in value.items():
-            if isinstance(member, str) and len(member) < 20 and key.lower() in _CURRENCY_KEYS:
+            if isinstance(member, str) and len(member) < 20 and key.lower() in CURRENCY_KEYS:
                 self.currencies |= CURRENCIES.get(member.lower(), frozenset())
             for word in key_words(key)[1:]:
                 if len(word) == 3 and word in CURRENCIES:
@@ -277,7 +265,7 @@ class Ledger:
             if len(word) == 3 and word in CURRENCIES:
                 currencies = CURRENCIES[word]
         is_minor = value == int(value) and not MINOR.isdisjoint(words)
-        is_operand = not (_NO_OPERANDS & {*words[-1:]}) or unit is not None
+        is_operand = not (NO_OPERANDS & {*words[-1:]}) or unit is not None
         moment = moment_of_number(value) if value == int(value) and not currencies else None
         if moment is not None:
             day = (moment.year, moment.month, moment.day)
@@ -307,7 +295,7 @@ class Ledger:
             raise OverLimitError(f"evidence of more than {MAX_TEXT_TOKENS} numbers and dates in texts")
         for token in tokens:
             self._note(token, key, path, record, is_whole=len(token.text) * 2 > len(text))
-        if len(text) < 40 and (key.lower() in _UNIT_KEYS or key_words(key)[-1:] in (("unit",), ("units",))):
+        if len(text) < 40 and (key.lower() in UNIT_KEYS or key_words(key)[-1:] in (("unit",), ("units",))):
             unit = unit_of_symbol(text) or next(
                 (UNITS[s] for w, s in self._reader.words.units.items() if w == text.lower()), None
             )
@@ -330,8 +318,8 @@ class Ledger:
             self.currencies |= token.currencies
             for value in token.values:
                 quantity = Quantity(
-                    -value if token.is_negative else value, key, path, call, index, unit, token.currencies, token.is_minor,
-                    not (_NO_OPERANDS & {*words[-1:]}) and (not token.is_spelled or call == FROM_USER), is_whole,
+                    -value if token.is_negative else value, key, path, call, index, unit, token.currencies, token.is_minor,  # noqa: E501
+                    not (NO_OPERANDS & {*words[-1:]}) and (not token.is_spelled or call == FROM_USER), is_whole,  # noqa: E501
                 )  # fmt: skip
                 self.quantities.append(quantity)
                 record.numbers.append(quantity)
@@ -353,7 +341,7 @@ class Ledger:
             self.addresses.append(token.text.lower())
 
     def finish(self) -> None:
-        """Give records the units that their own `unit` members name, and the run's currency to its amounts."""
+        """Give records the units that their own `unit` members name."""
         for index, unit in self._units.items():
             for quantity in self.records[index].numbers:
                 quantity.unit = quantity.unit or unit
@@ -394,7 +382,10 @@ class Ledger:
 
     @cached_property
     def groups(self) -> dict[str, list[Record]]:
-        """Records that have siblings: items of a list, members of a map, results of one tool; by their group."""
+        """Records that have siblings: items of a list, members of a map, results of one tool.
+
+        By their group.
+        """
         found: dict[str, list[Record]] = defaultdict(list)
         for record in self.records:
             if record.call >= 0 and (record.texts or record.numbers or record.flags):
@@ -410,13 +401,13 @@ class Ledger:
         words = {
             word.lower()
             for key, text in record.texts
-            if len(text) < 120 and (not names_only or _NAME_KEYS & {*key_words(key)})
+            if len(text) < 120 and (not names_only or NAME_KEYS & {*key_words(key)})
             for word in _LABEL_WORD.findall(text)
         }
         if record.parent >= 0 and not record.is_item:
             words.update(key_words(record.key))
         for quantity in record.numbers:
-            if quantity.key.lower() in _LABEL_KEYS and quantity.value == int(quantity.value):
+            if quantity.key.lower() in LABEL_KEYS and quantity.value == int(quantity.value):
                 words.add(str(int(quantity.value)))
         if record.parent >= 0 and not self.records[record.parent].is_item and len(self.records) > 2:
             parent = self.records[record.parent]
@@ -494,10 +485,9 @@ def _rows(lines: Sequence[str], mark: str) -> tuple[list[JsonValue], list[JsonVa
     rows: list[JsonValue] = []
     rest: list[JsonValue] = []
     for line in lines:
-        if mark and mark not in line and not _PIPE_RULE.fullmatch(line):
-            if not header or rows:
-                rest.append(line)
-                continue
+        if mark and mark not in line and not _PIPE_RULE.fullmatch(line) and (rows or not header):
+            rest.append(line)
+            continue
         if _PIPE_RULE.fullmatch(line[:400]):
             continue
         cells = (

@@ -1,7 +1,9 @@
 """The words of a language, ready for look-ups, and which language a text is in.
 
-Short words collide between languages (Dutch `en`, German `wie`, Polish `i`), so that an answer is read with the
-lexicon of its own language alone. A text in a language without a lexicon gets `NEUTRAL`, which knows no words.
+Short words collide between languages (Dutch `en`, German `wie`, Polish `i`), so that an answer is read
+with the
+lexicon of its own language alone. A text in a language without a lexicon gets `NEUTRAL`, which knows no
+words.
 """
 
 import re
@@ -13,7 +15,7 @@ from typing import Final
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ja", "zh")
 CATEGORIES: Final = (
-    "negation", "failure", "pending", "done", "all", "yes", "no", "up", "down", "approx", "relative", "secret",
+    "negation", "failure", "pending", "done", "all", "yes", "no", "up", "down", "approx", "relative", "secret",  # noqa: E501
 )  # fmt: skip
 
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’\-][^\W\d_]{1,40}){0,2}")
@@ -22,12 +24,15 @@ _HAN = re.compile(r"[一-鿿]")
 _DETECTED_CHARACTERS = 2_000
 _OTHER = frozenset(
     """
-    och att det som på av är för med till inte jag har ett av du vi kan om så ikke jeg og til af der blev på hvad
-    ja ei se että ja on oli mutta tai bir ve bu için ile değil olarak nie je sa na že v ktoré jsem jsou ale by pro
-    и в не на я что с это как по а к у из за от о для до și este nu cu pentru din la mai az és nem hogy egy van de
+    och att det som på av är för med till inte jag har ett av du vi kan om så ikke jeg og til af der blev
+    på hvad
+    ja ei se että ja on oli mutta tai bir ve bu için ile değil olarak nie je sa na že v ktoré jsem jsou ale
+    by pro
+    и в не на я что с это как по а к у из за от о для до și este nu cu pentru din la mai az és nem hogy egy
+    van de
     """.split()
 )
-"""Small words of languages without a lexicon: Nordic ones, Turkish, Czech, Slovak, Russian, Romanian, Hungarian."""
+"""Small words of languages without a lexicon: Nordic, Slavic, Turkish, Romanian, Hungarian."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +41,8 @@ class Words:
 
     `months` and `weekdays` are lists with `|`, the first of each a month called January, a day called Monday.
     `numbers` gives words their values, `scales` their powers of ten, `units` (`symbol: words;`) their unit.
-    Without `is_spaced` words are looked for inside the text; `counters` are what follows a counted number there.
+    Without `is_spaced` words are looked for inside the text; `counters` are what follows a counted number
+    there.
     """
 
     language: str
@@ -123,7 +129,7 @@ def _pairs(written: str) -> list[tuple[str, str]]:
 
 
 NEUTRAL: Final = Lexicon(
-    Words(language="", function="", months="", weekdays="", numbers="", scales="", units="", negation="", failure="",
+    Words(language="", function="", months="", weekdays="", numbers="", scales="", units="", negation="", failure="",  # noqa: E501
           pending="", done="", all="", yes="", no="", up="", down="", approx="", relative="", secret="")
 )  # fmt: skip
 """The lexicon of languages that are not known."""

@@ -1,4 +1,4 @@
-"""Rules RH1, RH10 and RH11: numbers that no evidence supports, of the wrong row, in the wrong unit or currency."""
+"""Rules RH1 and RH11: numbers that no evidence supports, or in another unit or currency."""
 
 import re
 from collections.abc import Iterator
@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from processors.response_handling.arithmetic import operand_of
 from processors.response_handling.ledger import FROM_USER, Quantity
+from processors.response_handling.lexicons.keys import LASTING
+from processors.response_handling.lexicons.units import factors_of, key_words
 from processors.response_handling.reading import Token
 from processors.response_handling.response import Finding, Response, shown
-from processors.response_handling.units import factors_of, key_words
 
 _SMALL = 12
 _PLAIN_FACTS = {
@@ -33,7 +34,6 @@ class Support:
     token: Token
     direct: list[Quantity] = field(default_factory=list)
     how: str = ""
-    is_reckoned: bool = False
     other_unit: list[Quantity] = field(default_factory=list)
     other_currency: list[Quantity] = field(default_factory=list)
     is_checked: bool = True
@@ -61,7 +61,6 @@ def supports(response: Response) -> list[Support]:
         for support in open_ones:
             _derived(support, response)
             if support.how:
-                support.is_reckoned = True
                 response.arithmetic.know(*_operand(support.token, support.token.values[-1]))
         if all(not support.how for support in open_ones):
             break
@@ -148,7 +147,7 @@ def _direct(support: Support, response: Response) -> None:
 
 
 def _candidates(token: Token, response: Response) -> list[Quantity]:
-    """The numbers of the evidence that could be the token's under some unit, each once, in the ledger's order."""
+    """The numbers of the evidence that could be the token's under some unit, each once."""
     ratios = {1.0, 100.0, 0.01, *({1e3, 1e-3, 1e6} if token.unit is None and token.readings[0][1] else ())}
     if token.unit is not None and token.unit.dimension != "percent":
         ratios |= {one / other for one in token.unit.factors for other in factors_of(token.unit.dimension)}
@@ -217,7 +216,7 @@ def _matches(token: Token, quantity: Quantity) -> str:
             elif other is None or quantity.currencies:
                 if _close(token, value, stated) and not quantity.is_minor:
                     return "yes"
-                if unit.dimension == "time" and _LASTING & {*key_words(quantity.key)} and any(
+                if unit.dimension == "time" and LASTING & {*key_words(quantity.key)} and any(
                     _close(token, value * factor, stated, unit.factors[0]) for factor in (0.001, 1.0, 60.0)
                 ):  # fmt: skip
                     return "yes"
@@ -253,14 +252,11 @@ def _matches(token: Token, quantity: Quantity) -> str:
                 return "yes"
             if token.readings[0][1] and abs(value) <= 1 and _close(token, value * 100, stated):
                 return "yes"
-            if other is not None and other.dimension in ("length", "mass", "bytes", "time", "volume", "energy", "power") and token.readings[0][1] and (
+            if other is not None and other.dimension in ("length", "mass", "bytes", "time", "volume", "energy", "power") and token.readings[0][1] and (  # noqa: E501
                 any(_close(token, value, stated, 10.0**power) for power in (3, -3, 6))
             ):  # fmt: skip
                 return "yes"
     return ""
-
-
-_LASTING = frozenset("duration elapsed uptime runtime latency timeout ttl time length took wait eta".split())
 
 
 def _same_temperature(token: Token, stated: float, quantity: Quantity) -> bool:
@@ -323,9 +319,12 @@ def _usual_factors(response: Response) -> dict[str, float]:
 
 
 def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Finding]:
-    """RH1.1: a slip of a number of the evidence; RH1.3: against the member named beside it; RH1.2: nowhere in it."""
+    """RH1.1: a slip of a number of the evidence.
+
+    RH1.3: against the member named beside it; RH1.2: nowhere in it.
+    """
     open_ones = [s for s in known if not s.is_supported and not s.other_unit and not s.other_currency]
-    is_lookup = len(open_ones) == 1 and not any(support.is_reckoned for support in known)
+    is_lookup = len(open_ones) == 1
     for support in open_ones:
         token = support.token
         stated = token.values[0]
@@ -399,14 +398,15 @@ def _against(token: Token, response: Response) -> tuple[str, str, int | None] | 
     start, end = response.sentence_of(token.start)
     after = response.output[token.end : min(end, token.end + 30)].lower()
     before = response.output[max(start, token.start - 20) : token.start].lower()
-    words = after.split()[:3] + before.split()[-1:]
-    stems = {word.strip(".,:;()!?")[:5] for word in words if len(word.strip(".,:;()!?")) >= _SHORTEST_STEM}
+    near = after.split()[:3] + before.split()[-1:]
+    stems = {word.strip(".,:;()!?")[:5] for word in near if len(word.strip(".,:;()!?")) >= _SHORTEST_STEM}
     if not stems:
         return None
     for quantity in response.ledger.quantities[:_MOST_COMPARED]:
-        if quantity.call >= 0 and quantity.is_member and quantity.value == int(quantity.value) < 10_000:
-            if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in key_words(quantity.key)):
-                return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
+        is_count = quantity.is_member and quantity.value == int(quantity.value) < 10_000
+        words = key_words(quantity.key) if quantity.call >= 0 and is_count else ()
+        if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in words):
+            return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
     for entry in response.ledger.result_lists:
         if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in key_words(entry.key)):
             return f"{entry.length} {entry.key}", entry.path, entry.call
@@ -421,7 +421,10 @@ def _against(token: Token, response: Response) -> tuple[str, str, int | None] | 
 
 
 def wrong_units(response: Response, known: list[Support]) -> Iterator[Finding]:
-    """RH11.1: the digits of the evidence with another unit; RH11.2: an amount in a currency that no evidence has."""
+    """RH11.1: the digits of the evidence with another unit.
+
+    RH11.2: an amount in a currency that no evidence has.
+    """
     for support in known:
         token = support.token
         claim = shown(response.output[max(0, token.start - 4) : token.end + 10])

@@ -3,70 +3,37 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
 
-from processors.comparison import equality_key, equal_values
+from processors.comparison import equal_values, equality_key
 from processors.model import JsonValue
 from processors.response_handling.failures import ErrorClass
 from processors.response_handling.ledger import Leaf, folded
 from processors.response_handling.lexicon import lexicon
+from processors.response_handling.lexicons.keys import (
+    ACTIONS,
+    BAD_FLAGS,
+    CACHED_KEYS,
+    CHANGE_KEYS,
+    FAILED,
+    GOOD_FLAGS,
+    MORE_KEYS,
+    PENDING,
+    STATE_KEYS,
+    TOTAL_KEYS,
+)
+from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Support
 from processors.response_handling.reading import agree
 from processors.response_handling.response import Finding, Response, shown
-from processors.response_handling.units import key_words
 
-_STATE_KEYS = frozenset(
-    "status state result outcome overall stage phase decision decisão decisión décision entscheidung besluit decyzja estado stato statut stan zustand ergebnis stand condition resultado situacao".split()
-)
-_FAILED = frozenset(
-    """
-    failed failure fail error errored rejected declined denied cancelled canceled expired blocked suspended aborted
-    timeout unpaid overdue unavailable offline down degraded unhealthy critical lost refused insufficient invalid
-    rolled rollback fehlgeschlagen abgelehnt fehler storniert gesperrt fallido rechazado échec refusé fallito rifiutato negado falhou
-    recusado mislukt geweigerd odrzucone odrzucona nieudane 失敗 失败 imagepullbackoff crashloopbackoff returned
-    """.split()
-)
-_PENDING = frozenset(
-    """
-    planifie eingegangen registered registrado geplant gepland pending processing queued scheduled submitted draft review awaiting progress requested hold waiting initiated
-    open preparing ausstehend bearbeitung offen pendiente proceso pendente processamento attente cours attesa
-    lavorazione behandeling wachtend oczekuje trakcie 処理中 保留 处理中 待处理 审核中 unconfirmed tentative partial
-    """.split()
-)
-_GOOD_FLAGS = frozenset(
-    """
-    created sent success successful booked deleted updated saved ok paid confirmed delivered available allowed eligible
-    refundable accepted accepts included includes open active enabled verified valid approved permitted supported
-    completed shipped submitted possible covered cancellable transferable erfolg verfügbar succes succès exito éxito
-    sucesso successo sukces inclus incluido incluso disponible disponibile disponível applied granted reserved complete
-    """.split()
-)
 _ACTION_VERBS = (
-    "send", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",
-    "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",
-    "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout",
+    "send", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",  # noqa: E501
+    "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",  # noqa: E501
+    "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout",  # noqa: E501
 )  # fmt: skip
-_BAD_FLAGS = frozenset(
-    """
-    error failed expired blocked locked closed cached stale overdue deleted test draft truncated more partial damaged late
-    cancelled canceled hidden private beta archived suspended banned required recurring
-    """.split()
-)
-_ACTIONS = frozenset(
-    "created sent success successful booked deleted saved updated submitted applied reserved ok erfolg succes succès exito éxito sucesso successo".split()
-)
-_CACHED_KEYS = frozenset("cached from_cache stale cache".split())
-_MORE_KEYS = frozenset(
-    "has_more hasmore more next_page next_cursor nexttoken next_page_token truncated has_next next".split()
-)
-_TOTAL_KEYS = frozenset(
-    "total total_count totalcount count total_results gesamt totale total_items matches_total anzahl".split()
-)
-_CHANGE_KEYS = frozenset(
-    "change delta diff difference growth trend yoy mom variation variazione veränderung variación variação zmiana verschil pct_change".split()
-)
 _FROM_TO = re.compile(
-    r"\s?[^\W\d]{0,12}\.?\s?(?:to|auf|do|a|à|para|até|naar|al|fino a|に|へ|到|至)\s.{0,4}|\s?(?:から|到|至).{0,3}|\s?(?:→|->)\s?",
+    r"\s?[^\W\d]{0,12}\.?\s?(?:to|auf|do|a|à|para|até|naar|al|fino a|に|へ|到|至)\s.{0,4}|\s?(?:から|到|至).{0,3}|\s?(?:→|->)\s?",  # noqa: E501
     re.IGNORECASE,
 )
 _NO_TROUBLE = re.compile(
@@ -90,7 +57,7 @@ class Settings:
 
 
 def admits_trouble(response: Response, settings: Settings) -> bool:
-    """Whether the answer says that something did not work, in words of its language or phrases of the settings."""
+    """Whether the answer says that something did not work, in words of its language."""
     low = response.output.casefold()
     if any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip()):
         return True
@@ -102,7 +69,7 @@ def admits_trouble(response: Response, settings: Settings) -> bool:
 
 
 def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
-    """RH4: an error that no later success makes good and that the answer does not admit; RH9.a: a success claimed.
+    """RH4: an error that no later success makes good nor the answer admits; RH9.a: a success claimed.
 
     Argument errors are RH6's matter. That a thing does not exist often is the answer, which then says no.
     """
@@ -215,7 +182,10 @@ def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Fi
 
 
 def reversed_states(response: Response, known: Sequence[Support], settings: Settings) -> Iterator[Finding]:
-    """RH9.b: a state that is not done told as done; RH9.c: a false flag told as true; RH9.d: a trend turned round."""
+    """RH9.b: a state that is not done told as done.
+
+    RH9.c: a false flag told as true; RH9.d: a trend turned round.
+    """
     categories = response.categories
     if not categories & {"negation", "failure", "no"}:
         yield from _states(response)
@@ -244,7 +214,7 @@ def _target(arguments: JsonValue) -> object:
         {
             key: value
             for key, value in arguments.items()
-            if not isinstance(value, bool) and key.lower() not in _CACHED_KEYS
+            if not isinstance(value, bool) and key.lower() not in CACHED_KEYS
         }
     )
 
@@ -253,8 +223,8 @@ def _state_class(value: str, response: Response) -> str:
     words = {*key_words(value)}
     if words & {"not", "un", "no"}:
         return "failed"
-    if words & _FAILED or words & _PENDING:
-        return "failed" if words & _FAILED else "pending"
+    if words & FAILED or words & PENDING:
+        return "failed" if words & FAILED else "pending"
     if not value.isascii() and not response.words.is_spaced:
         found = response.words.categories(value)
         return "pending" if "pending" in found else "failed" if "failure" in found else ""
@@ -271,7 +241,7 @@ def _states(response: Response) -> Iterator[Finding]:
         if isinstance(leaf.value, str)
         and len(leaf.value) < 40
         and key_words(leaf.key)[-1:]
-        and key_words(leaf.key)[-1] in _STATE_KEYS
+        and key_words(leaf.key)[-1] in STATE_KEYS
     ]
     said = folded(response.output)
     for leaf in states:
@@ -322,11 +292,10 @@ def _flags(response: Response) -> Iterator[Finding]:
         if (
             leaf.value
             or len([other for other in flags if other.key == leaf.key]) > 1
-            or "pending" in categories
-            and not is_yes
+            or ("pending" in categories and not is_yes)
         ):
             continue
-        is_good = not _GOOD_FLAGS.isdisjoint(parts)
+        is_good = not GOOD_FLAGS.isdisjoint(parts)
         is_named = any(part[:5] in words for part in parts if len(part) > 3)
         is_said = any(part[:5] in said for part in ("available", *parts) if len(part) > 3)
         lone = all(not other.value for other in flags)
@@ -335,12 +304,11 @@ def _flags(response: Response) -> Iterator[Finding]:
             is_yes
             and lone
             and all(part[:5] in said for part in parts if len(part) > 3)
-            and not _BAD_FLAGS & {*parts}
+            and not BAD_FLAGS & {*parts}
         )
-        if (
-            is_told
-            or is_good
-            and ((lone and (is_done or is_said or is_yes or _ACTIONS & {*parts})) or (is_yes and is_named))
+        if is_told or (
+            is_good
+            and ((lone and (is_done or is_said or is_yes or ACTIONS & {*parts})) or (is_yes and is_named))
         ):
             yield Finding("RH9.c", shown(response.output), f"{leaf.key}: false", leaf.path, leaf.call)
             return
@@ -366,7 +334,7 @@ def _trends(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
                 if (
                     quantity.call >= 0
                     and quantity.value * sign < 0
-                    and not _CHANGE_KEYS.isdisjoint(key_words(quantity.key))
+                    and not CHANGE_KEYS.isdisjoint(key_words(quantity.key))
                     and not support.token.is_negative
                 ):
                     yield Finding(
@@ -382,7 +350,7 @@ def _trends(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
             for support in inside
             if support.direct and not (support.token.unit and support.token.unit.dimension == "percent")
         ]
-        for one, other in zip(plain, plain[1:], strict=False):
+        for one, other in pairwise(plain):
             between = response.output[one.token.end : other.token.start]
             a, b = one.token.values[-1], other.token.values[-1]
             if len(between) <= 16 and _FROM_TO.fullmatch(between) and a != b and (b - a) * sign < 0:
@@ -409,14 +377,14 @@ def incomplete_results(response: Response, known: Sequence[Support]) -> Iterator
             if leaf.call == entry.call and "." not in leaf.path and "[" not in leaf.path
         ]
         more = next(
-            (leaf for leaf in near if leaf.key.lower() in _MORE_KEYS and leaf.value not in (None, False, "")),
+            (leaf for leaf in near if leaf.key.lower() in MORE_KEYS and leaf.value not in (None, False, "")),
             None,
         )
         total = next(
             (
                 leaf
                 for leaf in near
-                if leaf.key.lower() in _TOTAL_KEYS
+                if leaf.key.lower() in TOTAL_KEYS
                 and isinstance(leaf.value, int)
                 and leaf.value > entry.length
             ),
@@ -437,7 +405,7 @@ def incomplete_results(response: Response, known: Sequence[Support]) -> Iterator
         )
         if not told and counted is not None and not categories & {"approx"} and "." not in entry.path:
             first = re.search(
-                r"first|at least|so far|page|erste|premi|primer|prim|eerste|pierwsz|前|最初|最近|latest|recent|top",
+                r"first|at least|so far|page|erste|premi|primer|prim|eerste|pierwsz|前|最初|最近|latest|recent|top",  # noqa: E501
                 response.output.lower(),
             )
             if first is None:
@@ -459,19 +427,13 @@ def incomplete_results(response: Response, known: Sequence[Support]) -> Iterator
         for quantity in ledger.quantities:
             if (
                 quantity.call in last
-                and quantity.key == old.key
-                and quantity.path == old.path
+                and (quantity.key, quantity.path) == (old.key, old.path)
                 and quantity.value != old.value
+                and response.calls[quantity.call].name == response.calls[old.call].name
             ):
-                if response.calls[quantity.call].name == response.calls[old.call].name:
-                    yield Finding(
-                        "RH12.4",
-                        support.token.text,
-                        f"{quantity.key} is {quantity.value:.10g} since",
-                        quantity.path,
-                        quantity.call,
-                    )
-                    return
+                what = f"{quantity.key} is {quantity.value:.10g} since"
+                yield Finding("RH12.4", support.token.text, what, quantity.path, quantity.call)
+                return
 
 
 def ignored_results(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
@@ -507,14 +469,14 @@ def ignored_results(response: Response, known: Sequence[Support]) -> Iterator[Fi
         telling = [
             leaf
             for leaf in leaves
-            if leaf.value not in (None, "", True, False) and leaf.key.lower() not in _CACHED_KEYS
+            if leaf.value not in (None, "", True, False) and leaf.key.lower() not in CACHED_KEYS
         ]
         if (
             not telling
             or (
                 any(isinstance(leaf.value, bool) for leaf in leaves) and "negation" not in response.categories
             )
-            or any(key_words(leaf.key)[-1:] and key_words(leaf.key)[-1] in _STATE_KEYS for leaf in leaves)
+            or any(key_words(leaf.key)[-1:] and key_words(leaf.key)[-1] in STATE_KEYS for leaf in leaves)
         ):
             continue
         later = folded(
@@ -523,7 +485,7 @@ def ignored_results(response: Response, known: Sequence[Support]) -> Iterator[Fi
         user = folded(response.user_text)
         if any(_is_used(leaf, output, later, user) for leaf in telling):
             continue
-        if len(telling) == 1 and (matched or told):
+        if len(telling) == 1 and (matched or told) and isinstance(telling[0].value, str):
             continue
         if any(support.how for support in known) or (len(telling) > 40 and "negation" in response.categories):
             continue
@@ -601,5 +563,5 @@ def _is_empty(value: JsonValue) -> bool:
     if not isinstance(value, dict):
         return False
     lists = [member for member in value.values() if isinstance(member, list)]
-    counts = [member for key, member in value.items() if key.lower() in _TOTAL_KEYS]
+    counts = [member for key, member in value.items() if key.lower() in TOTAL_KEYS]
     return (bool(lists) or 0 in counts) and not any(lists) and all(count in (0, None) for count in counts)

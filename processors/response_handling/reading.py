@@ -1,7 +1,7 @@
 """What a text states that can be looked up: addresses, dates, times, identifiers, numbers with their units.
 
-Each piece is read as one kind only: what was read is masked before the next kind is looked for. Every pattern here
-has a bounded length, so that reading takes time linear in the text.
+Each piece is read as one kind only: what was read is masked before the next kind is looked for. Every
+pattern here has a bounded length, so that reading takes time linear in the text.
 """
 
 import re
@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final, Literal
 
 from processors.response_handling.lexicon import Lexicon, lexicon
-from processors.response_handling.units import CURRENCIES, MINOR_WORDS, UNITS, Unit, unit_of_symbol
+from processors.response_handling.lexicons.units import CURRENCIES, MINOR_WORDS, UNITS, Unit, unit_of_symbol
 
 MAX_TOKENS: Final = 1_000
 """Tokens that are read from one text."""
@@ -29,7 +29,7 @@ _NUMERIC_DATE = (
     r"|(?<![\d./,-])(?P<dmy>\d{1,2}(?P<d_mark>[/.-])\s?\d{1,2}(?P=d_mark)\s?(?:\d{4}|\d{2}))(?![\d/]|[.,-]\d)"
 )
 _TIME = re.compile(
-    rf"(?:(?<=[\d ]T)|(?<![\d{_L}.:,]))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?P<second>:[0-5]\d(?:\.\d{{1,9}})?)?(?![\d:])"
+    rf"(?:(?<=[\d ]T)|(?<![\d{_L}.:,]))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?P<second>:[0-5]\d(?:\.\d{{1,9}})?)?(?![\d:])"  # noqa: E501
     r"\s?(?P<half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)?(?P<zone>\s?(?:Z|UTC|GMT)\b|[+-]\d{2}:?\d{2}(?!\d))?"
     rf"|(?<![\d{_L}.:,])(?P<only>1[0-2]|[1-9])(?:[.:](?P<only_minute>[0-5]\d))?\s?(?P<only_half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)"
     rf"|(?<![\d{_L}.,:])(?P<h>[01]?\d|2[0-4])\s?[hH]\s?(?P<h_minute>[0-5]\d)(?![\d{_L}]|\s?m)"
@@ -39,7 +39,7 @@ _TIME = re.compile(
 _YEAR = r"(?:19|20)\d{2}(?!\d)"
 _NUMBER = re.compile(
     rf"(?P<id>(?<![\w])#?(?=[A-Za-z][A-Za-z_./-]{{0,30}}\d)[A-Za-z][A-Za-z0-9]{{0,40}}(?:[-_./][A-Za-z0-9]{{1,40}}){{0,8}})"
-    rf"|(?<![{_L}\d])(?P<number>\d{{1,3}}(?:[ \u00a0\u202f]\d{{3}}){{1,5}}(?![\d{_L}])(?:[.,]\d{{1,9}}(?!\d))?"
+    rf"|(?<![{_L}\d])(?P<number>\d{{1,3}}(?:[ \u00a0\u202f]\d{{3}}){{1,5}}(?![\d{_L}])(?:[.,]\d{{1,9}}(?!\d))?"  # noqa: E501
     r"|\d{1,30}(?:[.,'’:/\-–]\d{1,30}){0,12})"
 )
 _GLUED = re.compile(rf"[{_L}][{_L}\d_-]{{0,40}}")
@@ -206,7 +206,7 @@ class Reader:
             zone = (match["zone"] or "").strip()
             is_exact = half is not None or part is not None or hour > 12 or len(hour_text) == 2 or hour == 0
             found.append(Token("time", match.start(), match.end(), match[0], minutes=hour % 24 * 60 + minute,
-                               is_exact=is_exact and not (half is None and 9 < hour <= 12), zone=zone))  # fmt: skip
+                               is_exact=is_exact and not (half is None and 9 < hour <= 12), zone=zone))  # fmt: skip  # noqa: E501
             spans.append(match.span())
         return _masked(text, spans)
 
@@ -252,7 +252,7 @@ class Reader:
             if any(character.isdigit() for character in glued):
                 return False
         return (
-            word in self.words.units or word in self.words.scales or word in CURRENCIES or word in ("x", "s", "k", "bn", "m", "bps", "pp", "p", "fps", "px", "mp", "mah", "v", "a", "pt")
+            word in self.words.units or word in self.words.scales or word in CURRENCIES or word in ("x", "s", "k", "bn", "m", "bps", "pp", "p", "fps", "px", "mp", "mah", "v", "a", "pt")  # noqa: E501
             or unit_of_symbol(glued) is not None or _ORDINAL.fullmatch(word) is not None
         )  # fmt: skip
 
@@ -274,7 +274,7 @@ class Reader:
         near = re.findall(r"[^\W\d_]{1,20}[-'’]?[^\W\d_]{0,12}", text[max(0, start - 28) : start])[-2:]
         low = " ".join(near).lower()
         token.is_approximate = "~" in text[max(0, start - 2) : start] or (
-            "approx" in self.words.categories(low if self.words.is_spaced else text[max(0, start - 3) : token.end + 3])
+            "approx" in self.words.categories(low if self.words.is_spaced else text[max(0, start - 3) : token.end + 3])  # noqa: E501
             if low or not self.words.is_spaced else False
         )  # fmt: skip
         return token
@@ -332,8 +332,7 @@ class Reader:
                     unit = UNITS[symbol] if symbol in UNITS else unit_of_symbol(word)
                     if (
                         unit is None
-                        or low == "in"
-                        and not is_glued
+                        or (low == "in" and not is_glued)
                         or (len(word) == 1 and not is_glued and word not in "mgshlLWCF")
                     ):
                         if low in ("s", "x"):
@@ -378,7 +377,7 @@ class Reader:
             return
         if not self.words.is_spaced:
             for match in _cjk_counts(self.words).finditer(text):
-                found.append(Token("number", match.start(), match.end(), match[0], readings=((numbers[match[1]], 0),),
+                found.append(Token("number", match.start(), match.end(), match[0], readings=((numbers[match[1]], 0),),  # noqa: E501
                                    is_spelled=True, word=match[2]))  # fmt: skip
             return
         for match in _SPELLED.finditer(text.lower()):
@@ -529,7 +528,7 @@ def _joined(numbers: list[Token], text: str) -> list[Token]:
                 continue
             one, other = last.unit, token.unit
             if one is not None and other is not None and one.dimension == other.dimension == "time" and (
-                other.factors[0] < one.factors[0] and len(between) <= 3 and not any(mark in between for mark in ".;-–/(")
+                other.factors[0] < one.factors[0] and len(between) <= 3 and not any(mark in between for mark in ".;-–/(")  # noqa: E501
             ):  # fmt: skip
                 last.extra.append((token.values[0], other))
                 last.end = token.end

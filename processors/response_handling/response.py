@@ -134,7 +134,7 @@ class Response:
 
     @cached_property
     def digit_groups(self) -> frozenset[str]:
-        """The runs of digits in the texts of the evidence, in which numbers of names and codes are looked up."""
+        """The runs of digits in the texts of the evidence, as names and codes have them."""
         joined = " ".join(str(leaf.value) for leaf in self.ledger.leaves if isinstance(leaf.value, str))
         return frozenset(_DIGITS.findall(joined + " " + " ".join(self.ledger.keys)))
 

@@ -63,8 +63,8 @@ def _mentions(
 ) -> list[_Mention]:
     """The rows that a text names, each where its most telling word stands first.
 
-    A row is named by the words that not all rows have; of rows with words in common the one that has most of them
-    said is meant, and none if two have as many.
+    A row is named by the words that not all rows have; of rows with words in common the one that has most
+    of them said is meant, and none if two have as many.
     """
     places: dict[str, int] = {}
     for match in _WORD.finditer(text.lower()):

@@ -24,7 +24,7 @@ from processors.response_handling.rows import wrong_rows
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: its id, what it finds, whether it needs the input, the answer and all results, and whether it gates."""
+    """A rule: its id, what it finds, whether it needs all content, and whether it gates."""
 
     id: str
     finds: str
@@ -125,7 +125,7 @@ def applicable_rules(response: Response) -> frozenset[str]:
     found = {rule.id for rule in RULES if not rule.reads_content or response.is_captured}
     failed = any(call.failure is not None for call in response.calls)
     if not response.words.language:
-        found -= {"RH9.b", "RH9.c", "RH9.d", "RH12.1", "RH12.3"}
+        found -= {"RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.6"}
     if failed and not (response.words.language and response.is_answered):
         found -= {"RH4", "RH9.a"}
     return frozenset(found)

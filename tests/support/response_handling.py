@@ -1,7 +1,9 @@
 """Labelled cases of response handling as runs, and figures over a file of them.
 
-`python -m tests.support.response_handling FILE...` prints how many wrong cases are caught and sound ones flagged,
-by the default gate and by all rules, and the precision of each rule. `--list` names the cases that went wrong.
+`python -m tests.support.response_handling FILE...` prints how many wrong cases are caught and sound ones
+flagged,
+by the default gate and by all rules, and the precision of each rule. `--list` names the cases that went
+wrong.
 """
 
 import json
@@ -85,8 +87,8 @@ class Figures:
         """The figures as text."""
         found = [
             f"wrong {self.wrong}, sound {self.sound}",
-            f"default gate: caught {self.caught / max(1, self.wrong):.1%}, flagged {self.flagged / max(1, self.sound):.1%}",
-            f"all rules:    caught {self.caught_by_all / max(1, self.wrong):.1%}, flagged {self.flagged_by_all / max(1, self.sound):.1%}",
+            f"default gate: caught {self.caught / max(1, self.wrong):.1%}, flagged {self.flagged / max(1, self.sound):.1%}",  # noqa: E501
+            f"all rules:    caught {self.caught_by_all / max(1, self.wrong):.1%}, flagged {self.flagged_by_all / max(1, self.sound):.1%}",  # noqa: E501
         ]
         for rule in sorted({*self.right_of_rule, *self.wrong_of_rule}):
             right, wrong = self.right_of_rule[rule], self.wrong_of_rule[rule]

@@ -138,7 +138,7 @@ def _checks() -> str:
     return (
         "\n## Rules of tool-response-handling\n\n"
         "A rule that needs content applies only where the input, the answer and all results are known.\n"
-        "How they were judged, and what none of them sees, stands in [response-handling.md](response-handling.md).\n\n"
+        "How they were judged, and what none of them sees, stands in [response-handling.md](response-handling.md).\n\n"  # noqa: E501
         f"| Rule | What it finds | Needs | Gates if left out |\n|---|---|---|---|\n{rows}"
     )
 

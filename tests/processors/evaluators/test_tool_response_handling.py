@@ -196,7 +196,9 @@ def test_the_words_of_an_answer_in_an_uncovered_language_are_not_judged() -> Non
 
     score = graded(run)
 
-    assert ["RH4", "RH9", "RH12.1", "RH12.3"] == score.details["not_applicable"]
+    not_applicable = score.details["not_applicable"]
+    assert isinstance(not_applicable, list)
+    assert {"RH4", "RH9", "RH12.1", "RH12.3"} <= {*map(str, not_applicable)}
     assert 1.0 == score.value
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 
+from processors.model.json_values import JsonValue
 from processors.response_handling.grounding import (
     MAX_EVIDENCE_CHARACTERS,
     MAX_SEARCHED_CHARACTERS,
     Evidence,
     EvidenceTooLargeError,
 )
-from processors.model.json_values import JsonValue
 
 
 def _told(*values: JsonValue) -> Evidence:
