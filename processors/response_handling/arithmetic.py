@@ -96,6 +96,9 @@ class Arithmetic:
 
         What the answer said before and the evidence itself are tried first, since they are fewer.
         """
+        how = self._told(value, tolerance, dimension)
+        if how is not None:
+            return how
         operands = [*self._known, *self._operands][: _MOST_OPERANDS + 4]
         known = sorted(
             ((o.value, Made(o.value, o.dimension, "{}", (o.value,))) for o in self._known),
@@ -105,6 +108,37 @@ class Arithmetic:
         return how or self._step(
             value, tolerance, dimension, self._deep_pool(dimension), operands, _LEAST_CHANCE
         )
+
+    def _told(self, value: float, tolerance: float, dimension: str) -> str | None:
+        """A step between numbers that the answer itself shows, or a small multiple of a number."""
+        kinds = (dimension,) if dimension == "percent" else (dimension, "")
+        shown = [known for known in self._known if known.dimension in kinds or dimension == ""]
+        for one, other in combinations(shown, 2):
+            for made, sign in ((one.value + other.value, "+"), (abs(one.value - other.value), "-")):
+                if abs(made - value) <= tolerance:
+                    return f"{one.value:.10g} {sign} {other.value:.10g}"
+            if tolerance * 2_000 <= value and abs(one.value * other.value - value) <= tolerance:
+                return f"{one.value:.10g} × {other.value:.10g}"
+        for size in range(3, len(shown) + 1):
+            for start in range(len(shown) - size + 1):
+                part = [known.value for known in shown[start : start + size]]
+                if abs(math.fsum(part) - value) <= tolerance:
+                    return " + ".join(f"{number:.10g}" for number in part)
+        counts = [known.value for known in self._known if not known.dimension and known.value <= 31]
+        for operand in (*shown, *self._operands[:_MOST_OPERANDS]):
+            o = operand.value
+            if o <= 0 or operand.dimension not in kinds:
+                continue
+            for count in {2.0, 3.0, *counts}:
+                if count > 1 and abs(o / count - value) <= tolerance:
+                    return f"{o:.10g} ÷ {count:g}"
+            times = round(value / o)
+            is_exact = 1 < times <= 31 and abs(times * o - value) <= tolerance
+            if is_exact and (times in counts or tolerance * 4_000 <= value):
+                return f"{times} × {o:.10g}"
+            if is_exact and any(a * b == times for a, b in combinations(counts, 2)):
+                return f"{times} × {o:.10g}"
+        return None
 
     def _step(self, value: float, tolerance: float, dimension: str, pool: list[tuple[float, Made]],
               operands: list[Operand], most: float) -> str | None:  # fmt: skip

@@ -15,6 +15,7 @@ _LONGEST_GAP = 3_700
 _MOST = 60
 _MOST_KNOWN = 600
 _MOST_STEPS = 24
+_NEAR = (1, 2, 3, 7)
 _WORD = re.compile(r"[^\W\d_]{2,20}(?:-feira)?")
 
 
@@ -83,11 +84,7 @@ def _composed(response: Response) -> list[CalendarDay]:
 
 def _steps(response: Response) -> list[int]:
     """The numbers of days by which dates are moved: what evidence or answer counts in days and longer."""
-    found = (
-        {1: None, 7: None, 2: None}
-        if "relative" in response.words.categories(response.question + " " + response.output)
-        else {1: None}
-    )
+    found: dict[int, None] = {}
     for quantity in response.ledger.quantities[:_MOST_KNOWN]:
         if (
             quantity.unit is not None
@@ -128,14 +125,16 @@ def _is_reached(token: Token, known: list[CalendarDay], steps: list[int], respon
     """Whether a date lies so many days or months from one of the evidence, or fills a range."""
     days = list(dict.fromkeys(day for one in known if (day := to_date(_with_year(one, response)))))[:_MOST]
     texts = response.ledger.folded_texts
+    relative = _relative_days(response)
     for written in token.dates:
         year, month, number = written
         if number is None:
             continue
         for day in days:
+            near = _NEAR if day in relative else ()
             targets = [
                 day + timedelta(days=sign * step)
-                for step in steps
+                for step in (*steps, *near)
                 for sign in (1, -1)
                 if abs((date.max - day).days) > step
             ]
@@ -165,6 +164,20 @@ def _is_reached(token: Token, known: list[CalendarDay], steps: list[int], respon
         ):  # fmt: skip
             return True
     return False
+
+
+def _relative_days(response: Response) -> set[date]:
+    """The days from which people count in words: those they named, those of now, and those told in UTC."""
+    is_relative = "relative" in response.words.categories(response.question + " " + response.output)
+    found: set[date] = set()
+    zoned = {moment.path for moment in response.ledger.moments if moment.zone in ("Z", "UTC", "GMT")}
+    for moment in response.ledger.moments[:_MOST_KNOWN]:
+        is_now = moment.call < 0 or not {"now", "today", "iso", "timestamp", "date"}.isdisjoint(
+            key_words(moment.key)
+        )
+        if (is_relative and is_now) or moment.path in zoned:
+            found.update(day for one in moment.dates if (day := to_date(_with_year(one, response))))
+    return found
 
 
 def _has_month_words(response: Response) -> bool:

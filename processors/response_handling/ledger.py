@@ -51,6 +51,7 @@ MAX_MATCHES: Final = 60
 FROM_USER: Final = -1
 """The call of evidence that stands in no result: what people said, and all arguments."""
 
+_CODE = re.compile(r"\b[A-Z]{3}\b")
 _WHOLE_NUMBER = re.compile(r"\s?[-+]?\d{1,15}(?:\.\d{1,12})?\s?")
 _PIPE_RULE = re.compile(r"[\s|:+=-]{3,400}")
 _COLUMNS = re.compile(r"\s{2,40}")
@@ -285,6 +286,8 @@ class Ledger:
     def _text(self, text: str, key: str, path: str, record: Record) -> None:
         self.leaves.append(Leaf(text, key, path, record.call, record.index))
         record.texts.append((key, text))
+        for code in _CODE.findall(text[:2000]) if text.upper() != text or len(text) == 3 else ():
+            self.currencies |= CURRENCIES.get(code.lower(), frozenset())
         if len(text) < 20 and _WHOLE_NUMBER.fullmatch(text) and not text.strip().startswith("0" * 2):
             self.ids.append(text.strip())
             self._quantity(float(text), key, path, record)

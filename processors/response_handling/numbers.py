@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from processors.response_handling.arithmetic import operand_of
-from processors.response_handling.ledger import FROM_USER, Quantity
+from processors.response_handling.ledger import Quantity
 from processors.response_handling.lexicons.keys import LASTING
 from processors.response_handling.lexicons.units import factors_of, key_words
 from processors.response_handling.reading import Token
@@ -24,7 +24,7 @@ _PLAIN_FACTS = {
 _SHORTEST_STEM = 4
 _MOST_COMPARED = 400
 _MOST_DERIVED = 30
-_IN_NAME = re.compile(r"[^\W\d_]*[A-Z][^\W\d_]{0,20}\s$")
+_IN_NAME = re.compile(r"[^\W\d_]{0,20}[A-Z][^\W\d_]{0,20}\s$")
 
 
 @dataclass(slots=True)
@@ -34,6 +34,7 @@ class Support:
     token: Token
     direct: list[Quantity] = field(default_factory=list)
     how: str = ""
+    is_reckoned: bool = False
     other_unit: list[Quantity] = field(default_factory=list)
     other_currency: list[Quantity] = field(default_factory=list)
     is_checked: bool = True
@@ -51,6 +52,8 @@ def supports(response: Response) -> list[Support]:
         _direct(support, response)
         if not support.direct:
             support.is_checked = _needs_support(support.token, response)
+            if not dimension_of(support.token) and 1 < support.token.values[0] <= _SMALL:
+                response.arithmetic.know(support.token.values[0], "")
         if support.direct and support.token.values:
             token = support.token
             response.arithmetic.know(*_operand(token, token.values[-1]))
@@ -61,6 +64,7 @@ def supports(response: Response) -> list[Support]:
         for support in open_ones:
             _derived(support, response)
             if support.how:
+                support.is_reckoned = True
                 response.arithmetic.know(*_operand(support.token, support.token.values[-1]))
         if all(not support.how for support in open_ones):
             break
@@ -84,6 +88,8 @@ def _needs_support(token: Token, response: Response) -> bool:
     """Whether a number is a statement at all: years, codes, parts of names and plain facts are none."""
     value = token.values[0]
     dimension = dimension_of(token)
+    if value <= (_SMALL if token.is_spelled else 1) and dimension == "time" and not token.extra:
+        return False
     if (dimension, value) in _PLAIN_FACTS or (value == 0 and not dimension):
         return False
     plain = token.text.replace(" ", "")
@@ -131,9 +137,6 @@ def _direct(support: Support, response: Response) -> None:
             support.other_unit.append(quantity)
         elif verdict == "currency":
             support.other_currency.append(quantity)
-    currencies = response.ledger.currencies
-    if support.direct and token.currencies and currencies and token.currencies.isdisjoint(currencies):
-        support.other_currency = support.direct
     if (
         token.unit is not None
         and token.unit.symbol == "h"
@@ -281,6 +284,9 @@ def _derived(support: Support, response: Response) -> None:
             )
             slack = token.extra[-1][1].factors[0] / 2
             made = arithmetic.natural(base, slack * 1.01, ("time",))
+            if made is None and _between_times(round(base / 60), response):
+                support.how = "between two times"
+                return
             if made is not None:
                 support.how = made.shown()
                 return
@@ -294,6 +300,8 @@ def _derived(support: Support, response: Response) -> None:
             tries = [(base, slack, dimension)]
             if dimension and dimension != "percent":
                 tries.append((stated, tolerance, ""))
+            if dimension == "money" and not token.is_minor:
+                tries.append((stated * 100, tolerance * 100, ""))
             if not dimension:
                 tries += [(stated, tolerance, "money"), (stated, tolerance, "percent")]
                 tries += [(stated * f, tolerance * f, d) for d, f in _usual_factors(response).items()]
@@ -310,6 +318,13 @@ def _derived(support: Support, response: Response) -> None:
                 return
 
 
+def _between_times(minutes: int, response: Response) -> bool:
+    """Whether a length lies between two times of day, of the answer or the evidence."""
+    told = [m.minutes for m in response.ledger.moments[:40] if m.minutes is not None]
+    said = [token.minutes for token in response.tokens if token.kind == "time"][:20]
+    return any((one - other) % 1440 == minutes % 1440 for one in (*said, *told) for other in (*said, *told))
+
+
 def _usual_factors(response: Response) -> dict[str, float]:
     found: dict[str, float] = {}
     for quantity in response.ledger.quantities:
@@ -324,11 +339,11 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
     RH1.3: against the member named beside it; RH1.2: nowhere in it.
     """
     open_ones = [s for s in known if not s.is_supported and not s.other_unit and not s.other_currency]
-    is_lookup = len(open_ones) == 1
+    is_lookup = len(open_ones) == 1 and sum(support.is_reckoned for support in known) < 3
     for support in open_ones:
         token = support.token
         stated = token.values[0]
-        near = _nearly(token, response)
+        near = _nearly(token, response) if is_lookup else None
         claim = shown(response.output[max(0, token.start - 12) : token.end + 14])
         if near is not None:
             yield Finding(
@@ -421,39 +436,17 @@ def _against(token: Token, response: Response) -> tuple[str, str, int | None] | 
 
 
 def wrong_units(response: Response, known: list[Support]) -> Iterator[Finding]:
-    """RH11.1: the digits of the evidence with another unit.
-
-    RH11.2: an amount in a currency that no evidence has.
-    """
+    """RH11.1: the digits of the evidence with another unit; RH11.2: a currency that no evidence has."""
+    currencies = response.ledger.currencies
     for support in known:
         token = support.token
         claim = shown(response.output[max(0, token.start - 4) : token.end + 10])
-        if (
-            support.other_currency
-            and (not support.how)
-            and not (set(support.direct) - set(support.other_currency) if False else False)
-        ):
-            first = support.other_currency[0]
-            named = ", ".join(sorted(first.currencies or response.ledger.currencies)[:3])
-            if token.currencies.isdisjoint(_told_currencies(response)):
-                yield Finding(
-                    "RH11.2", claim, f"{first.key} {first.value:.10g} is in {named}", first.path, first.call
-                )
+        if token.currencies and currencies and token.currencies.isdisjoint(currencies):
+            first = next(iter((*support.other_currency, *support.direct)), None)
+            named = ", ".join(sorted(currencies)[:3])
+            path, call = (first.path, first.call) if first is not None else ("", None)
+            yield Finding("RH11.2", claim, f"{first.key if first else 'the results'}: {named}", path, call)
         elif support.other_unit and not support.is_supported:
             first = support.other_unit[0]
-            yield Finding(
-                "RH11.1",
-                claim,
-                f"{first.key} {first.value:.10g} {first.unit.symbol if first.unit else ''}",
-                first.path,
-                first.call,
-            )
-
-
-def _told_currencies(response: Response) -> set[str]:
-    return {
-        code
-        for quantity in response.ledger.quantities
-        if quantity.call == FROM_USER
-        for code in quantity.currencies
-    }
+            symbol = first.unit.symbol if first.unit else ""
+            yield Finding("RH11.1", claim, f"{first.key} {first.value:.10g} {symbol}", first.path, first.call)

@@ -487,7 +487,9 @@ def ignored_results(response: Response, known: Sequence[Support]) -> Iterator[Fi
             continue
         if len(telling) == 1 and (matched or told) and isinstance(telling[0].value, str):
             continue
-        if any(support.how for support in known) or (len(telling) > 40 and "negation" in response.categories):
+        if any(s.how or not (s.is_checked or s.direct) for s in known) or (
+            len(telling) > 40 and "negation" in response.categories
+        ):
             continue
         yield Finding(
             "RH8",

@@ -37,7 +37,7 @@ RULES: Final = (
     Rule("RH1.2", "a number that no evidence supports"),
     Rule("RH1.3", "a small number against the member that is named beside it"),
     Rule("RH2.1", "a date that no evidence supports", is_gating=True),
-    Rule("RH2.2", "a time of day that no evidence supports", is_gating=True),
+    Rule("RH2.2", "a time of day that no evidence supports"),
     Rule("RH2.3", "a weekday that its date does not have", is_gating=True),
     Rule("RH2.4", "a date where no result has any"),
     Rule("RH3.1", "an invented address or URL", is_gating=True),

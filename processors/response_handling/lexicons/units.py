@@ -61,9 +61,9 @@ _KEY_UNITS: Final = {
         word: UNITS[symbol]
         for symbol, names in {
             "ms": "millis milliseconds", "s": "seconds second sekunden secondes segundos secondi", "%": "percent percentage prozent pourcent",
-            "min": "minutes minute minuten minutos minuti mins", "h": "hours hour stunden heures horas ore uren",
-            "d": "days day tage jours dias giorni dagen nights", "wk": "weeks wochen semaines semanas settimane",
-            "mo": "months monate mois meses mesi maanden", "y": "years jahre años anos anni jaren",
+            "min": "minutes minute minuten minutos minuti mins", "h": "hours stunden heures horas ore uren",
+            "d": "days tage jours dias giorni dagen nights", "wk": "weeks wochen semaines semanas settimane",
+            "mo": "months mnd monate mois meses mesi maanden", "y": "years jahre años anos anni jaren",
             "km": "kilometers kilometres", "m": "meters metres", "mi": "miles millas", "kg": "kilograms", "g": "grams",
             "ft": "feet", "B": "bytes", "C": "celsius tempc", "F": "fahrenheit", "l": "liters litres litros litri",
         }.items()
