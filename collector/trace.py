@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from processors.model import FinishReason, GradedRun
 from processors.spans import RawSpan
@@ -50,6 +51,7 @@ class GradedTrace:
 
     `spans` is empty where the spans were forwarded when they came. `log_records` and `evaluation_spans` are
     the results in forms of their own, as (span id, encoded message, envelope); they are no received spans.
+    `unix_nano` is when the runs were graded.
     """
 
     trace_id: bytes
@@ -59,3 +61,20 @@ class GradedTrace:
     evaluation_spans: Sequence[RawSpan] = ()
     backfill: bool = False
     tenant: str = ""
+    unix_nano: int = 0
+
+
+class Receipt(Protocol):
+    """Takes note of who has got something that leaves: each exporter, and each form of it, by name."""
+
+    def expects(self, holder: str) -> bool:
+        """Whether `holder` is to get it; if so, `delivered` must be called for it once."""
+        ...
+
+    def delivered(self, holder: str) -> None:
+        """`holder` has got it, or will never: it was dropped for a reason that is counted."""
+        ...
+
+    def seal(self) -> None:
+        """All who are to get it have been asked for."""
+        ...

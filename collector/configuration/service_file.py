@@ -31,6 +31,7 @@ from collector.exporters import (
     receives_log_records,
     receives_spans,
 )
+from collector.journal import JournalConfig
 from collector.memory_limiter import MemoryLimiterConfig
 from collector.receivers import ReceiversConfig, listening_at
 from collector.results_config import ResultsConfig
@@ -59,7 +60,6 @@ PROMETHEUS = "prometheus"
 _REFERENCE = re.compile(r"\$\{env:\w+\}\Z")
 _COMPONENT_ID = re.compile(r"[a-z0-9_]+(?:/[A-Za-z0-9_.-]+)?\Z")
 _PLANNED: Mapping[tuple[str, ...], str] = {
-    ("journal",): '"journal" is not supported by this version: held spans live in memory',
     ("service", "pipelines"): "there are no pipelines: every component written is active",
 }
 
@@ -122,6 +122,9 @@ class ServiceConfig(StrictModel):
     """Without `prometheus`: once the file is loaded its endpoint is that of `service.telemetry`, and the rest
     of it is `prometheus`."""
     results: Section[ResultsConfig] = ResultsConfig()
+    journal: JournalConfig | None = Field(
+        default=None, description="Keeps what is acknowledged over crashes. Off unless written."
+    )
     service: Section[ServiceSection] = ServiceSection()
 
     _prometheus: PrometheusConfig = PrivateAttr(default_factory=PrometheusConfig)

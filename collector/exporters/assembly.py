@@ -31,11 +31,13 @@ def build_fan_out(
     limiter: MemoryLimiter,
     *,
     end_of_spans: str,
+    is_journalled: bool = False,
 ) -> FanOut:
     """The fan-out to all exporters in `configs`.
 
     Where no exporter gets spans (there is none, or `results.mode` is `verdicts_only`), the spans end at the
     first exporter of results, which counts them as forwarded, or at `end_of_spans` without such an exporter.
+    Where everything `is_journalled`, a shutdown drops nothing.
     """
     queues: list[SpanQueue] = []
     log_queues: list[SendingQueue] = []
@@ -45,7 +47,12 @@ def build_fan_out(
     def result_queue(exporter: SpanExporter, config: SpanExporterConfig, form: ResultForm) -> SendingQueue:
         counts = ResultCounts(context.metrics, exporter.name, form)
         return SendingQueue(
-            exporter, config.for_results(), metrics=context.metrics, clock=context.clock, counts=counts
+            exporter,
+            config.for_results(),
+            metrics=context.metrics,
+            clock=context.clock,
+            counts=counts,
+            is_journalled=is_journalled,
         )
 
     for name, config in configs.items():
@@ -55,7 +62,13 @@ def build_fan_out(
         elif isinstance(config, SpanExporterConfig):
             shared = SharedExporter(component.create(name, config, context))
             if receives_spans(config, results):
-                queue = SendingQueue(shared.for_spans(), config, metrics=context.metrics, clock=context.clock)
+                queue = SendingQueue(
+                    shared.for_spans(),
+                    config,
+                    metrics=context.metrics,
+                    clock=context.clock,
+                    is_journalled=is_journalled,
+                )
                 queues.append(queue)
             if receives_log_records(config, results):
                 log_queues.append(result_queue(shared.for_logs(), config, "log"))

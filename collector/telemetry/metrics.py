@@ -342,6 +342,30 @@ class Metrics:
             "Graded runs, log records and spans of verdicts that an exporter could not write or deliver.",
             ("reason", "exporter"),
         )
+        self.spans_recovered = Counter(
+            "tracegrade_spans_recovered",
+            "Spans that a process before had acknowledged and this one found in the journal; exporter is empty "
+            "for those that no exporter had got.",
+            ("exporter",),
+        )
+        self.journal_bytes = Gauge(
+            "tracegrade_journal_bytes", "What journalled spans take on disk, about. Absent without a journal."
+        )
+        self.journal_limit_bytes = Gauge(
+            "tracegrade_journal_limit_bytes", "What they may take. Absent without a journal."
+        )
+        self.journal_commit_seconds = Histogram(
+            "tracegrade_journal_commit_seconds",
+            "Time until the disk had what a group of requests brought.",
+            _LAG_SECONDS,
+        )
+        self.journal_failures = Counter(
+            "tracegrade_journal_failures", "Transactions of the journal that failed, by reason.", ("reason",)
+        )
+        self.traces_quarantined = Counter(
+            "tracegrade_traces_quarantined",
+            "Traces that were being graded in two crashes: forwarded ungraded, and kept for a report.",
+        )
         self.criteria_reloads = Counter(
             "tracegrade_criteria_reloads", "Reloads of criteria files, by outcome.", ("outcome",)
         )
