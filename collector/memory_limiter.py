@@ -66,7 +66,7 @@ class MemoryLimiter:
         return True
 
     def take(self, count: int) -> None:
-        """Take `count` bytes whether they fit or not: what was acknowledged before a restart is held again."""
+        """Take `count` bytes whether they fit or not: what a process before acknowledged is held again."""
         self._used += count
 
     def release(self, count: int) -> None:

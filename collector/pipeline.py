@@ -348,7 +348,7 @@ class EvaluationStage:
         self._metrics = metrics
         self._clock = clock
         self._instance = instance
-        self._writer = _ResultWriter(results, instance)
+        self._writer = _ResultWriter(results)
         self._missing_parents = missing_parents
         self._reader = span_reader(dialects)
         self._workers = workers
@@ -405,11 +405,11 @@ class EvaluationStage:
         try:
             runs = self._rebuilt(trace)
             if len(runs) == len(verdicts.results):
-                return self._written(trace, runs, verdicts.results, verdicts.unix_nano)
+                return self._written(trace, runs, verdicts.results, verdicts.unix_nano, verdicts.instance)
         except Exception:  # as in begin
             return self._unchanged(trace)
         if not verdicts.results:
-            return self._writer.write(trace, (), verdicts.unix_nano)
+            return self._writer.write(trace, ())
         graded = self.begin(trace)
         return self._unchanged(trace) if isinstance(graded, AwaitedTrace) else graded
 
@@ -450,12 +450,15 @@ class EvaluationStage:
         rebuilt: _Rebuilt,
         results: Sequence[Sequence[EvaluationResult]],
         unix_nano: int,
+        instance: str | None = None,
     ) -> GradedTrace:
+        """The trace with its results, reached at `unix_nano` by `instance`, by default this one."""
+        by = self._instance if instance is None else instance
         runs = [
-            GradedRun(run=run, results=found, graded_unix_nano=unix_nano, instance=self._instance)
+            GradedRun(run=run, results=found, graded_unix_nano=unix_nano, instance=by)
             for (run, _), found in zip(rebuilt, results, strict=True)
         ]
-        return self._writer.write(trace, runs, unix_nano)
+        return self._writer.write(trace, runs)
 
     def _unchanged(self, trace: FinishedTrace) -> GradedTrace:
         """The trace as it came, because of the exception that is being handled."""
@@ -465,20 +468,19 @@ class EvaluationStage:
             "A trace could not be evaluated; it is forwarded unchanged.",
             trace_id=trace.trace_id.hex(),
         )
-        return self._writer.write(trace, (), 0)
+        return self._writer.write(trace, ())
 
     def _count_skip(self, reason: SkipReason) -> None:
         self._metrics.evaluations_skipped.add(1, reason.value)
 
 
 class _ResultWriter:
-    """Writes results in every form that `config` names; `instance` says who graded.
+    """Writes results in every form that `config` names.
 
     Where spans are forwarded when they come (`stream`), what it makes holds none of them.
     """
 
-    def __init__(self, config: ResultsConfig, instance: str) -> None:
-        self._instance = instance
+    def __init__(self, config: ResultsConfig) -> None:
         self._spans_left_already = config.mode == "stream"
         self._writes_events = "span_event" in config.emit
         self._writes_records = "log" in config.emit
@@ -486,32 +488,31 @@ class _ResultWriter:
         self._openinference = "openinference" in config.annotations
         self._writes_on_spans = config.holds_spans and (self._writes_events or self._openinference)
 
-    def write(self, trace: FinishedTrace, runs: Sequence[GradedRun], unix_nano: int) -> GradedTrace:
-        """`trace` as it is to leave, with the results of `runs`, reached at `unix_nano`."""
+    def write(self, trace: FinishedTrace, runs: Sequence[GradedRun]) -> GradedTrace:
+        """`trace` as it is to leave, with the results of `runs`, which were graded together."""
         spans: Sequence[RawSpan] = () if self._spans_left_already else trace.spans
         log_records: Sequence[RawSpan] = ()
         spans_of_results: Sequence[RawSpan] = ()
         if runs:
             graded = [(run.run, run.results) for run in runs]
+            unix_nano, instance = runs[0].graded_unix_nano, runs[0].instance
             if self._writes_on_spans:
                 spans = append_results(
                     spans,
                     graded,
                     time_unix_nano=unix_nano,
-                    instance=self._instance,
+                    instance=instance,
                     events=self._writes_events,
                     openinference=self._openinference,
                 )
             if self._writes_records:
-                log_records = result_records(
-                    trace.spans, graded, time_unix_nano=unix_nano, instance=self._instance
-                )
+                log_records = result_records(trace.spans, graded, time_unix_nano=unix_nano, instance=instance)
             if self._writes_spans:
                 spans_of_results = evaluation_spans(
                     trace.spans,
                     graded,
                     time_unix_nano=unix_nano,
-                    instance=self._instance,
+                    instance=instance,
                     openinference=self._openinference,
                 )
         return GradedTrace(
@@ -522,5 +523,4 @@ class _ResultWriter:
             evaluation_spans=spans_of_results,
             backfill=trace.backfill,
             tenant=trace.tenant,
-            unix_nano=unix_nano,
         )

@@ -26,7 +26,6 @@ class Resumption:
     """Hands what was recovered to the buffer, and what was graded already to the exporters.
 
     Args:
-        journal: Where it comes from.
         buffer: Holds unfinished traces again.
         evaluation: Writes the verdicts of graded traces again.
         fan_out: Where graded traces and late spans leave.
@@ -37,7 +36,6 @@ class Resumption:
 
     def __init__(
         self,
-        journal: Journal,
         *,
         buffer: TraceBuffer,
         evaluation: EvaluationStage,
@@ -46,7 +44,7 @@ class Resumption:
         metrics: Metrics,
         streams: bool,
     ) -> None:
-        self._journal = journal
+        self._journal: Journal
         self._buffer = buffer
         self._evaluation = evaluation
         self._fan_out = fan_out
@@ -55,8 +53,9 @@ class Resumption:
         self._streams = streams
         metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
 
-    def resume(self, recovered: Recovered) -> None:
-        """Go on with `recovered`; before any request is taken, with the exporters running."""
+    def resume(self, recovered: Recovered, journal: Journal) -> None:
+        """Go on with what was `recovered` from `journal`; before any request is taken, exporters running."""
+        self._journal = journal
         for key, span_ids in recovered.finished.values():
             self._buffer.remember_finished(key, span_ids)
         taken_out: dict[bytes, list[SpanBatch]] = {}

@@ -154,8 +154,7 @@ class Service:
             end_of_spans=PROMETHEUS,
             is_journalled=self._journal is not None,
         )
-        self._resumption = self._journal and Resumption(
-            self._journal,
+        self._resumption = Resumption(
             buffer=buffer,
             evaluation=evaluation,
             fan_out=self._fan_out,
@@ -246,11 +245,11 @@ class Service:
 
     async def _resume(self) -> int:
         """Go on with what a process before acknowledged; until when that is all, 0 for not at all."""
-        if self._journal is None or self._resumption is None:
+        if self._journal is None:
             return 0
         recovered = await asyncio.to_thread(self._journal.open, self._envelopes.envelope)
         self._journal.start(self._tasks)
-        self._resumption.resume(recovered)
+        self._resumption.resume(recovered, self._journal)
         return recovered.alive_unix_nano
 
     async def _stop(self) -> None:

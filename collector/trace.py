@@ -51,7 +51,6 @@ class GradedTrace:
 
     `spans` is empty where the spans were forwarded when they came. `log_records` and `evaluation_spans` are
     the results in forms of their own, as (span id, encoded message, envelope); they are no received spans.
-    `unix_nano` is when the runs were graded.
     """
 
     trace_id: bytes
@@ -61,7 +60,6 @@ class GradedTrace:
     evaluation_spans: Sequence[RawSpan] = ()
     backfill: bool = False
     tenant: str = ""
-    unix_nano: int = 0
 
 
 class Receipt(Protocol):

@@ -213,7 +213,7 @@ class TraceBuffer:
         return _key(batch) in self._finished
 
     def remember_finished(self, key: bytes, span_ids: bytes) -> None:
-        """Remember a trace that a process before finished, or further spans of one; `span_ids` 8 bytes each."""
+        """Remember a trace that a process before finished, or more spans of one, by ids of 8 bytes each."""
         ids = [span_ids[start : start + 8] for start in range(0, len(span_ids), 8)]
         if key not in self._finished:
             self._finished.add(key, ids)

@@ -2,8 +2,8 @@
 
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
-from collector.journal.recovery import Recovered
 from collector.journal.records import BatchKind, JournalledBatch, trace_key
+from collector.journal.recovery import Recovered
 from collector.journal.verdicts import StoredVerdicts
 
 __all__ = [

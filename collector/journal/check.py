@@ -12,7 +12,7 @@ import lmdb
 from collector.journal.records import DamagedRecord, decode_batch, decode_envelope, decode_finished
 from collector.journal.store import ReadOnlyJournal, Table
 from collector.journal.verdicts import decode_verdicts
-from processors.spans import NO_ENVELOPE
+from processors.spans import Envelope
 
 _DAMAGED = 3
 
@@ -30,7 +30,7 @@ def check(directory: Path) -> None:
             for key, content in journal.records(Table.ENVELOPES)
             if decode_envelope(content)
         }
-        known = dict.fromkeys(envelopes, NO_ENVELOPE)
+        known = dict.fromkeys(envelopes, Envelope(b"", b""))
         for _, content in journal.records(Table.BATCHES):
             decode_batch(content, known.__getitem__)
         for _, content in journal.records(Table.FINISHED):

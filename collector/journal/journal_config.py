@@ -12,7 +12,7 @@ DATA_FILE = "data.mdb"
 
 
 class JournalConfig(StrictModel):
-    """Acknowledged spans on disk, so that a crash loses none. Content lies there as it came, not encrypted."""
+    """Keeps acknowledged spans on disk, so that a crash loses none: as they came, not encrypted."""
 
     directory: FilePath = Field(
         description="A folder of its own on a local disk, for one process. It is made with mode 0700."
@@ -29,13 +29,13 @@ class JournalConfig(StrictModel):
     max_mib: int = Field(
         default=4096,
         ge=16,
-        description="Mebibytes of journalled spans. Beyond, senders are told to come back. The file may be half "
-        "as large again.",
+        description="Mebibytes of journalled spans. Beyond, senders are told to come back. The file may be "
+        "half as large again.",
     )
     on_shutdown: Literal["keep", "drain"] = Field(
         default="keep",
-        description="What becomes of unfinished traces on SIGTERM: the next process goes on with them, or they "
-        "are finished and delivered. Drain where the volume goes away with the process, as on scale-down.",
+        description="What becomes of unfinished traces on SIGTERM: the next process goes on with them, or "
+        "they are finished and delivered. Drain where the volume goes away with the process, as on scale-down.",
     )
 
     @property

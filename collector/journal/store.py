@@ -83,7 +83,7 @@ class _Journal:
 
     def __init__(self) -> None:
         self._environment: lmdb.Environment | None = None
-        self._tables: dict[Table, object] = {}
+        self._tables: dict[Table, lmdb._Database] = {}
 
     def records(self, table: Table) -> Iterator[Record]:
         """The records of a table in the order of their keys.
@@ -101,9 +101,11 @@ class _Journal:
         if table not in self._tables:
             return
         try:
-            with self._environment.begin() as transaction:
-                with transaction.cursor(db=self._tables[table]) as cursor:
-                    yield from cursor
+            with (
+                self._environment.begin() as transaction,
+                transaction.cursor(db=self._tables[table]) as cursor,
+            ):
+                yield from cursor
         except lmdb.Error as error:
             raise DamagedRecord(f"the table of {table.name.lower()} cannot be read: {error}") from error
 
@@ -169,14 +171,14 @@ class JournalStore(_Journal):
             owner = directory.stat().st_uid
             if owner != os.geteuid():
                 raise StartupError(
-                    f"journal.directory: {directory} belongs to user {owner}, not to user {os.geteuid()} of this "
-                    "process: expected a folder of its own, which it makes itself in a folder it may write to"
+                    f"journal.directory: {directory} belongs to user {owner}, not to user {os.geteuid()} "
+                    "of this process: expected a folder of its own, which it makes itself"
                 )
             file_system = file_system_of(directory)
             if file_system in _NETWORK_FILE_SYSTEMS:
                 raise StartupError(
-                    f"journal.directory: {directory} is on a network filesystem ({file_system}), which does not keep "
-                    "what LMDB relies on: expected a local disk or a block volume"
+                    f"journal.directory: {directory} is on a network filesystem ({file_system}), which does "
+                    "not keep what LMDB relies on: expected a local disk or a block volume"
                 )
             directory.chmod(0o700)
             self._take_lock()
@@ -243,7 +245,8 @@ class JournalStore(_Journal):
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
             raise StartupError(
-                f"journal.directory: {self._directory} is in use by another process: expected a directory for each"
+                f"journal.directory: {self._directory} is in use by another process: "
+                "expected a directory for each"
             ) from error
         self._lock = lock
 
@@ -274,15 +277,14 @@ class JournalStore(_Journal):
         if version > FORMAT_VERSION:
             self.close()
             raise StartupError(
-                f"journal.directory: {self._directory} was written by a newer version of tracegrade (format {version}; "
-                f"this one knows {FORMAT_VERSION}): run that version until the journal is empty, or "
-                f"another directory"
+                f"journal.directory: {self._directory} was written by a newer version of tracegrade (format "
+                f"{version}; this one knows {FORMAT_VERSION}): expected another directory, or that version"
             )
 
     def _unusable(self, what: str) -> StartupError:
         return StartupError(
-            f"journal.directory: {self._directory} {what}: look at it with `tracegrade journal inspect "
-            f"{self._directory}`, save what can be read with `tracegrade journal salvage`, then move it aside"
+            f"journal.directory: {self._directory} {what}: look at it with `tracegrade journal --inspect "
+            f"{self._directory}`, save what can be read with `--salvage`, then move it aside"
         )
 
 

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredVerdicts:
-    """Why and how a trace left the buffer, when it was graded, and the results of its runs in order.
+    """Why and how a trace left the buffer, when and by whom it was graded, and the results of each run.
 
     There are none for a trace that could not be graded and left unchanged.
     """
@@ -37,6 +37,7 @@ class StoredVerdicts:
     interrupted: bool
     backfill: bool
     unix_nano: int
+    instance: str
     results: Sequence[Sequence[EvaluationResult]]
 
 
@@ -48,7 +49,8 @@ def encode_verdicts(trace: FinishedTrace, graded: GradedTrace) -> bytes:
             "was_quiet": trace.was_quiet,
             "interrupted": trace.interrupted,
             "backfill": trace.backfill,
-            "unix_nano": graded.unix_nano,
+            "unix_nano": graded.runs[0].graded_unix_nano if graded.runs else 0,
+            "instance": graded.runs[0].instance if graded.runs else "",
             "runs": [[_written(result) for result in graded_run.results] for graded_run in graded.runs],
         }
     )
@@ -66,11 +68,12 @@ def decode_verdicts(content: bytes) -> StoredVerdicts:
             raise TypeError("not an object")
         runs = _typed(stored["runs"], list)
         return StoredVerdicts(
-            reason=FinishReason(stored["reason"]),
+            reason=FinishReason(_typed(stored["reason"], str)),
             was_quiet=_typed(stored["was_quiet"], bool),
             interrupted=_typed(stored["interrupted"], bool),
             backfill=_typed(stored["backfill"], bool),
             unix_nano=_typed(stored["unix_nano"], int),
+            instance=_typed(stored["instance"], str),
             results=[[_read(_typed(result, dict)) for result in _typed(run, list)] for run in runs],
         )
     except (ValueError, KeyError, TypeError) as error:
@@ -116,16 +119,16 @@ def _read(written: Mapping[str, JsonValue]) -> EvaluationResult:
         name=_typed(written["name"], str),
         evaluator=_typed(written["evaluator"], str),
         evaluator_version=_typed(written["version"], str),
-        outcome=Outcome(written["outcome"]),
+        outcome=Outcome(_typed(written["outcome"], str)),
         score=None if score is None else float(_typed(score, (int, float))),
         explanation=_typed(written.get("explanation", ""), str),
         details=_typed(written.get("details", {}), dict),
-        reason=None if reason is None else NotEvaluatedReason(reason),
+        reason=None if reason is None else NotEvaluatedReason(_typed(reason, str)),
         error_type=_optional_text(written.get("error_type")),
         pass_threshold=float(_typed(written["threshold"], (int, float))),
-        severity=Severity(written["severity"]),
+        severity=Severity(_typed(written["severity"], str)),
         criteria_hash=_typed(written["criteria_hash"], str),
-        stage=Stage(written.get("stage", Stage.LIVE.value)),
+        stage=Stage(_typed(written.get("stage", Stage.LIVE.value), str)),
         muted_until_unix_nano=_typed(written.get("muted_until", 0), int),
         tool_call_id=_optional_text(written.get("tool_call_id")),
         tool_span_id=None if span_id is None else bytes.fromhex(_typed(span_id, str)),

@@ -344,8 +344,8 @@ class Metrics:
         )
         self.spans_recovered = Counter(
             "tracegrade_spans_recovered",
-            "Spans that a process before had acknowledged and this one found in the journal; exporter is empty "
-            "for those that no exporter had got.",
+            "Spans that a process before had acknowledged and this one found in the journal; exporter is "
+            "empty for those that no exporter had got.",
             ("exporter",),
         )
         self.journal_bytes = Gauge(
