@@ -92,6 +92,8 @@ class Resumption:
         """Spans that left at once, and that not everybody has got."""
         spans = journalled.batch.spans
         self._metrics.spans_recovered.add(len(spans), BEFORE_FAN_OUT)
+        for queue in self._fan_out.queues:
+            self._metrics.spans_sent_again.add(len(spans), queue.name)
         held = held_bytes(spans)
         self._limiter.take(held)
         self._fan_out.forward(spans, held, self._journal.leaving_receipt(number, journalled))
@@ -136,6 +138,9 @@ class Resumption:
         spans = settled_spans(batches)
         if self._streams:
             return spans
+        for queue in self._fan_out.queues:
+            if queue.name not in already:
+                self._metrics.spans_sent_again.add(len(spans), queue.name)
         if not already:
             self._metrics.spans_recovered.add(len(spans), BEFORE_FAN_OUT)
         else:

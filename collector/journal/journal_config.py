@@ -26,22 +26,17 @@ class JournalConfig(StrictModel):
     interval: Duration = Field(
         default=1.0, gt=0, description="The longest time between two syncs with `fsync: interval`."
     )
-    max_mib: int = Field(
-        default=4096,
-        ge=16,
-        description="Mebibytes of journalled spans. Beyond, senders are told to come back. The file may be "
+    max_bytes: int = Field(
+        default=4 * 1024**3,
+        ge=16 * 1024**2,
+        description="What journalled spans may take. Beyond, senders are told to come back. The file may be "
         "half as large again.",
     )
     on_shutdown: Literal["keep", "drain"] = Field(
         default="keep",
         description="What becomes of unfinished traces on SIGTERM: the next process goes on with them, or "
-        "they are finished and delivered. Drain where the volume goes away with the process, as on scale-down.",
+        "they are finished and delivered. Drain where the volume goes away with the process.",
     )
-
-    @property
-    def max_bytes(self) -> int:
-        """The limit in bytes."""
-        return self.max_mib * 1024 * 1024
 
     @property
     def data_file(self) -> Path:

@@ -85,8 +85,8 @@ def read_journal(
 def damaged(directory: Path, what: str) -> StartupError:
     """The journal cannot be relied on."""
     return StartupError(
-        f"journal.directory: {directory} is damaged ({what}): `tracegrade journal --salvage {directory}` writes "
-        "the spans that can be read to a file that `tracegrade replay` reads; then move the directory aside"
+        f"journal.directory: {directory} is damaged ({what}): save what can be read with `tracegrade journal "
+        f"--salvage {directory} FILE.jsonl`, which `tracegrade replay` reads, then move the directory aside"
     )
 
 

@@ -348,6 +348,12 @@ class Metrics:
             "empty for those that no exporter had got.",
             ("exporter",),
         )
+        self.spans_sent_again = Counter(
+            "tracegrade_spans_sent_again",
+            "Spans that were on their way to an exporter at a crash: they go there again, and it may have "
+            "got them before.",
+            ("exporter",),
+        )
         self.journal_bytes = Gauge(
             "tracegrade_journal_bytes", "What journalled spans take on disk, about. Absent without a journal."
         )

@@ -44,8 +44,8 @@ def accounting_error(metrics: Metrics, exporter: str) -> float:
     """Spans received and not accounted for by a span exporter e: 0 unless the service is wrong.
 
     No span is lost silently: received + recovered{""} + recovered{e} = forwarded{e} + dropped{""}
-    + dropped{e} + held{""} + held{e}. That means something only between two steps of the data path, so call it
-    in the loop.
+    + dropped{e} + held{""} + held{e}. That means something only between two steps of the data path, so call
+    it in the loop.
     """
     dropped = sum(
         spans for (_, at), spans in metrics.spans_dropped.values.items() if at in (BEFORE_FAN_OUT, exporter)

@@ -1,4 +1,4 @@
-"""kill -9 with the journal on: what was acknowledged is graded once and delivered, whatever was lost with the process."""
+"""kill -9 with the journal on: what was acknowledged is graded once, and delivered."""
 
 import signal
 import time
@@ -46,7 +46,8 @@ def _outcomes(service: ServiceProcess) -> dict[int, str]:
     found = {}
     for run in service.results():
         evaluations = run["evaluations"]
-        assert isinstance(evaluations, list) and isinstance(evaluations[0], dict)
+        assert isinstance(evaluations, list)
+        assert isinstance(evaluations[0], dict)
         found[int(str(run["trace_id"]), 16)] = str(evaluations[0]["outcome"])
     return found
 
