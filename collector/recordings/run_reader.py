@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Literal, TypeVar, get_args
 
@@ -33,7 +35,7 @@ from processors.model import (
 _RUN_KEYS = (
     "trace_id", "span_id", "agent", "parent_agent", "session", "input", "output", "finish_reason", "messages",
     "tool_calls", "evaluations", "input_state", "output_state", "complete", "incomplete_reason", "tenant",
-    "available_tools", "requested_tools", "messages_state", "resource_attributes", "span_attributes",
+    "available_tools", "requested_calls", "messages_state", "resource_attributes", "span_attributes",
 )  # fmt: skip
 _AGENT_KEYS = ("name", "id", "version")
 _MESSAGE_KEYS = ("role", "content", "turn")
@@ -42,6 +44,7 @@ _CALL_KEYS = (
     "error", "call_id", "span_id", "category", "parallel_group", "executed", "lenient_values",
     "attempt", "retry_of",
 )  # fmt: skip
+_REQUESTED_KEYS = ("after", *_CALL_KEYS)
 _INCOMPLETE_REASONS: dict[str, IncompleteReason] = {reason: reason for reason in get_args(IncompleteReason)}
 _ERROR_KEYS = ("type", "message")
 _Role = Literal["system", "user", "assistant", "tool"]
@@ -101,7 +104,7 @@ def run_from_json(entry: object, where: str) -> AgentRun:
         incomplete_reason=_INCOMPLETE_REASONS.get(incomplete_reason, "incomplete_trace"),
         tenant=run.text("tenant") or "",
         available_tools=run.typed("available_tools", dict, tools),
-        requested_tools=_names(run, "requested_tools"),
+        requested_calls=[_requested_call(call) for call in run.objects("requested_calls", _REQUESTED_KEYS)],
         resource=run.typed("resource_attributes", dict, attributes, {}),
         span_attributes=run.typed("span_attributes", dict, attributes, {}),
     )
@@ -141,16 +144,6 @@ def _agent(run: "_Object") -> AgentIdentity:
     return AgentIdentity(name=name, id=agent.text("id"), version=agent.text("version"))
 
 
-def _names(run: "_Object", key: str) -> tuple[str, ...]:
-    names = []
-    for index, name in enumerate(run.typed(key, list, "a list", [])):
-        if isinstance(name, str):
-            names.append(name)
-        else:
-            run.expected(f"{key}[{index}]", "the name of a tool", name)
-    return tuple(names)
-
-
 def _messages(run: "_Object") -> list[Message]:
     messages = []
     for message in run.objects("messages", _MESSAGE_KEYS):
@@ -185,6 +178,11 @@ def _call(call: "_Object") -> ToolCall:
         attempt=1 if attempt is None else attempt,
         retry_of=call.number("retry_of"),
     )
+
+
+def _requested_call(call: "_Object") -> tuple[int, ToolCall]:
+    after = call.number("after")
+    return sys.maxsize if after is None else after, replace(_call(call), executed=False)
 
 
 def _error(call: "_Object") -> ToolError | None:

@@ -3,9 +3,10 @@
 The form is a stable contract. Beside it, a key is written only where it says something: `input_state` and
 `output_state` when the value is not present, `messages_state` when no answer of the agent was captured,
 `complete` when the finish reason does not tell it already, `available_tools` (name to JSON schema or null)
-when they are known, `tenant`, `executed` and `lenient_values` when they are not the default, and a result's
-`stage` and `muted` when it is in shadow or muted. `resource_attributes` and `span_attributes`, which criteria
-can select runs by, are read and never written.
+when they are known, `requested_calls` (calls that were asked for and never executed, each with how many of
+`tool_calls` it stands `after`), `tenant`, `executed` and `lenient_values` when they are not the default, and
+a result's `stage` and `muted` when it is in shadow or muted. `resource_attributes` and `span_attributes`,
+which criteria can select runs by, are read and never written.
 """
 
 from processors.model import (
@@ -60,8 +61,10 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         entry["tenant"] = run.tenant
     if run.available_tools:
         entry["available_tools"] = dict(run.available_tools)
-    if run.requested_tools:
-        entry["requested_tools"] = list(run.requested_tools)
+    if run.requested_calls:
+        entry["requested_calls"] = [
+            {"after": before, **_call_to_json(call)} for before, call in run.requested_calls
+        ]
     return entry
 
 

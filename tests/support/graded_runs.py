@@ -1,5 +1,6 @@
 """Graded runs made by hand, and strategies for any run that a line can hold."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -144,5 +145,9 @@ def agent_runs(draw: st.DrawFn) -> AgentRun:
         # Where a run is complete the reason says nothing, so a line does not hold it.
         incomplete_reason=incomplete_reason_of(reason) if complete else draw(_incomplete_reasons),
         tenant=draw(_texts),
-        requested_tools=tuple(draw(st.lists(_texts, max_size=2))),
+        requested_calls=draw(
+            st.lists(
+                st.tuples(st.integers(0, 3), st.builds(replace, _calls, executed=st.just(False))), max_size=2
+            )
+        ),
     )
