@@ -23,6 +23,8 @@ from collector.configuration import (
 from collector.workers.offline import OfflineWorkers
 from processors.documents import ProblemsFound
 
+_DOCUMENTS = ("config", "criteria", "objectives", "run")
+
 
 def _validate(options: Namespace, surroundings: Surroundings) -> int:
     offline = OfflineCriteria(options.config, surroundings)
@@ -64,7 +66,7 @@ def _add_criteria(parser: ArgumentParser) -> None:
 
 
 def _add_document(parser: ArgumentParser) -> None:
-    parser.add_argument("document", nargs="?", choices=["config", "criteria", "objectives"], default="config")
+    parser.add_argument("document", nargs="?", choices=_DOCUMENTS, default="config")
 
 
 COMMANDS = (
