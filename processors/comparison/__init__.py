@@ -28,6 +28,7 @@ from processors.comparison.expected_value import (
     INPUT,
     KNOWN_MATCHERS,
     LITERAL,
+    MATCHER_ARGUMENTS,
     ONE_OF,
     Expected,
     Matcher,
@@ -62,7 +63,7 @@ from processors.comparison.tool_selection import ToolCallConfig, ToolPatterns, T
 from processors.comparison.value_equality import equal_values, equality_key
 
 __all__ = [
-    "INPUT", "KNOWN_MATCHERS", "LITERAL", "ONE_OF", "WHOLE_OUTPUT", "Aggregator", "ClassCounts",
+    "INPUT", "KNOWN_MATCHERS", "LITERAL", "MATCHER_ARGUMENTS", "ONE_OF", "WHOLE_OUTPUT", "Aggregator", "ClassCounts",
     "ClassMetrics", "Evidence", "EvidenceTooLargeError", "Expected", "Extraction", "ExtractorName",
     "ExtractorSettings", "JsonPath", "Matcher", "OutputConfig", "OutputPath", "OutputTarget", "Place",
     "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns", "ToolSelectionConfig",
