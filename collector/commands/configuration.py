@@ -14,6 +14,7 @@ from collector.commands.command import (
     tell_warnings,
 )
 from collector.configuration import (
+    UNCOVERED_AGENTS,
     CriteriaStore,
     load_configuration,
     print_configuration,
@@ -28,14 +29,14 @@ _DOCUMENTS = ("config", "criteria", "objectives", "run")
 
 def _validate(options: Namespace, surroundings: Surroundings) -> int:
     offline = OfflineCriteria(options.config, surroundings)
-    subjects: list[tuple[str, Sequence[str] | None]] = [(path, [path]) for path in options.criteria]
+    subjects: list[tuple[str, Sequence[str], bool]] = [(path, [path], False) for path in options.criteria]
     if options.config is not None or not options.criteria:
         subject = str(options.config or "the built-in configuration")
-        subjects.insert(0, (subject, offline.config.criteria_patterns()))
+        subjects.insert(0, (subject, offline.config.criteria_patterns(), True))
     checked = []
     problems: list[Problem] = []
     warnings: list[Problem] = []
-    for subject, patterns in subjects:
+    for subject, patterns, is_all in subjects:
         store = CriteriaStore(
             patterns,
             environment=surroundings.environment,
@@ -45,6 +46,11 @@ def _validate(options: Namespace, surroundings: Surroundings) -> int:
         warnings += store.warnings
         with OfflineWorkers(offline.evaluators) as workers:
             problems += run_criteria_tests(store.cases, store.current, workers, store.refused)
+        if not store.refused:
+            nobody = [f'no evaluation applies to "{name}"' for name in store.current.without_evaluations()]
+            if is_all and not store.current.covers_every_agent:
+                nobody.append(UNCOVERED_AGENTS)
+            warnings += [Problem(subject, 0, "", message) for message in nobody]
         tests = f", {len(store.cases)} of {len(store.cases)} tests pass" if store.cases else ""
         checked.append(f"{subject}: valid, criteria for {store.current.describe()}{tests}")
     tell_warnings(list(dict.fromkeys(warnings)))

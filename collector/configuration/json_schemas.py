@@ -84,7 +84,12 @@ def _expected(name: str, matchers: Mapping[str, JsonSchema]) -> JsonSchema:
     arguments = {key: _tidied(schema) for key, schema in matchers.items()}
     arguments[ONE_OF]["items"] = reference
     return {
-        "if": {"type": "object", "minProperties": 1, "maxProperties": 1, "propertyNames": {"pattern": "^[$]"}},
+        "if": {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": 1,
+            "propertyNames": {"pattern": "^[$]"},
+        },
         "then": {"properties": arguments, "additionalProperties": False},
         "else": {"items": reference, "additionalProperties": reference},
     }

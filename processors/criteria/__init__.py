@@ -18,7 +18,8 @@ from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import is_sampled
 
 __all__ = [
-    "SCHEMA_KEY", "SELF_CHECK_AGENT", "AgentCriteria", "CriteriaCase", "CriteriaDocument", "CriteriaFile", "CriteriaSet",
-    "Evaluation", "ExpectedResultEntry", "criteria_warnings", "evaluator_id", "evaluator_types", "is_sampled",
-    "is_schema", "read_criteria", "read_criteria_document", "read_criteria_file",
+    "SCHEMA_KEY", "SELF_CHECK_AGENT", "AgentCriteria", "CriteriaCase", "CriteriaDocument", "CriteriaFile",
+    "CriteriaSet", "Evaluation", "ExpectedResultEntry", "criteria_warnings", "evaluator_id",
+    "evaluator_types", "is_sampled", "is_schema", "read_criteria", "read_criteria_document",
+    "read_criteria_file",
 ]  # fmt: skip

@@ -200,7 +200,9 @@ class _Reader:
             if written.get("run") is not None and written.get("agent") is not None:
                 self._problem((*path, "agent"), 'the agent of a "run" is named in it')
             self._check_name("test", _text(written.get("name")), path, names)
-            case = partial(CriteriaCase, tenant=_text(content.get("tenant")), document=self._document, path=path)
+            case = partial(
+                CriteriaCase, tenant=_text(content.get("tenant")), document=self._document, path=path
+            )
             entry = validated(CriteriaTestEntry, written, self._document, [], path)
             if entry is not None:
                 yield case(**dict(entry))

@@ -146,7 +146,7 @@ def _first_paths(root: Place) -> dict[int, Path]:
         path, place = waiting.pop()
         if id(place) not in found:
             found[id(place)] = path
-            waiting += [((*path, step), inner) for step, inner in reversed(place.children.items())]
+            waiting += [((*path, step), inner) for step, inner in [*place.children.items()][::-1]]
     return found
 
 

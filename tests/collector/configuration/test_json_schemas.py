@@ -131,7 +131,8 @@ def test_the_schema_takes_every_spelling(entry: dict[str, Any]) -> None:
         {"evaluator": "tool-repetition", "when": {"session": {"$input": "city"}}},
         {"evaluator": "tool-repetition", "when": {"spanAttributes": {"a": {"$in": []}}}},
         *(
-            {"evaluator": "tool-call-args", "criteria": {"tool_calls": [{"name": "a", "args": {"b": [wrong]}}]}}
+            {"evaluator": "tool-call-args",
+             "criteria": {"tool_calls": [{"name": "a", "args": {"b": [wrong]}}]}}
             for wrong in WRONG_MATCHERS
         ),
         {"evaluator": "tool-call-output",
