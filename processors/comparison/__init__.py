@@ -28,6 +28,7 @@ from processors.comparison.expected_value import (
     INPUT,
     KNOWN_MATCHERS,
     LITERAL,
+    MATCHER_ARGUMENTS,
     ONE_OF,
     Expected,
     Matcher,
@@ -68,10 +69,10 @@ from processors.comparison.tool_selection import (
 from processors.comparison.value_equality import equal_values, equality_key
 
 __all__ = [
-    "INPUT", "KNOWN_MATCHERS", "LITERAL", "ONE_OF", "WHOLE_OUTPUT", "Aggregator", "ClassCounts",
-    "ClassMetrics", "Evidence", "EvidenceTooLargeError", "Expected", "Extraction", "ExtractorName",
-    "ExtractorSettings", "JsonPath", "Matcher", "OutputConfig", "OutputPath", "OutputTarget", "Place",
-    "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns", "ToolSelectionConfig",
+    "INPUT", "KNOWN_MATCHERS", "LITERAL", "MATCHER_ARGUMENTS", "ONE_OF", "WHOLE_OUTPUT", "Aggregator",
+    "ClassCounts", "ClassMetrics", "Evidence", "EvidenceTooLargeError", "Expected", "Extraction",
+    "ExtractorName", "ExtractorSettings", "JsonPath", "Matcher", "OutputConfig", "OutputPath", "OutputTarget",
+    "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns", "ToolSelectionConfig",
     "all_comparable_arguments", "alternatives", "arguments_detail", "best_fitting_order", "calls_of",
     "check_classes", "common_subsequence_length", "comparable_arguments", "comparable_result_text",
     "comparable_result_value", "compile_expected", "detail_text", "equal_values", "equality_key",
