@@ -6,6 +6,7 @@ from collector.commands import (
     demo,
     health,
     import_criteria,
+    journal,
     replay,
     rules,
     run,
@@ -29,4 +30,5 @@ COMMANDS: tuple[Command, ...] = (
     rules.COMMAND,
     demo.COMMAND,
     health.COMMAND,
+    journal.COMMAND,
 )

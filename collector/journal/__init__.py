@@ -3,9 +3,10 @@
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.journal.records import BatchKind, JournalledBatch, trace_key
-from collector.journal.recovery import Recovered
+from collector.journal.recovery import Inspected, Recovered, inspect_apart
 from collector.journal.verdicts import StoredVerdicts
 
 __all__ = [
-    "BatchKind", "Journal", "JournalConfig", "JournalledBatch", "Recovered", "StoredVerdicts", "trace_key",
+    "BatchKind", "Inspected", "Journal", "JournalConfig", "JournalledBatch", "Recovered", "StoredVerdicts",
+    "inspect_apart", "trace_key",
 ]  # fmt: skip

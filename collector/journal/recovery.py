@@ -10,6 +10,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
+
+import orjson
 
 from collector.errors import StartupError
 from collector.journal.activity import LastActivity
@@ -74,8 +77,8 @@ def read_journal(
         StartupError: it is damaged.
     """
     is_new = not any(True for table in (Table.BATCHES, Table.FINISHED) for _ in store.sealed_records(table))
-    if not is_new:
-        _require_sound(directory)
+    if not is_new and (damage := inspect_apart(directory).damage):
+        raise damaged(directory, damage)
     try:
         return _read(store, last, envelope, is_new=is_new and not last.alive_unix_nano)
     except DamagedRecord as error:
@@ -90,18 +93,28 @@ def damaged(directory: Path, what: str) -> StartupError:
     )
 
 
-def _require_sound(directory: Path) -> None:
-    """Let a child process read everything."""
-    checked = subprocess.run(
-        [sys.executable, "-m", "collector.journal.check", str(directory)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if checked.returncode:
-        said = checked.stderr.strip().splitlines()
-        what = said[-1] if checked.returncode > 0 and said else f"reading it ended with {checked.returncode}"
-        raise damaged(directory, what)
+class Inspected(NamedTuple):
+    """What a process of its own found in a journal, and what is wrong; empty: nothing."""
+
+    content: dict[str, object]
+    damage: str
+
+
+def inspect_apart(directory: Path, salvaged: Path | None = None) -> Inspected:
+    """Look at a journal in a child process, and let that write its spans to the new file `salvaged`."""
+    command = [sys.executable, "-m", "collector.journal.inspection", str(directory)]
+    if salvaged is not None:
+        command.append(str(salvaged))
+    ended = subprocess.run(command, capture_output=True, check=False)
+    try:
+        content = orjson.loads(ended.stdout)
+    except ValueError:
+        said = ended.stderr.decode(errors="replace").strip().splitlines()
+        how = f"signal {-ended.returncode}" if ended.returncode < 0 else (said or ["no output"])[-1]
+        return Inspected({}, f"reading it ended with {how}")
+    if not content["damaged_records"]:
+        return Inspected(content, "")
+    return Inspected(content, f"{content['damaged_records']} records, first: {content['first_damage']}")
 
 
 def _read(

@@ -200,5 +200,6 @@ async def _kill_under_load(folder: Path, sink: Sink, backend: str) -> None:
     assert sink.deliveries - len(sink.spans) <= again  # no repeat that is not counted
     print(
         f"{KILLS} kills, {len(sent.acknowledged)} spans acknowledged, {sink.deliveries} delivered, "
-        f"{recovered:g} recovered, outcomes {dict(outcomes)}, {len(sent.unanswered)} traces unanswered at a kill"
+        f"{recovered:g} recovered, {again:g} sent again, outcomes {dict(outcomes)}, "
+        f"{len(sent.unanswered)} traces unanswered at a kill"
     )
