@@ -104,7 +104,6 @@ class Journal:
         self._stored_callbacks: list[Callable[[], None]] = []
         self._wanted = asyncio.Event()
         self._has_failed = False
-        self._is_full = False
         self._is_closed = False
         self._writer: asyncio.Task[None] | None = None
         metrics.journal_bytes.read_from(lambda: self.bytes_held)
@@ -159,7 +158,7 @@ class Journal:
         """
         if self._has_failed:
             raise Overloaded("The journal cannot be written; send the request again.")
-        if self._is_full or self.bytes_held + size > self.config.max_bytes:
+        if self.bytes_held + size > self.config.max_bytes:
             raise Overloaded("The journal is full; send the request again.")
 
     def add(self, held: Iterable[SpanBatch]) -> None:
@@ -364,7 +363,7 @@ class Journal:
                 self._changes[:0] = changes
             else:
                 self._metrics.journal_commit_seconds.observe(self._clock.monotonic() - started)
-                self._has_failed = self._is_full = False
+                self._has_failed = False
             for future in waiting:
                 if not future.done():
                     if failure is None:
@@ -380,38 +379,35 @@ class Journal:
 
     async def _mended(self, failure: JournalFailed) -> bool:
         """Wait until the journal may be tried again; False when it is being closed."""
-        if isinstance(failure, JournalFull):
-            self._is_full = True
-            self._metrics.journal_failures.add(1, "full")
-            # What is deleted makes room, and needs none: it goes first, alone.
-            self._changes.sort(key=lambda change: change.content is not None)
-            deletions = [change for change in self._changes if change.content is None]
-            if deletions and await self._reopened(deletions):
-                self._changes = [change for change in self._changes if change.content is not None]
-                self._is_full = False
-        else:
-            self._has_failed = True
-            self._metrics.journal_failures.add(1, "failed")
-        what = "full" if self._is_full else "failing"
+        reason = "full" if isinstance(failure, JournalFull) else "failed"
+        self._has_failed = True
+        self._metrics.journal_failures.add(1, reason)
         self._log.error(
-            what,
+            reason,
             "The journal cannot be written: senders are told to come back.",
             directory=str(self.config.directory),
             error=str(failure),
         )
         while not self._is_closed:
             await self._clock.sleep(REOPEN_SECONDS)
-            if await self._reopened(()):
+            # What is deleted makes room, so it goes first; of changes to one record only the last counts.
+            last = {(change.table, change.key): change for change in self._changes}
+            deletions = [change for change in last.values() if change.content is None]
+            self._changes = [change for change in last.values() if change.content is not None]
+            if await self._reopened(deletions):
                 return True
+            self._changes[:0] = deletions
         return False
 
-    async def _reopened(self, changes: Sequence[Change]) -> bool:
-        """Whether the journal could be opened anew, and `changes` be written."""
+    async def _reopened(self, deletions: Sequence[Change]) -> bool:
+        """Whether the journal could be opened anew, and room be made in it."""
 
         def reopen() -> None:
             self._store.close(keep_lock=True)
             self._store.open()
-            self._store.write(changes)
+            self._store.write(deletions)
+            for turn in (b"1", b"2"):  # LMDB gives pages out again two transactions after they were let go
+                self._store.write([Change(Table.ABOUT, b"reopened", turn)])
 
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, reopen)
