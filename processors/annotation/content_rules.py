@@ -322,9 +322,9 @@ class _ShownContent:
         return self._rules.tools(self._run.available_tools)
 
     @late
-    def requested_tools(self) -> Sequence[str]:
-        """The tools that models asked for and that no call went to."""
-        return [self._rules.redacted(name) for name in self._run.requested_tools]
+    def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:
+        """The calls that models asked for and nobody made."""
+        return [(before, self._rules.call(call)) for before, call in self._run.requested_calls]
 
     @late
     def _asked(self) -> DecodedValue:
@@ -400,7 +400,7 @@ class _Secrets:
     def _texts(self) -> Iterator[str]:
         run = self._run
         values: list[JsonValue] = [run.input, run.output, [message.content for message in run.messages]]
-        for call in run.tool_calls:
+        for call in run.calls:
             values += (call.name, call.arguments, call.arguments_text, call.result, call.result_text)
             if call.error is not None:
                 values += (call.error.type, call.error.message)
