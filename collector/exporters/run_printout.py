@@ -69,7 +69,7 @@ class RunPrintout:
     def lines(self, graded: GradedRun, note: str = "") -> Iterator[Text]:
         """The lines of one run, without an empty one around them."""
         yield self._fit(self._head(graded, note))
-        calls = graded.run.tool_calls
+        calls = graded.run.calls
         for number, call in enumerate(calls[:_MAX_CALLS], 1):
             yield self._fit(self._call(number, call))
         if len(calls) > _MAX_CALLS:
@@ -82,7 +82,7 @@ class RunPrintout:
     def _head(self, graded: GradedRun, note: str) -> Text:
         run = graded.run
         outcome = _worst(graded)
-        calls = f"{len(run.tool_calls)} call" + ("" if len(run.tool_calls) == 1 else "s")
+        calls = f"{len(run.calls)} call" + ("" if len(run.calls) == 1 else "s")
         line = Text()
         line.append(f"{outcome.value.upper()} ", style=f"{_STYLES[outcome]} reverse")
         line.append(f" {self._clean(run.agent.name)}", style="bold")
@@ -116,7 +116,10 @@ class RunPrintout:
                 shown += f": {call.error.message[:_MAX_VALUE_LENGTH]}"
             return Text(f" {self._cross} {self._clean(shown)}", style="red")
         if not call.executed:
-            return Text(f" {self._cross} not executed", style="yellow")
+            told = ""
+            if self._show_content and call.result_state is ValueState.PRESENT:
+                told = f": {self._value(call.result, call.result_text, call.result_state)}"
+            return Text(f" {self._cross} not executed{told}", style="yellow")
         if not self._show_content or not _tells(call, call.result_state):
             return Text()
         return Text(f" {self._arrow} {self._value(call.result, call.result_text, call.result_state)}")

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Literal, TypeVar, get_args
 
@@ -12,6 +14,7 @@ from processors.annotation import (
     ERROR_KEYS,
     KNOWN_VERSIONS,
     MESSAGE_KEYS,
+    REQUESTED_CALL_KEYS,
     RUN_KEYS,
     incomplete_reason_of,
     is_complete_by_default,
@@ -104,7 +107,10 @@ def run_from_json(entry: object, where: str) -> AgentRun:
         end_unix_nano=run.time("end_time"),
         tenant=run.text("tenant") or "",
         available_tools=run.typed("available_tools", dict, tools),
-        requested_tools=_names(run, "requested_tools"),
+        requested_calls=(
+            *map(_requested_call, run.objects("requested_calls", REQUESTED_CALL_KEYS)),
+            *((sys.maxsize, ToolCall(name=name, executed=False)) for name in _names(run, "requested_tools")),
+        ),
         resource=run.typed("resource_attributes", dict, attributes, {}),
         span_attributes=run.typed("span_attributes", dict, attributes, {}),
     )
@@ -209,6 +215,11 @@ def _call(call: "_Object") -> ToolCall:
         attempt=1 if attempt is None else attempt,
         retry_of=call.number("retry_of"),
     )
+
+
+def _requested_call(call: "_Object") -> tuple[int, ToolCall]:
+    after = call.number("after")
+    return sys.maxsize if after is None else after, replace(_call(call), executed=False)
 
 
 def _error(call: "_Object") -> ToolError | None:

@@ -59,7 +59,13 @@ from processors.comparison.output import (
     with_floats,
 )
 from processors.comparison.run_input import input_object, unknown_input
-from processors.comparison.tool_selection import ToolCallConfig, ToolPatterns, ToolSelectionConfig, calls_of
+from processors.comparison.tool_selection import (
+    ToolCallConfig,
+    ToolPatterns,
+    ToolSelectionConfig,
+    calls_of,
+    without_failed,
+)
 from processors.comparison.value_equality import equal_values, equality_key
 
 __all__ = [
@@ -75,5 +81,5 @@ __all__ = [
     "looks_failed", "matching_cost", "matching_size", "maximum_matching", "ordered_keys", "output_detail",
     "output_line", "parallel_segments", "parse_json_path", "place_text", "python_text", "schema_problems",
     "schema_violations", "unknown_arguments", "unknown_input", "unknown_result", "value_written_in",
-    "with_floats",
+    "with_floats", "without_failed",
 ]  # fmt: skip

@@ -274,7 +274,7 @@ def _over_first_call(
     """The text that `text_of` makes of the first call of the tool; empty where it was not called."""
 
     def extract(run: AgentRun, _: int | None) -> str | NotEvaluated:
-        for call in run.tool_calls:
+        for call in run.calls:
             if call.name == tool_name and (call.call_id or not with_id):
                 return text_of(run, call)
         return ""

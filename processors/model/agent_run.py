@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeAlias, TypeVar, cast, dataclass_transf
 
 from processors.model.finish_reason import FinishReason
 from processors.model.json_values import JsonValue
-from processors.model.value_type import positional_value_type, value_type
+from processors.model.value_type import late, positional_value_type, value_type
 
 IncompleteReason: TypeAlias = Literal["incomplete_trace", "interrupted", "over_limit", "content_not_captured"]
 """Why a run is not known whole: its trace was cut short, spans of it may have been lost on our side, it was
@@ -89,7 +89,8 @@ class ToolCall:
     start_unix_nano: int = 0
     end_unix_nano: int = 0
     executed: bool = True
-    """False where only a model's request for the call was seen and nothing shows that it ran."""
+    """False where only a model's request for the call was seen and nothing shows that it ran. A result is
+    then what the model was told instead of one."""
     attempt: int = 1
     """1, or one more than that of the call which this one tries again."""
     retry_of: int | None = None
@@ -141,7 +142,7 @@ class RunContent(Protocol):
     def available_tools(self) -> Mapping[str, JsonValue] | None: ...  # noqa: D102
 
     @property
-    def requested_tools(self) -> Sequence[str]: ...  # noqa: D102
+    def requested_calls(self) -> Sequence[tuple[int, ToolCall]]: ...  # noqa: D102
 
 
 class _OfContent:
@@ -183,7 +184,7 @@ def _run_type(cls: type[_ValueT]) -> type[_ValueT]:
 class AgentRun:
     """One invocation of one agent, with its tool calls in the order of execution.
 
-    `tool_calls` holds every category; evaluators take `evaluated_calls`. `input` and `output` are text,
+    `calls` holds every category; evaluators take `evaluated_calls`. `input` and `output` are text,
     or the JSON value where the agent's own is an object; they mean something only while their state is
     `PRESENT`. Runs are equal if their fields are, whether these were given or are read from `content`.
     """
@@ -218,12 +219,27 @@ class AgentRun:
     available_tools: Mapping[str, JsonValue] | None = _of_content(None)
     """The tools that the run could call, by name, with their JSON schemas (null where none is told).
     None or empty: nobody told which."""
-    requested_tools: Sequence[str] = _of_content(())
-    """Tools that a model asked for and that no call of the run went to, each once, in order: mostly names
-    that it made up. Tools of the provider, handoffs and final answers are left out."""
+    requested_calls: Sequence[tuple[int, ToolCall]] = _of_content(())
+    """Calls that a model asked for and that were never executed, where spans tell of those that were: each
+    with the number of `tool_calls` that stand before it, in order. The tool does not exist, somebody refused
+    the call, or a limit was reached. What runs at the provider, handoffs and final answers are left out."""
     content: RunContent | None = field(default=None, repr=False, compare=False)
     """Tells those of `input`, `output`, their states, `messages`, `span_attributes`, `available_tools` and
-    `requested_tools` that were not given."""
+    `requested_calls` that were not given."""
+
+    @late
+    def calls(self) -> Sequence[ToolCall]:
+        """Every call that the agent made, in order: `tool_calls` with `requested_calls` at their places."""
+        requested = self.requested_calls
+        if not requested:
+            return self.tool_calls
+        made: list[ToolCall] = []
+        position = 0
+        for before, call in requested:
+            made += self.tool_calls[position:before]
+            position = max(position, before)
+            made.append(call)
+        return [*made, *self.tool_calls[position:]]
 
     def answers_are_known(self) -> bool:
         """Whether `messages` shows what the agent said; if not, nothing of it was captured."""
@@ -234,4 +250,4 @@ class AgentRun:
     def evaluated_calls(self, extra: frozenset[CallCategory] = frozenset()) -> list[ToolCall]:
         """The calls that evaluators see: `EVALUATED_CATEGORIES` and those in `extra`, in order."""
         categories = EVALUATED_CATEGORIES | extra
-        return [call for call in self.tool_calls if call.category in categories]
+        return [call for call in self.calls if call.category in categories]

@@ -150,9 +150,9 @@ class _Content:
         return found
 
     @late
-    def requested_tools(self) -> Sequence[str]:
-        """The tools that models asked for and that no call went to."""
-        return self._telling.calls.never_made()
+    def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:
+        """The calls that models asked for and that were never executed."""
+        return self._telling.calls.requested_among(self._made)
 
     @late
     def _asked(self) -> DecodedValue:

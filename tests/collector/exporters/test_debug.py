@@ -3,6 +3,7 @@
 import io
 import os
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -38,6 +39,24 @@ def test_without_a_terminal_every_verdict_is_one_line_that_grep_finds() -> None:
         "  not_evaluated output             content_not_captured",
         "  error         third-party        KeyError: ",
     ] == [line.rstrip() if "KeyError" not in line else line for line in _lines()]
+
+
+def test_a_call_that_was_only_asked_for_is_printed_where_it_was_asked_for_with_what_was_told() -> None:
+    refused = ToolCall(
+        name="refund",
+        result="Denied.",
+        result_text="Denied.",
+        result_state=ValueState.PRESENT,
+        executed=False,
+    )
+    run = replace(weather_run().run, requested_calls=[(1, refused)])
+    lines = RunPrintout(width=None, show_content=True, unicode=True).lines(GradedRun(run=run, results=()))
+    hidden = RunPrintout(width=None, show_content=False, unicode=True).lines(GradedRun(run=run, results=()))
+
+    shown = [line.plain for line in lines]
+    assert "4 calls" in shown[0]
+    assert "   2. refund <absent> ✗ not executed: Denied." == shown[2]
+    assert "   2. refund ✗ not executed" in [line.plain for line in hidden]
 
 
 def test_no_control_character_reaches_the_console() -> None:

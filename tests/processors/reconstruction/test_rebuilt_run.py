@@ -27,7 +27,7 @@ class _Content:
     messages = property(lambda self: self._note("messages", []))
     span_attributes = property(lambda self: self._note("span_attributes", {}))
     available_tools = property(lambda self: self._note("available_tools", None))
-    requested_tools = property(lambda self: self._note("requested_tools", []))
+    requested_calls = property(lambda self: self._note("requested_calls", []))
 
 
 def _run(content: _Content | None = None) -> AgentRun:
