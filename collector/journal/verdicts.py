@@ -42,16 +42,17 @@ class StoredVerdicts:
 
 
 def encode_verdicts(trace: FinishedTrace, graded: GradedTrace) -> bytes:
-    """The content of the record."""
+    """The content of the record: verdicts as they are, whatever of them may be shown."""
+    runs = graded.graded_runs
     return encode_json(
         {
             "reason": trace.reason.value,
             "was_quiet": trace.was_quiet,
             "interrupted": trace.interrupted,
             "backfill": trace.backfill,
-            "unix_nano": graded.runs[0].graded_unix_nano if graded.runs else 0,
-            "instance": graded.runs[0].instance if graded.runs else "",
-            "runs": [[_written(result) for result in graded_run.results] for graded_run in graded.runs],
+            "unix_nano": runs[0].graded_unix_nano if runs else 0,
+            "instance": runs[0].instance if runs else "",
+            "runs": [[_written(result) for result in graded_run.results] for graded_run in runs],
         }
     )
 
