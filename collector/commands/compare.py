@@ -13,7 +13,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from collector.commands.command import OutputConsole
+from collector.commands.command import OutputConsole, print_while_read
 from collector.recordings import RecordedStream
 from processors.criteria import CriteriaSet
 from processors.model import AgentRun, EvaluationResult, JsonObject, encode_json
@@ -90,11 +90,14 @@ def compare(
                     comparison.decisive += change.is_decisive
                     yield change
 
-    if prints_json:
-        for change in found():
+    def write(changes: Iterator[Change]) -> None:
+        if not prints_json:
+            _print_table(changes, comparison, OutputConsole(file=output))
+            return
+        for change in changes:
             output.write(encode_json(_to_json(change)).decode() + "\n")
-    else:
-        _print_table(found(), comparison, OutputConsole(file=output))
+
+    print_while_read(found(), write)
     return comparison
 
 
@@ -160,9 +163,9 @@ def _print_table(changes: Iterator[Change], comparison: Comparison, console: Con
             flips[f"{change.old.outcome} → {change.new.outcome}"] += 1
         line = Text(f"trace {change.run.trace_id.hex()}  {change.run.agent.name}  {change.evaluation}  ")
         line.append_text(_shown(change.old)).append(" → ").append_text(_shown(change.new))
-        console.print(line, soft_wrap=True)
+        console.print(line)
     for (kind, evaluation, outcome), count in one_sided.items():
-        console.print(Text(f"{kind}: {evaluation}  {count} {outcome}", style="dim"), soft_wrap=True)
+        console.print(Text(f"{kind}: {evaluation}  {count} {outcome}", style="dim"))
     counts = comparison.changes
     directions = ", ".join(f"{count} {direction}" for direction, count in flips.items())
     parts = [f"{counts[ChangeKind.FLIP]} flips" + (f" ({directions})" if directions else "")]
@@ -174,7 +177,6 @@ def _print_table(changes: Iterator[Change], comparison: Comparison, console: Con
         f"{comparison.runs} agent runs: {', '.join(parts)}, {comparison.same} the same",
         style="bold",
         highlight=False,
-        soft_wrap=True,
     )
 
 

@@ -25,7 +25,9 @@ from collector.commands.command import (
     Surroundings,
     add_argument,
     add_config,
+    give_up_output,
     path_text,
+    print_while_read,
     progress_console,
     tell_warnings,
     traffic_argument,
@@ -84,7 +86,8 @@ def replay(
         before_trace: Called with each trace before its runs are printed.
     """
     summary = ReplaySummary()
-    _PRINTERS[output_format](_counted(stream.grade(criteria, progress, before_trace), summary), output)
+    graded = _counted(stream.grade(criteria, progress, before_trace), summary)
+    print_while_read(graded, lambda runs: _PRINTERS[output_format](runs, output))
     return summary
 
 
@@ -108,13 +111,12 @@ def _print_table(graded: Iterable[GradedRun], output: TextIO) -> None:
     printout = RunPrintout.for_console(console)
     runs, counts = 0, Counter[str]()
     for run in graded:
-        console.print(printout.block(run), soft_wrap=True)
+        console.print(printout.block(run))
         runs += 1
         counts += count_outcomes(run)
     if runs:
-        console.print(
-            f"{runs} agent runs, evaluations: {counts_text(counts) or 'none'}", style="bold", highlight=False
-        )
+        sums = f"{runs} agent runs, evaluations: {counts_text(counts) or 'none'}"
+        console.print(sums, style="bold", highlight=False)
     else:
         console.print("No agent run was found in this traffic.", highlight=False)
 
@@ -180,7 +182,7 @@ def _xml_text(text: str) -> str:
 
 def _print_explanation(console: Console, trace_id: bytes, spans: Sequence[SpanExplanation]) -> None:
     """Print a line for each span of a trace: its name, who read it as what, and what became of it."""
-    console.print(Text(f"trace {trace_id.hex()}", style="bold"), soft_wrap=True)
+    console.print(Text(f"trace {trace_id.hex()}", style="bold"))
     for span in spans:
         line = Text("  " * (span.depth + 1))
         line.append(_printable(span.name) or "(no name)", style="dim" if span.is_left_out else "cyan")
@@ -189,7 +191,7 @@ def _print_explanation(console: Console, trace_id: bytes, spans: Sequence[SpanEx
             line.append(f"  {', '.join(span.dialects)}: {span.role.name.lower()}")
         line.append("  left out: " if span.is_left_out else "  ", style="yellow")
         line.append(_printable(span.meaning))
-        console.print(line, soft_wrap=True)
+        console.print(line)
 
 
 def _printable(text: str) -> str:
@@ -245,7 +247,10 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
             reader = span_reader(dialects)
 
             def explain(trace: FinishedTrace) -> None:
-                _print_explanation(console, trace.trace_id, explain_trace(trace.spans, reader))
+                try:
+                    _print_explanation(console, trace.trace_id, explain_trace(trace.spans, reader))
+                except BrokenPipeError:  # grading goes on: it decides the exit code
+                    give_up_output()
 
             summary = replay(
                 stream,

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from processors.model import (
+    CallCategory,
     EvaluationResult,
     GradedRun,
     JsonValue,
@@ -54,7 +55,7 @@ class RunPrintout:
         """What fits `console` as it is now."""
         encoding = (getattr(console.file, "encoding", None) or "utf-8").lower()
         return cls(
-            width=console.width if console.is_terminal else None,
+            width=console.width if console.file.isatty() else None,
             show_content=show_content,
             unicode=encoding.startswith("utf"),
         )
@@ -122,7 +123,7 @@ class RunPrintout:
         line.append(f"  {number:>2}. ", style="dim")
         line.append(self._clean(call.name), style="cyan")
         ending = self._ending(call)
-        if self._show_content:
+        if self._show_content and _tells(call, call.arguments_state):
             arguments = Text(" " + self._value(call.arguments, call.arguments_text, call.arguments_state))
             if self._width is not None:
                 # Long arguments leave half of the line to what came of the call.
@@ -143,7 +144,7 @@ class RunPrintout:
             if self._show_content and call.result_state is ValueState.PRESENT:
                 told = f": {self._value(call.result, call.result_text, call.result_state)}"
             return Text(f" {self._cross} not executed{told}", style="yellow")
-        if not self._show_content:
+        if not self._show_content or not _tells(call, call.result_state):
             return Text()
         return Text(f" {self._arrow} {self._value(call.result, call.result_text, call.result_state)}")
 
@@ -215,6 +216,11 @@ class RunPrintout:
             flat = " ".join(text.split())
             text = "".join(character if character.isprintable() else " " for character in flat)
         return text if self._unicode else text.encode("ascii", "backslashreplace").decode()
+
+
+def _tells(call: ToolCall, state: ValueState) -> bool:
+    """Whether the state of a value is worth a word: a handoff has mostly none but the name."""
+    return state is ValueState.PRESENT or call.category is not CallCategory.HANDOFF
 
 
 def count_outcomes(graded: GradedRun) -> Counter[str]:

@@ -10,7 +10,7 @@ import pytest
 from collector.clock import ManualClock, SystemClock
 from collector.exporters.debug import DebugConfig, DebugExporter
 from collector.exporters.run_printout import RunPrintout, count_outcomes, counts_text
-from processors.model.agent_run import AgentIdentity, AgentRun, ToolCall, ValueState
+from processors.model.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ValueState
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
 from processors.model.graded_run import GradedRun
 from tests.support.graded_runs import TRACE_ID, result, trace_of, weather_run
@@ -89,6 +89,22 @@ def test_on_a_terminal_an_explanation_is_wrapped_not_cut() -> None:
 
 def test_a_console_of_ascii_gets_ascii() -> None:
     assert all(line.isascii() for line in _lines(unicode=False))
+
+
+def test_a_handoff_is_a_name_where_nothing_else_is_told() -> None:
+    calls = [
+        ToolCall(name=name, category=category, arguments_state=state, result_state=state)
+        for name, category, state in (
+            ("handoff to billing", CallCategory.HANDOFF, ValueState.UNPARSED),
+            ("refund", CallCategory.FUNCTION, ValueState.UNPARSED),
+        )
+    ]
+    run = AgentRun(trace_id=TRACE_ID, span_id=None, agent=AgentIdentity(name="helper"), tool_calls=calls)
+    printout = RunPrintout(width=None, show_content=True, unicode=True)
+
+    assert ["   1. handoff to billing", "   2. refund <unparsed> → <unparsed>"] == [
+        line.plain for line in printout.lines(GradedRun(run=run, results=()))
+    ][1:]
 
 
 def test_a_run_without_criteria_says_so() -> None:
