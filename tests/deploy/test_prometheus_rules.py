@@ -35,6 +35,8 @@ ALERTS = {
     "TracegradeSpansDropped",
     "TracegradeBufferNearLimit",
     "TracegradeTracesInterrupted",
+    "TracegradeJournalUnhealthy",
+    "TracegradeTracesQuarantined",
     "TracegradeQueueNearLimit",
     "TracegradeCriteriaReloadFailed",
     "TracegradeDown",

@@ -266,9 +266,14 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ("exporters: {otlp_http: {traces_endpoint: 'http://a/x', signals: [logs]}}", [
             "tracegrade.yaml:1: exporters.otlp_http.signals: there is no URL for logs",
         ]),
-        ("journal: {directory: x}", [
-            'tracegrade.yaml:1: journal: "journal" is not supported by this version: '
-            "held spans live in memory"
+        ("journal: {directory: x, fsync: sometimes}", [
+            'tracegrade.yaml:1: journal.fsync: expected "always", "interval" or "never"; '
+            'found the text "sometimes"',
+        ]),
+        ("journal: {max_bytes: 5}", [
+            'tracegrade.yaml:1: journal: missing key "directory"',
+            "tracegrade.yaml:1: journal.max_bytes: expected a number of at least 16777216; "
+            "found the number 5",
         ]),
         ("service: {pipelines: {traces: {}}}", [
             "tracegrade.yaml:1: service.pipelines: there are no pipelines: every component written is active"
@@ -492,6 +497,7 @@ exporters:
   debug: {}
   prometheus: {endpoint: ':3', resource_attributes: [a], series_expiry: 1h}
 results: {emit: [span_event, log, span], annotations: [openinference]}
+journal: {directory: a}
 service:
   telemetry:
     traces: {otlp: {endpoint: 'a:1', headers: {a: b}}}
