@@ -249,8 +249,8 @@ class ToolConstraints(Evaluator):
     passes or fails where no further call could change it, wherever it stood: a forbidden call that was made,
     a forbidden pair, or calls that are all there.
 
-    Example: {"response": ["refund", "send_email"], "same": "order_id"} over refund(order_id=7),
-    send_email(order_id=8) scores 0.
+    Example: after a refund an e-mail about the same order, before one over 100 the identity, and no account
+    deleted; over refund(order_id=7, amount=250), send_email(order_id=8) scores 1/3.
     """
 
     id = "tool-constraints"
