@@ -41,6 +41,7 @@ from processors.comparison.expected_value import (
     INPUT,
     KNOWN_MATCHERS,
     LITERAL,
+    MATCHER_ARGUMENTS,
     ONE_OF,
     Expected,
     Matcher,
@@ -81,11 +82,11 @@ from processors.comparison.tool_selection import (
 from processors.comparison.value_equality import equal_values, equality_key
 
 __all__ = [
-    "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "ONE_OF", "RELATIONS",
-    "WHOLE_OUTPUT", "Aggregator", "CallCondition", "CallConstraint", "CallConstraints", "CallStatus",
-    "ClassCounts", "ClassMetrics", "Evidence", "EvidenceTooLargeError", "Expected", "Extraction",
-    "ExtractorName", "ExtractorSettings", "Finding", "JsonPath", "Matcher", "OutputConfig", "OutputPath",
-    "OutputTarget", "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns",
+    "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "MATCHER_ARGUMENTS", "ONE_OF",
+    "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "CallCondition", "CallConstraint", "CallConstraints",
+    "CallStatus", "ClassCounts", "ClassMetrics", "Evidence", "EvidenceTooLargeError", "Expected",
+    "Extraction", "ExtractorName", "ExtractorSettings", "Finding", "JsonPath", "Matcher", "OutputConfig",
+    "OutputPath", "OutputTarget", "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns",
     "ToolSelectionConfig", "all_comparable_arguments", "alternatives", "arguments_detail",
     "best_fitting_order", "calls_of", "check_classes", "common_subsequence_length", "comparable_arguments",
     "comparable_result_text", "comparable_result_value", "compile_expected", "detail_text", "equal_values",
