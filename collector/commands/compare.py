@@ -41,13 +41,23 @@ class Change:
     old: EvaluationResult | None
     new: EvaluationResult | None
 
+    @property
+    def is_decisive(self) -> bool:
+        """Whether it is a flip of an evaluation whose failures may gate something."""
+        sides = [side for side in (self.old, self.new) if side is not None]
+        return self.kind is ChangeKind.FLIP and any(side.counts for side in sides)
+
 
 @dataclass(slots=True)
 class Comparison:
-    """What differs: `changes` counts results by kind of change, `same` those without one, in `runs` runs."""
+    """What differs: `changes` counts results by kind of change, `same` those without one, in `runs` runs.
+
+    `decisive` counts the flips of evaluations that are not advisory, muted or in shadow in both sets.
+    """
 
     runs: int = 0
     same: int = 0
+    decisive: int = 0
     changes: Counter[ChangeKind] = field(default_factory=Counter)
 
 
@@ -77,6 +87,7 @@ def compare(
                     comparison.same += 1
                 else:
                     comparison.changes[change.kind] += 1
+                    comparison.decisive += change.is_decisive
                     yield change
 
     def write(changes: Iterator[Change]) -> None:
@@ -158,6 +169,8 @@ def _print_table(changes: Iterator[Change], comparison: Comparison, console: Con
     counts = comparison.changes
     directions = ", ".join(f"{count} {direction}" for direction, count in flips.items())
     parts = [f"{counts[ChangeKind.FLIP]} flips" + (f" ({directions})" if directions else "")]
+    if undecisive := counts[ChangeKind.FLIP] - comparison.decisive:
+        parts.append(f"{undecisive} of them advisory, muted or in shadow")
     parts.append(f"{counts[ChangeKind.SCORE]} with another score")
     parts += [f"{counts[kind]} {kind}" for kind in (ChangeKind.ADDED, ChangeKind.REMOVED)]
     console.print(
@@ -170,4 +183,5 @@ def _print_table(changes: Iterator[Change], comparison: Comparison, console: Con
 def _shown(result: EvaluationResult) -> Text:
     score = "" if result.score is None else f" {result.score:.2f}"
     reason = "" if result.reason is None else f" ({result.reason})"
-    return Text(f"{result.outcome}{score}{reason}", style=_STYLES[result.outcome.value])
+    note = f" ({result.exemption})" if result.exemption else ""
+    return Text(f"{result.outcome}{score}{reason}{note}", style=_STYLES[result.outcome.value])

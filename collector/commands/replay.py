@@ -32,7 +32,7 @@ from collector.commands.command import (
     tell_warnings,
     traffic_argument,
 )
-from collector.commands.compare import ChangeKind, compare
+from collector.commands.compare import compare
 from collector.exporters import RunPrintout, count_outcomes, counts_text
 from collector.recordings import RecordedStream
 from collector.trace import FinishedTrace
@@ -40,7 +40,7 @@ from collector.workers.offline import OfflineWorkers
 from processors.annotation import format_run
 from processors.criteria import CriteriaSet
 from processors.documents import ProblemsFound
-from processors.model import EvaluationResult, GradedRun, Outcome, Stage
+from processors.model import GradedRun, Outcome, Stage
 from processors.reconstruction import SpanExplanation, explain_trace, span_reader
 
 _MAX_SHOWN = 200
@@ -94,9 +94,9 @@ def replay(
 def _counted(graded: Iterable[GradedRun], summary: ReplaySummary) -> Iterator[GradedRun]:
     for run in graded:
         for result in run.results:
-            if result.outcome in (Outcome.PASS, Outcome.FAIL) and result.stage is Stage.LIVE:
+            if result.is_verdict and result.stage is Stage.LIVE:
                 summary.graded += 1
-            if result.outcome in (Outcome.FAIL, Outcome.ERROR) and result.counts:
+            if result.is_failure and result.counts:
                 summary.failed += 1
         yield run
 
@@ -137,11 +137,11 @@ def _print_junit(graded: Iterable[GradedRun], output: TextIO) -> None:
                 name=_xml_text(f"{result.name} [{run.run.trace_id.hex()}]"),
             )
             explanation = _xml_text(result.explanation)
-            if result.outcome is Outcome.FAIL and result.counts:
-                ElementTree.SubElement(case, "failure", message=explanation, type=result.evaluator)
-            elif result.outcome in (Outcome.FAIL, Outcome.ERROR) and not result.counts:
-                note = _xml_text(f"{_exemption(result)}: {result.explanation}")
+            if result.is_failure and not result.counts:
+                note = _xml_text(f"{result.exemption}: {result.explanation}")
                 ElementTree.SubElement(case, "system-out").text = note
+            elif result.outcome is Outcome.FAIL:
+                ElementTree.SubElement(case, "failure", message=explanation, type=result.evaluator)
             elif result.outcome is Outcome.ERROR:
                 ElementTree.SubElement(case, "error", message=explanation, type=result.error_type or "error")
             elif result.outcome is Outcome.NOT_EVALUATED:
@@ -165,13 +165,6 @@ _PRINTERS: dict[Format, Callable[[Iterable[GradedRun], TextIO], None]] = {
     Format.TABLE: _print_table,
     Format.JUNIT: _print_junit,
 }
-
-
-def _exemption(result: EvaluationResult) -> str:
-    """Why a failure decides nothing."""
-    if result.stage is Stage.SHADOW:
-        return "shadow"
-    return "muted" if result.muted_until_unix_nano else "advisory"
 
 
 def _xml_text(text: str) -> str:
@@ -248,7 +241,7 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
         if options.compare:
             prints_json = output_format is Format.JSON
             comparison = compare(stream, *sets, prints_json=prints_json, output=sys.stdout, progress=progress)
-            has_failed = bool(comparison.changes[ChangeKind.FLIP])
+            has_failed = bool(comparison.decisive)
         else:
             console = OutputConsole(stderr=output_format is not Format.TABLE)
             reader = span_reader(dialects)
@@ -282,5 +275,6 @@ COMMAND = Command(
     _run,
     "Grade recorded traffic with exactly the code of the service. Exit code 0: every evaluation passed or "
     "was not evaluated; 1: one failed or errored; 2: unusable input or criteria, or nothing to read. With "
-    "--compare, 0: no outcome differs; 1: one does, of an evaluation that both sets gave; 2: as above.",
+    "--compare, 0: no outcome differs; 1: one does, of an evaluation that both sets gave and that is not "
+    "advisory, muted or in shadow in both; 2: as above.",
 )

@@ -18,6 +18,7 @@ from processors.model import (
     GradedRun,
     JsonValue,
     Outcome,
+    Severity,
     Stage,
     ToolCall,
     ValueState,
@@ -81,7 +82,7 @@ class RunPrintout:
 
     def _head(self, graded: GradedRun, note: str) -> Text:
         run = graded.run
-        outcome = _worst(graded)
+        outcome = graded.verdict
         calls = f"{len(run.calls)} call" + ("" if len(run.calls) == 1 else "s")
         line = Text()
         line.append(f"{outcome.value.upper()} ", style=f"{_STYLES[outcome]} reverse")
@@ -90,7 +91,11 @@ class RunPrintout:
             line.append(f" {self._clean(run.agent.version)}")
         if note:
             line.append(f"  {self._clean(note)}", style="italic")
+        left_aside = Counter(
+            result.exemption for result in graded.results if result.is_failure and not result.counts
+        )
         notes = [calls, run.finish_reason.value] + ([] if graded.results else ["no criteria"])
+        notes += [f"{count} {word} {_failures(count)}" for word, count in left_aside.items()]
         line.append(f"  trace_id={run.trace_id.hex()}  {', '.join(notes)}", style="dim")
         return line
 
@@ -136,7 +141,7 @@ class RunPrintout:
         style = _STYLES[result.outcome]
         score = "" if result.score is None else f"{result.score:.2f}"
         name = self._name(result)
-        if _notes(result):
+        if not result.counts:
             style = "dim"
         line = Text("  ")
         line.append(f"{result.outcome.value:<{word_width}} ", style=style)
@@ -202,38 +207,30 @@ def _tells(call: ToolCall, state: ValueState) -> bool:
 def count_outcomes(graded: GradedRun) -> Counter[str]:
     """How many results of a run ended in each outcome.
 
-    Those in shadow count as `shadow` alone, failures under a mute as `muted`.
+    Those in shadow count as `shadow` alone, failures that decide nothing as `muted` or `advisory`.
     """
     counts: Counter[str] = Counter()
     for result in graded.results:
-        if result.stage is Stage.SHADOW:
-            counts["shadow"] += 1
-        elif result.muted_until_unix_nano and result.outcome in (Outcome.FAIL, Outcome.ERROR):
-            counts["muted"] += 1
-        else:
-            counts[result.outcome.value] += 1
+        stands_apart = result.stage is Stage.SHADOW or (result.is_failure and not result.counts)
+        counts[result.exemption if stands_apart else result.outcome.value] += 1
     return counts
 
 
 def counts_text(counts: Counter[str]) -> str:
     """What `count_outcomes` gave, as people read it."""
-    words = (*(outcome.value for outcome in _STYLES), "shadow", "muted")
+    words = (*(outcome.value for outcome in _STYLES), "advisory", "shadow", "muted")
     return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
 
 
+def _failures(count: int) -> str:
+    return "failure" if count == 1 else "failures"
+
+
 def _notes(result: EvaluationResult) -> list[str]:
-    """What keeps a failure from alerting anybody, in words behind the name of the evaluation."""
+    """What a failure asks of people where it is no ticket, in words behind the name of the evaluation."""
     notes = ["(shadow)"] if result.stage is Stage.SHADOW else []
-    return [*notes, "(muted)"] if result.muted_until_unix_nano else notes
-
-
-def _worst(graded: GradedRun) -> Outcome:
-    """The outcome that the head of a block shows; what is in shadow or muted does not enter it."""
-    outcomes = {result.outcome for result in graded.results if not _notes(result)}
-    for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.PASS):
-        if outcome in outcomes:
-            return outcome
-    return Outcome.NOT_EVALUATED
+    notes += ["(muted)"] if result.muted_until_unix_nano else []
+    return notes if result.severity is Severity.TICKET else [*notes, f"({result.severity})"]
 
 
 def _wrap(text: str, width: int) -> list[str]:
