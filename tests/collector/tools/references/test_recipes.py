@@ -1,4 +1,4 @@
-"""Every block of `docs/recipes.md` is a criteria file whose tests hold, with a run that passes and one that fails."""
+"""Every recipe is a criteria file whose tests hold, with a run that passes and one that fails."""
 
 from collections import defaultdict
 from pathlib import Path
