@@ -176,6 +176,7 @@ reference: install
 	$(BIN)/python -m collector.tools.references.metrics > docs/metrics.md
 	$(BIN)/python -m collector.tools.references.frameworks > docs/frameworks.md
 	$(BIN)/python -m collector.tools.references.evaluators > docs/evaluators.md
+	$(BIN)/python -m collector.tools.references.runs_file > docs/runs-file.md
 	$(BIN)/python -m deploy.grafana.generator
 	$(MAKE) --no-print-directory prometheus-rule
 
