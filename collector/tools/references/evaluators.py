@@ -169,11 +169,12 @@ def _linked(text: str) -> str:
 
 def _settings(heading: str, model: type[BaseModel]) -> str:
     schema: JsonObject = model.model_json_schema(by_alias=False)
-    rows = "".join(_setting_rows(schema, schema.get("$defs"), ""))
+    rows = "".join(_setting_rows(schema, schema.get("$defs"), "", set()))
     return rows and f"\n| {heading} | If left out | Meaning |\n|---|---|---|\n{rows}"
 
 
-def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str) -> Iterator[str]:
+def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str, told: set[int]) -> Iterator[str]:
+    """The rows of the settings in `schema`; those of an object that is in `told` already are left out."""
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, dict):
         return
@@ -189,7 +190,9 @@ def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str) -> It
         key = prefix + name
         yield f"| `{key}` | {left_out} | {_cell(_meaning(entry, definitions))} |\n"
         for path, nested in _nested(entry, definitions):
-            yield from _setting_rows(nested, definitions, f"{key}{path}.")
+            if id(nested) not in told:
+                told.add(id(nested))
+                yield from _setting_rows(nested, definitions, f"{key}{path}.", told)
 
 
 def _meaning(entry: JsonObject, definitions: JsonValue) -> str:
