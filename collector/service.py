@@ -22,7 +22,7 @@ from collector.buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
 from collector.errors import BackgroundTaskDied
-from collector.exporters import ExporterContext, build_fan_out
+from collector.exporters import DeadLetters, ExporterContext, build_fan_out
 from collector.journal import Journal
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry
@@ -153,6 +153,9 @@ class Service:
             limiter,
             end_of_spans=PROMETHEUS,
             is_journalled=self._journal is not None,
+            dead_letters=None
+            if config.service.dead_letters is None
+            else DeadLetters(config.service.dead_letters, metrics, clock),
         )
         self._resumption = Resumption(
             buffer=buffer,

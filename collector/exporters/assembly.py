@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from collector import exporters as _this_folder
 from collector.component_discovery import find_components
+from collector.exporters.dead_letters import DeadLetterBox, DeadLetterKind, DeadLetters
 from collector.exporters.exporter import (
     ExporterContext,
     ExportResponse,
@@ -32,6 +33,7 @@ def build_fan_out(
     *,
     end_of_spans: str,
     is_journalled: bool = False,
+    dead_letters: DeadLetters | None = None,
 ) -> FanOut:
     """The fan-out to all exporters in `configs`.
 
@@ -44,6 +46,9 @@ def build_fan_out(
     evaluation_span_queues: list[SendingQueue] = []
     result_exporters: list[ResultExporter] = []
 
+    def box(name: str, kind: DeadLetterKind) -> DeadLetterBox | None:
+        return None if dead_letters is None else dead_letters.box(name, kind)
+
     def result_queue(exporter: SpanExporter, config: SpanExporterConfig, form: ResultForm) -> SendingQueue:
         counts = ResultCounts(context.metrics, exporter.name, form)
         return SendingQueue(
@@ -53,6 +58,7 @@ def build_fan_out(
             clock=context.clock,
             counts=counts,
             is_journalled=is_journalled,
+            dead_letters=box(exporter.name, "log_records" if form == "log" else "results"),
         )
 
     for name, config in configs.items():
@@ -68,6 +74,7 @@ def build_fan_out(
                     metrics=context.metrics,
                     clock=context.clock,
                     is_journalled=is_journalled,
+                    dead_letters=box(name, "spans"),
                 )
                 queues.append(queue)
             if receives_log_records(config, results):
@@ -83,6 +90,7 @@ def build_fan_out(
         limiter,
         log_queues=log_queues,
         evaluation_span_queues=evaluation_span_queues,
+        dead_letters=dead_letters,
     )
 
 
