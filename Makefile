@@ -108,6 +108,10 @@ $(BACKENDS)/.installed: requirements-backends.lock
 test-backends: install backends-install
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/backends
 
+# kill -9 at 50 moments under load, with the journal on; ten of them are among the tests.
+chaos: install
+	CHAOS_KILLS=50 $(BIN)/python -m pytest -s --timeout 1800 tests/end_to_end/test_chaos.py
+
 # What the benchmarks compare with: packages in an environment of their own, and the Collector out of its Go modules.
 BENCH := .venv-bench
 OTELCOL := benchmarks/otelcol

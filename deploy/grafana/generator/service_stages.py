@@ -184,7 +184,7 @@ def durability() -> list[JsonObject]:
     return [
         time_series(
             "Journal",
-            "What journalled spans take, divided by their limit; the fullest process. Empty without a journal.",
+            "What journalled spans take, divided by their limit; the fullest process.",
             [Query(f"max({journal} / {limit})", "used")],
             unit="percentunit",
             thresholds=FULL,
