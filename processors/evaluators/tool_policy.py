@@ -62,6 +62,7 @@ class ToolPermission(Evaluator):
     """
 
     id = "tool-permission"
+    quotes_content = False
     Config = ToolSelectionConfig
     Criteria = ToolPermissionCriteria
     example = EvaluatorExample(
@@ -135,6 +136,7 @@ class ToolKnown(Evaluator):
     """
 
     id = "tool-known"
+    quotes_content = False
     Config = ToolKnownConfig
     example = EvaluatorExample(
         run="""
@@ -226,6 +228,7 @@ class ToolCallBudget(Evaluator):
     """
 
     id = "tool-call-budget"
+    quotes_content = False
     Config = ToolCallBudgetConfig
     Criteria = ToolCallBudgetCriteria
     example = EvaluatorExample(
@@ -325,6 +328,7 @@ class ToolPrecedence(Evaluator):
     """
 
     id = "tool-precedence"
+    quotes_content = False
     Config = ToolPrecedenceConfig
     Criteria = ToolPrecedenceCriteria
     example = EvaluatorExample(
@@ -409,6 +413,7 @@ class SingleToolUse(Evaluator):
     """
 
     id = "single-tool-use"
+    quotes_content = False
     Config = SingleToolUseConfig
     Criteria = SingleToolUseCriteria
     example = EvaluatorExample(
