@@ -34,7 +34,7 @@ class DebugConfig(BaseModel):
     max_runs_per_second: int = Field(default=20, ge=1)
     """Runs beyond this are only counted in a line of their own."""
     show_content: bool = True
-    """Whether arguments, results and explanations are shown."""
+    """Whether arguments, results and explanations that may quote them are shown."""
     color: Literal["auto", "always", "never"] = "auto"
     """`auto`: on a terminal, unless the environment has `NO_COLOR`."""
 

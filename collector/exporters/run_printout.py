@@ -40,8 +40,8 @@ _MIN_TEXT_WIDTH = 24
 class RunPrintout:
     """Lays out runs for a console `width` columns wide; None: no terminal, lines are never broken.
 
-    `show_content`: whether arguments, results, error messages and explanations are shown. `unicode`:
-    whether the console can show more than ASCII.
+    `show_content`: whether arguments, results, error messages and explanations that may quote them are shown.
+    `unicode`: whether the console can show more than ASCII.
     """
 
     def __init__(self, *, width: int | None, show_content: bool, unicode: bool) -> None:
@@ -187,18 +187,14 @@ class RunPrintout:
         return self._clean(" ".join([result.name, *_notes(result)]))
 
     def _explanation(self, result: EvaluationResult) -> str:
+        """What the verdict is for; without content the text only where it can quote none."""
+        text = result.explanation if self._show_content or not result.quotes_content else ""
         if result.error_type is not None:
-            return self._clean(
-                f"{result.error_type}: {result.explanation}" if self._show_content else result.error_type
-            )
+            return self._clean(_joined(": ", result.error_type, text))
         if result.reason is not None:
-            shown = (
-                f"{result.reason.value}: {result.explanation}" if result.explanation else result.reason.value
-            )
-            return self._clean(shown) if self._show_content else result.reason.value
+            return self._clean(_joined(": ", result.reason.value, text))
         needed = f"needs {result.pass_threshold:g}" if result.outcome is Outcome.FAIL else ""
-        explanation = result.explanation if self._show_content else ""
-        return self._clean("; ".join(part for part in (needed, explanation) if part))
+        return self._clean(_joined("; ", needed, text))
 
     def _fit(self, line: Text) -> Text:
         """The line cut to the width of the terminal."""
@@ -239,6 +235,11 @@ def counts_text(counts: Counter[str]) -> str:
     """What `count_outcomes` gave, as people read it."""
     words = (*(outcome.value for outcome in _STYLES), "advisory", "shadow", "muted")
     return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
+
+
+def _joined(separator: str, *texts: str) -> str:
+    """Those of `texts` that are not empty."""
+    return separator.join(filter(None, texts))
 
 
 def _moment(unix_nano: int) -> str:

@@ -59,6 +59,7 @@ class ToolRepetition(Evaluator):
     """
 
     id = "tool-repetition"
+    quotes_content = False
     Config = ToolRepetitionConfig
     example = EvaluatorExample(
         run="""
@@ -155,6 +156,7 @@ class ToolErrorRecovery(Evaluator):
     """
 
     id = "tool-error-recovery"
+    quotes_content = False
     Config = ToolErrorRecoveryConfig
     example = EvaluatorExample(
         run="""

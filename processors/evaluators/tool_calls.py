@@ -109,6 +109,7 @@ class ToolCallCount(Evaluator):
     """
 
     id = "tool-call-count"
+    quotes_content = False
     Config = ToolCallCountConfig
     Criteria = ToolCallCountCriteria
     example = EvaluatorExample(
@@ -231,6 +232,7 @@ class ToolCallOrder(Evaluator):
     """
 
     id = "tool-call-order"
+    quotes_content = False
     Config = ToolCallConfig
     Criteria = ToolCallOrderCriteria
     example = EvaluatorExample(

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
+from collector.tools.references.evaluators import example_file, graded_example
 from processors.criteria.agent_criteria import Evaluation
+from processors.criteria.criteria_file import read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentRun, ValueState
+from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import Evaluator, RunFacts
@@ -213,3 +215,47 @@ def test_a_class_documents_its_rule_and_an_example(kind: type[Evaluator]) -> Non
 
     assert "score" in text
     assert "Example:" in text
+
+
+_SECRET = "hidden-4711"
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in evaluator_types().values() if not kind.quotes_content], ids=lambda kind: kind.id
+)
+def test_what_says_that_it_quotes_nothing_quotes_nothing(kind: type[Evaluator]) -> None:
+    document = read_criteria_file(example_file(kind), "example", {})
+    (evaluation,) = document.agents[0].evaluations
+    run = graded_example(kind).run
+    calls = [call for each in run.tool_calls for call in _with_secrets(each)]
+    secret = replace(
+        run,
+        tool_calls=calls,
+        input={"question": _SECRET},
+        input_state=ValueState.PRESENT,
+        output=_SECRET,
+        output_state=ValueState.PRESENT,
+        messages=[Message(role="user", content=_SECRET), Message(role="assistant", content=_SECRET)],
+        session=_SECRET,
+    )
+
+    for graded in (run, secret, replace(secret, tool_calls=calls[::-1]), replace(secret, tool_calls=())):
+        (result,) = evaluate_run(graded, [evaluation])
+        assert not result.quotes_content
+        assert result.explanation
+        assert _SECRET not in result.explanation
+
+
+def _with_secrets(call: ToolCall) -> list[ToolCall]:
+    """The call with content that must not be shown, ended well and ended in an error, twice each."""
+    known = replace(
+        call,
+        arguments={"a": _SECRET},
+        arguments_text=f'{{"a": "{_SECRET}"}}',
+        arguments_state=ValueState.PRESENT,
+        result={"error": _SECRET},
+        result_text=f'{{"error": "{_SECRET}"}}',
+        result_state=ValueState.PRESENT,
+    )
+    failed = replace(known, error=ToolError(type="", message=_SECRET))
+    return [known, failed, known, failed]
