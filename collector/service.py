@@ -25,7 +25,7 @@ from collector.errors import BackgroundTaskDied
 from collector.exporters import DeadLetters, ExporterContext, build_fan_out
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry
-from collector.pipeline import EvaluationStage, Pipeline
+from collector.pipeline import WATCHED, EvaluationStage, Pipeline
 from collector.receivers import build_receivers
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import (
@@ -36,6 +36,7 @@ from collector.telemetry import (
     Readiness,
     ScoreSeries,
     TelemetryServer,
+    Watchdog,
     measure_loop_lag,
     observe_verdict_delays,
     publish_accounting_errors,
@@ -107,6 +108,7 @@ class Service:
             readiness=self._readiness,
             clock=clock,
         )
+        self._watchdog = Watchdog(self._telemetry.heartbeat, WATCHED)
         release = version("tracegrade")
         self._own_traces = (
             None
@@ -212,6 +214,7 @@ class Service:
         if self._own_logs is not None:
             logging.getLogger().addHandler(self._own_logs)
         await self._telemetry.start()
+        self._watchdog.start()
         await self._fan_out.start(self._tasks)
         if self._workers is not None:
             self._workers.start(self._tasks)
@@ -244,6 +247,7 @@ class Service:
         await _completed(self._fan_out.shutdown(deadline))
         await self._tasks.cancel()
         self._scores.flush()
+        self._watchdog.stop()
         for own in (self._own_traces, self._own_logs, self._telemetry):
             if own is not None:
                 await _completed(own.shutdown(deadline))
