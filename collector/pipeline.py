@@ -7,7 +7,7 @@ graded is logged and counted, and its spans leave unchanged: a trace cannot harm
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -20,13 +20,13 @@ from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry, split_request
 from collector.receivers import ExportOutcome
 from collector.results_config import ResultsConfig
-from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger
+from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger, WatchedCode
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
 from processors.annotation import append_results, count_results, evaluation_spans, result_records
 from processors.criteria import CriteriaSet, Evaluation
-from processors.evaluate import evaluate_run
+from processors.evaluate import ask, evaluate_run
 from processors.frameworks import Dialect
 from processors.model import (
     AgentRun,
@@ -472,6 +472,14 @@ class EvaluationStage:
 
     def _count_skip(self, reason: SkipReason) -> None:
         self._metrics.evaluations_skipped.add(1, reason.value)
+
+
+WATCHED: Mapping[str, WatchedCode] = {
+    "trace_id": WatchedCode(EvaluationStage.begin.__code__, "trace", "trace_id"),
+    "evaluation": WatchedCode(ask.__code__, "evaluation", "name"),
+    "evaluator": WatchedCode(ask.__code__, "evaluation", "evaluator.id"),
+}
+"""What the watchdog names of a step that takes too long."""
 
 
 class _ResultWriter:

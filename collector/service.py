@@ -26,7 +26,7 @@ from collector.exporters import DeadLetters, ExporterContext, build_fan_out
 from collector.journal import Journal
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry
-from collector.pipeline import EvaluationStage, Pipeline
+from collector.pipeline import WATCHED, EvaluationStage, Pipeline
 from collector.receivers import build_receivers
 from collector.resumption import Resumption
 from collector.task_supervisor import TaskSupervisor
@@ -38,6 +38,7 @@ from collector.telemetry import (
     Readiness,
     ScoreSeries,
     TelemetryServer,
+    Watchdog,
     measure_loop_lag,
     observe_verdict_delays,
     publish_accounting_errors,
@@ -109,6 +110,7 @@ class Service:
             readiness=self._readiness,
             clock=clock,
         )
+        self._watchdog = Watchdog(self._telemetry.heartbeat, WATCHED)
         release = version("tracegrade")
         self._own_traces = (
             None
@@ -228,6 +230,7 @@ class Service:
         if self._own_logs is not None:
             logging.getLogger().addHandler(self._own_logs)
         await self._telemetry.start()
+        self._watchdog.start()
         await self._fan_out.start(self._tasks)
         if self._workers is not None:
             self._workers.start(self._tasks)
@@ -272,6 +275,7 @@ class Service:
             await _completed(self._journal.shutdown())
         await self._tasks.cancel()
         self._scores.flush()
+        self._watchdog.stop()
         for own in (self._own_traces, self._own_logs, self._telemetry):
             if own is not None:
                 await _completed(own.shutdown(deadline))
