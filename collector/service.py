@@ -22,11 +22,13 @@ from collector.buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
 from collector.errors import BackgroundTaskDied
-from collector.exporters import ExporterContext, build_fan_out
+from collector.exporters import DeadLetters, ExporterContext, build_fan_out
+from collector.journal import Journal
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry
-from collector.pipeline import EvaluationStage, Pipeline
+from collector.pipeline import WATCHED, EvaluationStage, Pipeline
 from collector.receivers import build_receivers
+from collector.resumption import Resumption
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import (
     Metrics,
@@ -36,6 +38,7 @@ from collector.telemetry import (
     Readiness,
     ScoreSeries,
     TelemetryServer,
+    Watchdog,
     measure_loop_lag,
     observe_verdict_delays,
     publish_accounting_errors,
@@ -107,6 +110,7 @@ class Service:
             readiness=self._readiness,
             clock=clock,
         )
+        self._watchdog = Watchdog(self._telemetry.heartbeat, WATCHED)
         release = version("tracegrade")
         self._own_traces = (
             None
@@ -140,12 +144,28 @@ class Service:
             workers=self._workers,
             results=config.results,
         )
+        self._envelopes = envelopes
+        self._journal = (
+            None if config.journal is None else Journal(config.journal, metrics=metrics, clock=clock)
+        )
         self._fan_out = build_fan_out(
             config.exporters,
             config.results,
             ExporterContext(clock=clock, metrics=metrics, console=console),
             limiter,
             end_of_spans=PROMETHEUS,
+            is_journalled=self._journal is not None,
+            dead_letters=None
+            if config.service.dead_letters is None
+            else DeadLetters(config.service.dead_letters, metrics, clock),
+        )
+        self._resumption = Resumption(
+            buffer=buffer,
+            evaluation=evaluation,
+            fan_out=self._fan_out,
+            limiter=limiter,
+            metrics=metrics,
+            streams=streams,
         )
         self._pipeline = Pipeline(
             buffer=buffer,
@@ -156,6 +176,7 @@ class Service:
             limiter=limiter,
             service_traces=self._self_check,
             streams=streams,
+            journal=self._journal,
             on_graded=self._tell_of,
             tasks=self._tasks,
             metrics=metrics,
@@ -209,9 +230,11 @@ class Service:
         if self._own_logs is not None:
             logging.getLogger().addHandler(self._own_logs)
         await self._telemetry.start()
+        self._watchdog.start()
         await self._fan_out.start(self._tasks)
         if self._workers is not None:
             self._workers.start(self._tasks)
+        resumed_unix_nano = await self._resume()
         for receiver in self._receivers.values():
             await receiver.start()
         refuse_own_receivers(
@@ -220,11 +243,20 @@ class Service:
         for receiver in self._receivers.values():
             await receiver.set_serving(True)
         self._readiness.set("receivers", True)
-        self._pipeline.start()
+        self._pipeline.start(resumed_unix_nano)
         self._tasks.create_task(self._criteria.follow(), name="follow criteria")
         self._tasks.create_task(measure_loop_lag(self._metrics, self._clock), name="measure loop lag")
         checked = next(iter(self._receivers.values()))  # gRPC where it is served
         self._self_check.start(checked.config, checked.endpoint, self._tasks)
+
+    async def _resume(self) -> int:
+        """Go on with what a process before acknowledged; until when that is all, 0 for not at all."""
+        if self._journal is None:
+            return 0
+        recovered = await asyncio.to_thread(self._journal.open, self._envelopes.envelope)
+        self._journal.start(self._tasks)
+        self._resumption.resume(recovered, self._journal)
+        return recovered.alive_unix_nano
 
     async def _stop(self) -> None:
         """Close everything, from the receivers to the exporters, by the shutdown timeout; at any stage.
@@ -239,8 +271,11 @@ class Service:
             await _completed(receiver.shutdown(deadline))
         await _completed(self._pipeline.shutdown(deadline))
         await _completed(self._fan_out.shutdown(deadline))
+        if self._journal is not None:
+            await _completed(self._journal.shutdown())
         await self._tasks.cancel()
         self._scores.flush()
+        self._watchdog.stop()
         for own in (self._own_traces, self._own_logs, self._telemetry):
             if own is not None:
                 await _completed(own.shutdown(deadline))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from processors.model import FinishReason, GradedRun
 from processors.spans import RawSpan
@@ -50,12 +51,38 @@ class GradedTrace:
 
     `spans` is empty where the spans were forwarded when they came. `log_records` and `evaluation_spans` are
     the results in forms of their own, as (span id, encoded message, envelope); they are no received spans.
+
+    All of these show no more of the content than `results.content` and `results.redact` allow: whatever
+    leaves is made of them. `hidden_runs` are the same runs as they were graded, where `runs` does not show
+    all: for counting and for going on after a restart, never for showing.
     """
 
     trace_id: bytes
     spans: Sequence[RawSpan]
     runs: Sequence[GradedRun] = ()
+    hidden_runs: Sequence[GradedRun] = ()
     log_records: Sequence[RawSpan] = ()
     evaluation_spans: Sequence[RawSpan] = ()
     backfill: bool = False
     tenant: str = ""
+
+    @property
+    def graded_runs(self) -> Sequence[GradedRun]:
+        """The runs as they were graded; whatever leaves is made of `runs`."""
+        return self.hidden_runs or self.runs
+
+
+class Receipt(Protocol):
+    """Takes note of who has got something that leaves: each exporter, and each form of it, by name."""
+
+    def expects(self, holder: str) -> bool:
+        """Whether `holder` is to get it; if so, `delivered` must be called for it once."""
+        ...
+
+    def delivered(self, holder: str) -> None:
+        """`holder` has got it, or will never: it was dropped for a reason that is counted."""
+        ...
+
+    def seal(self) -> None:
+        """All who are to get it have been asked for."""
+        ...

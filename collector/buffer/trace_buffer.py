@@ -5,13 +5,13 @@ done. All calls happen on the event loop's thread.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from typing import Literal, Protocol, TypeAlias, get_args
 
-from collector.buffer.finish_clock import FinishClock
+from collector.buffer.finish_clock import OUTAGE_SECONDS, FinishClock
 from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
 from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES, HeldTrace
@@ -49,6 +49,10 @@ class MemoryLimiter(Protocol):
 
     def try_acquire(self, count: int) -> bool:
         """Take `count` bytes if they fit."""
+        ...
+
+    def take(self, count: int) -> None:
+        """Take `count` bytes whether they fit or not."""
         ...
 
     def release(self, count: int) -> None:
@@ -184,13 +188,59 @@ class TraceBuffer:
             self._limiter.release(unopened * TRACE_OVERHEAD_BYTES)
         return Admission(late, fresh) if late or fresh else _NOTHING_LEAVES
 
-    def note_ready(self) -> None:
+    def note_ready(self, resumed_unix_nano: int = 0) -> None:
         """Spans are taken from now on: a trace that began earlier is `interrupted`.
 
         Exempt is backfill, and what ended more than 15 minutes before it came whatever `max_lateness` says:
         such a trace comes out of a store, which has it whole.
+
+        Where everything that a process before had until `resumed_unix_nano` was restored, only what came
+        between then and now can be missing: nothing, if that was no longer than senders try again.
         """
-        self._ready_unix_nano = self._clock.unix_nano()
+        if not resumed_unix_nano:
+            self._ready_unix_nano = self._clock.unix_nano()
+            return
+        for trace in self._traces.values():
+            trace.read_shape()
+            trace.was_whole_before = trace.has_root and not (trace.is_missing_parents or trace.is_distributed)
+        clock = self.finish_clock
+        clock.stand_still()
+        if clock.unix_nano - resumed_unix_nano > OUTAGE_SECONDS * 1e9:
+            clock.outages.record(Outage(resumed_unix_nano, clock.unix_nano, clock.monotonic))
+
+    def has_finished(self, batch: SpanBatch) -> bool:
+        """Whether the trace of `batch` is finished and remembered, so that its spans come late."""
+        return _key(batch) in self._finished
+
+    def remember_finished(self, key: bytes, span_ids: bytes) -> None:
+        """Remember a trace that a process before finished, or more spans of one, by ids of 8 bytes each."""
+        ids = [span_ids[start : start + 8] for start in range(0, len(span_ids), 8)]
+        if key not in self._finished:
+            self._finished.add(key, ids)
+            return
+        for span_id in ids:
+            self._finished.add_late_span(key, span_id)
+
+    def restore(self, batch: SpanBatch, arrived_unix_nano: int, stopped_unix_nano: int) -> None:
+        """Hold spans that a process before admitted at `arrived_unix_nano` and that stopped some time later.
+
+        Quiet time between the two has passed; none has since. Batches are to be restored in the order in
+        which they came.
+        """
+        size = held_bytes(batch.spans)
+        self._limiter.take(size)
+        quiet = max(0, stopped_unix_nano - arrived_unix_nano) / 1e9
+        arrival = self.finish_clock.now() - quiet
+        key = _key(batch)
+        trace = self._traces.get(key)
+        if trace is None:
+            if key in self._finished:
+                raise ValueError("the spans of a finished trace cannot be held")
+            self._limiter.take(TRACE_OVERHEAD_BYTES)
+            trace = self._open(key, batch, arrival)
+            self._held_since[key] = arrived_unix_nano
+        self._add(trace, batch.spans, size, arrival)
+        trace.last_unix_nano = arrived_unix_nano
 
     def note_refused(self, batches: Sequence[SpanBatch] | None) -> None:
         """Remember that these spans were refused and should come back; None: a request refused unread.
@@ -278,13 +328,17 @@ class TraceBuffer:
         """Hold what arrived; how many spans came for the first time."""
         spans = trace.spans
         held_before = len(spans)
+        has_conflict = False
         for span in arrived:
             span_id = span[0]
             if span_id in spans:
                 dropped, reason = trace.settle_repeat(spans[span_id], span)
                 size -= self._drop(dropped, reason)
+                has_conflict = has_conflict or reason == "conflict"
             else:
                 spans[span_id] = span
+        if len(spans) == held_before and not has_conflict:
+            return 0  # a sender that repeats itself says nothing new: the trace is as quiet as before
         trace.last_arrival = arrival
         trace.last_unix_nano = self.finish_clock.unix_nano
         trace.held_bytes += size
@@ -382,7 +436,9 @@ class TraceBuffer:
         if trace.key in self._refused:
             return "refused"
         clock = self.finish_clock
-        if clock.outages.touch(trace.first_monotonic, trace.earliest_start, trace.latest_end):
+        if not trace.was_whole_before and clock.outages.touch(
+            trace.first_monotonic, trace.earliest_start, trace.latest_end
+        ):
             return "outage"
         if trace.earliest_start >= self._ready_unix_nano:
             return None
@@ -407,6 +463,18 @@ class TraceBuffer:
         total = self.finish_clock.standstill_seconds
         self._metrics.finish_clock_standstill_seconds.add(total - self._counted_standstill)
         self._counted_standstill = total
+
+
+def settled_spans(batches: Iterable[SpanBatch]) -> list[RawSpan]:
+    """The spans of one trace as a buffer holds them: of two with one id the one that is kept."""
+    trace = HeldTrace(b"", b"", "", 0, 0.0, 0.0)
+    for batch in batches:
+        for span in batch.spans:
+            if span[0] in trace.spans:
+                trace.settle_repeat(trace.spans[span[0]], span)
+            else:
+                trace.spans[span[0]] = span
+    return list(trace.spans.values())
 
 
 def _newest(trace: HeldTrace, batch: SpanBatch, count: int) -> SpanBatch:

@@ -6,6 +6,8 @@ from collector.commands import (
     demo,
     health,
     import_criteria,
+    journal,
+    redrive,
     replay,
     rules,
     run,
@@ -27,6 +29,8 @@ COMMANDS: tuple[Command, ...] = (
     import_criteria.COMMAND,
     baseline.COMMAND,
     rules.COMMAND,
+    redrive.COMMAND,
     demo.COMMAND,
     health.COMMAND,
+    journal.COMMAND,
 )

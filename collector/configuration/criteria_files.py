@@ -7,12 +7,13 @@ before: that file's last good version stays until it is mended.
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import NoReturn
 
 from collector.clock import Clock, ends_within
+from collector.config_fields import BUILTIN
 from collector.configuration.files import FoundFiles, default_file, find_files
 from collector.telemetry import Metrics
 from collector.text_file import decoded_text
@@ -22,16 +23,23 @@ from processors.criteria import (
     CriteriaSet,
     Evaluation,
     criteria_warnings,
-    read_criteria_file,
+    is_schema,
+    read_criteria_document,
 )
 from processors.documents import Problem, ProblemsFound, path_text
 from processors.model import Evaluator
 
-DEFAULT_CRITERIA = "criteria/default.yaml"
-"""The shipped criteria that apply when none are configured: they need no reference."""
+_BUILTIN_FILE = "criteria/default.yaml"
+"""The shipped criteria that `builtin` stands for: they need no reference."""
 
 RELOAD_INTERVAL_SECONDS = 2.0
 """How often the files are looked at for changes."""
+
+UNCOVERED_AGENTS = (
+    "Agents that no pattern matches get no evaluation. With builtin in processors.evaluation.criteria every "
+    "agent gets the checks that need no reference."
+)
+"""What is told of criteria that do not cover every agent."""
 
 _ENDINGS = (".yaml", ".yml", ".json")
 
@@ -44,10 +52,10 @@ def load_criteria(
     environment: Mapping[str, str],
     evaluators: Mapping[str, type[Evaluator]] | None = None,
 ) -> CriteriaSet:
-    """All criteria in the files that `patterns` name; None means the built-in set.
+    """All criteria in the files that `patterns` name; None means the built-in ones.
 
-    A pattern is a file, a folder (its `.yaml`, `.yml` and `.json` files, not those of folders in it) or a
-    glob; relative ones are relative to the working directory. A file that several name counts once.
+    A pattern is `builtin`, a file, a folder (its `.yaml`, `.yml` and `.json` files, not those of folders in
+    it) or a glob; relative ones are relative to the working directory. A file that several name counts once.
     `evaluators` are those that criteria may name, by id; None: the built-in ones.
 
     Raises:
@@ -70,8 +78,13 @@ class CriteriaStore:
         *,
         environment: Mapping[str, str],
         evaluators: Mapping[str, type[Evaluator]] | None = None,
+        problems: list[Problem] | None = None,
     ) -> None:
-        self._patterns = [str(pattern) for pattern in patterns or [default_file(DEFAULT_CRITERIA)]]
+        """Load the files; with `problems` given, mistakes are added to it instead of raised."""
+        self._builtin = str(default_file(_BUILTIN_FILE))
+        named = [str(pattern) for pattern in patterns or [BUILTIN]]
+        self._has_builtin = BUILTIN in named
+        self._patterns = [self._builtin] * self._has_builtin + [name for name in named if name != BUILTIN]
         self._environment = environment
         self._evaluators = evaluators
         self._good: dict[str, _CriteriaFile] = {}
@@ -79,9 +92,12 @@ class CriteriaStore:
         self._seen = ""
         self._current = CriteriaSet()
         self._warnings: list[Problem] = []
-        problems = self.reload()
-        if problems:
-            raise ProblemsFound(problems)
+        self._refused: dict[str, CriteriaDocument] = {}
+        found = self.reload()
+        if problems is not None:
+            problems += found
+        elif found:
+            raise ProblemsFound(found)
 
     @property
     def current(self) -> CriteriaSet:
@@ -98,9 +114,14 @@ class CriteriaStore:
         """The tests in the files in force, in their order."""
         return [case for file in self._good.values() for case in file.document.cases]
 
+    @property
+    def refused(self) -> list[CriteriaDocument]:
+        """What could be read of the files that the last load refused."""
+        return list(self._refused.values())
+
     def changed(self) -> bool:
         """True when the files are not those of the last load: by their content, not by their times."""
-        return find_files(self._patterns, _ENDINGS).digest != self._seen
+        return self._find().digest != self._seen
 
     def reload(self) -> list[Problem]:
         """Read all files again and put into force what is good; the problems of what is not.
@@ -109,16 +130,21 @@ class CriteriaStore:
         more. While a pattern matches nothing, the files that it named before count as they were. Where two
         files give one evaluation of an agent, those of them that changed count with their last good version.
         """
-        found = find_files(self._patterns, _ENDINGS)
+        found = self._find()
         problems = list(found.problems)
+        self._refused = {}
         files = self._read(found, problems)
         problems += self._settle_conflicts(files)
         self._seen = found.digest
         self._good = files
         self._matches = {**self._matches, **found.matches}
         self._current = CriteriaSet([agent for file in files.values() for agent in file.document.agents])
-        self._warnings = criteria_warnings(self._current.agents)
+        self._warnings = [warning for file in files.values() for warning in file.document.warnings]
+        self._warnings += criteria_warnings(self._current.agents)
         return list(dict.fromkeys(problems))
+
+    def _find(self) -> FoundFiles:
+        return find_files(self._patterns, _ENDINGS, is_schema)
 
     def _read(self, found: FoundFiles, problems: list[Problem]) -> "dict[str, _CriteriaFile]":
         files: dict[str, _CriteriaFile] = {}
@@ -127,11 +153,14 @@ class CriteriaStore:
                 content = found.contents.get(name)
                 file = self._good.get(name)
                 if content is not None and (file is None or file.digest != sha256(content).digest()):
-                    try:
-                        document = _parse(name, content, self._environment, self._evaluators)
+                    document = _parse(name, content, self._environment, self._evaluators)
+                    if document.problems:
+                        problems += document.problems
+                        self._refused[name] = document
+                    else:
+                        if self._has_builtin and name == self._builtin:
+                            document = _as_builtin(document)
                         file = _CriteriaFile(name, sha256(content).digest(), document)
-                    except ProblemsFound as error:
-                        problems += error.problems
                 if file is not None:
                     files[name] = file
         return files
@@ -146,8 +175,8 @@ class CriteriaStore:
                     before = self._good.get(name)
                     if before is not None:
                         files[name] = before
-                    else:
-                        files.pop(name, None)
+                    elif name in files:
+                        self._refused[name] = files.pop(name).document
         return problems
 
 
@@ -179,6 +208,7 @@ class CriteriaFollower:
 
     async def follow(self) -> NoReturn:
         """Follow the files until cancelled; a bad file never takes good ones down."""
+        self._say_what_applies()
         while True:
             await ends_within(RELOAD_INTERVAL_SECONDS, self._reload_requested.wait(), self._clock)
             was_asked = self._reload_requested.is_set()
@@ -191,6 +221,13 @@ class CriteriaFollower:
                     _logger.error("A criteria file was not reloaded: %s", problem)
                 if not problems:
                     _logger.info("Criteria are reloaded.", extra={"criteria_hash": self._store.current.hash})
+                    self._say_what_applies()
+
+    def _say_what_applies(self) -> None:
+        criteria = self._store.current
+        _logger.info("Criteria are in force for %s.", criteria.describe())
+        if not criteria.covers_every_agent:
+            _logger.warning(UNCOVERED_AGENTS)
 
     def _publish(self, *, is_current: bool) -> None:
         criteria = self._store.current
@@ -217,7 +254,15 @@ def _parse(
     environment: Mapping[str, str],
     evaluators: Mapping[str, type[Evaluator]] | None,
 ) -> CriteriaDocument:
-    return read_criteria_file(decoded_text(content, name), name, environment, evaluators)
+    try:
+        text = decoded_text(content, name)
+    except ProblemsFound as error:
+        return CriteriaDocument(problems=error.problems)
+    return read_criteria_document(text, name, environment, evaluators)
+
+
+def _as_builtin(document: CriteriaDocument) -> CriteriaDocument:
+    return replace(document, agents=[replace(agent, is_builtin=True) for agent in document.agents])
 
 
 def _conflicts(files: Mapping[str, _CriteriaFile]) -> Iterator[tuple[Problem, tuple[str, str]]]:
@@ -225,6 +270,8 @@ def _conflicts(files: Mapping[str, _CriteriaFile]) -> Iterator[tuple[Problem, tu
     first: dict[tuple[str, str, str], tuple[str, Evaluation]] = {}
     for name, file in files.items():
         for agent in file.document.agents:
+            if agent.is_builtin:
+                continue  # files are there to change it
             for index, evaluation in enumerate(agent.evaluations):
                 key = agent.tenant, agent.pattern, evaluation.name
                 other, other_evaluation = first.setdefault(key, (name, evaluation))

@@ -23,14 +23,16 @@ from pydantic import (
 )
 
 from collector.buffer import GroupByTraceConfig
-from collector.config_fields import Duration, FilePattern, Section, parse_endpoint
+from collector.config_fields import BUILTIN, CriteriaSources, Duration, Section, parse_endpoint
 from collector.exporters import (
+    DeadLettersConfig,
     SpanExporterConfig,
     exporter_types,
     receives_evaluation_spans,
     receives_log_records,
     receives_spans,
 )
+from collector.journal import JournalConfig
 from collector.memory_limiter import MemoryLimiterConfig
 from collector.receivers import ReceiversConfig, listening_at
 from collector.results_config import ResultsConfig
@@ -59,7 +61,6 @@ PROMETHEUS = "prometheus"
 _REFERENCE = re.compile(r"\$\{env:\w+\}\Z")
 _COMPONENT_ID = re.compile(r"[a-z0-9_]+(?:/[A-Za-z0-9_.-]+)?\Z")
 _PLANNED: Mapping[tuple[str, ...], str] = {
-    ("journal",): '"journal" is not supported by this version: held spans live in memory',
     ("service", "pipelines"): "there are no pipelines: every component written is active",
 }
 
@@ -67,12 +68,11 @@ _PLANNED: Mapping[tuple[str, ...], str] = {
 class EvaluationConfig(WorkersConfig):
     """What agents are graded by."""
 
-    criteria: tuple[FilePattern, ...] | None = Field(
-        default=None,
-        min_length=1,
-        description="Criteria files, folders of them or globs. Left out, built-in criteria that need no "
-        "reference apply to every agent.",
-        examples=[["criteria/*.yaml"]],
+    criteria: CriteriaSources = Field(
+        default=(BUILTIN,),
+        description="Criteria files, folders of them or globs, and builtin: the checks that need no "
+        "reference, for every agent. Files can change and switch off each of them.",
+        examples=[[BUILTIN, "criteria/*.yaml"]],
     )
     dialects: tuple[DialectMapping, ...] = Field(
         default=(),
@@ -105,6 +105,11 @@ class ServiceSection(StrictModel):
     shutdown_timeout: Duration = Field(
         default=30.0, description="Time from SIGTERM in which everything held is delivered."
     )
+    dead_letters: DeadLettersConfig | None = Field(
+        default=None,
+        description="Keeps what backends refuse for good in a file, which `tracegrade redrive` sends again. "
+        "Left out, it is dropped; it is counted either way.",
+    )
 
 
 class ServiceConfig(StrictModel):
@@ -122,6 +127,9 @@ class ServiceConfig(StrictModel):
     """Without `prometheus`: once the file is loaded its endpoint is that of `service.telemetry`, and the rest
     of it is `prometheus`."""
     results: Section[ResultsConfig] = ResultsConfig()
+    journal: JournalConfig | None = Field(
+        default=None, description="Keeps what is acknowledged over crashes. Off unless written."
+    )
     service: Section[ServiceSection] = ServiceSection()
 
     _prometheus: PrometheusConfig = PrivateAttr(default_factory=PrometheusConfig)
@@ -137,10 +145,9 @@ class ServiceConfig(StrictModel):
         """The settings that came from environment variables, by path, as written and without values."""
         return self._references
 
-    def criteria_patterns(self) -> list[str] | None:
-        """The criteria files to load; None: the built-in ones."""
-        patterns = self.processors.evaluation.criteria
-        return None if patterns is None else [str(pattern) for pattern in patterns]
+    def criteria_patterns(self) -> list[str]:
+        """The criteria to load: `builtin`, files, folders and globs."""
+        return list(self.processors.evaluation.criteria)
 
     def own_dialects(self) -> list[Dialect]:
         """The telemetry conventions that the file describes."""
@@ -190,8 +197,9 @@ def parse_configuration(
     config = validated(ServiceConfig, content, document, problems, context=folder)
     if config is not None:
         problems += _unused_exporters(exporters, config.results, document)
+        problems += _unheard_results(exporters, config.results, document)
         problems += _shared_addresses(config, exporters, document)
-    problems += _shared_files(exporters, document)
+    problems += _shared_files(exporters, None if config is None else config.service.dead_letters, document)
     problems = document.all_problems(problems)
     if problems or config is None:
         raise ProblemsFound(problems)
@@ -201,19 +209,25 @@ def parse_configuration(
 
 
 def print_configuration(config: ServiceConfig) -> str:
-    """`config` as YAML, with every default and without secrets.
+    """`config` as YAML, with every default but those that mean nothing, and without secrets.
 
     What came from the environment is printed as the reference that it was.
     """
-    content = config.model_dump(mode="json")
+    content = _without_nothing(config.model_dump(mode="json"))
     if config.prometheus.model_dump(exclude={"endpoint"}, exclude_defaults=True):
         content["exporters"][PROMETHEUS] = config.prometheus.model_dump(mode="json", exclude={"endpoint"})
-    protocols = content["receivers"]["otlp"]["protocols"]
-    for name in [name for name, listener in protocols.items() if listener is None]:
-        del protocols[name]  # written without settings it would be on
+    if "log" in config.results.emit and not _hears_logs(config.exporters, config.results):
+        del content["results"]["emit"]  # written it would be a mistake
     for path, reference in config.references.items():
         _replace(content, path, reference)
     return yaml.dump(_masked(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _without_nothing(content: Any) -> Any:
+    """`content` without keys that nothing is set for."""
+    if isinstance(content, dict):
+        return {key: _without_nothing(inner) for key, inner in content.items() if inner is not None}
+    return [_without_nothing(inner) for inner in content] if isinstance(content, list) else content
 
 
 class _Dumper(yaml.SafeDumper):
@@ -302,10 +316,31 @@ def _unused_exporters(
                     yield document.problem(("exporters", name, key), 'needs "log" in results.emit')
 
 
-def _shared_files(exporters: Mapping[str, BaseModel], document: LocatedYaml) -> Iterator[Problem]:
-    """Files that two settings of exporters name: what is in them could not be told apart."""
+def _unheard_results(
+    exporters: Mapping[str, BaseModel], results: ResultsConfig, document: LocatedYaml
+) -> Iterator[Problem]:
+    """Log records that are asked for and that no exporter takes."""
+    path = ("results", "emit")
+    if document.place_of(path) is not None and "log" in results.emit and not _hears_logs(exporters, results):
+        message = '"log" goes nowhere: expected logs in the signals of an exporter, or a file with logs_path'
+        yield document.problem(path, message)
+
+
+def _hears_logs(exporters: Mapping[str, BaseModel], results: ResultsConfig) -> bool:
+    return any(
+        isinstance(exporter, SpanExporterConfig) and receives_log_records(exporter, results)
+        for exporter in exporters.values()
+    )
+
+
+def _shared_files(
+    exporters: Mapping[str, BaseModel], dead_letters: DeadLettersConfig | None, document: LocatedYaml
+) -> Iterator[Problem]:
+    """Files that two settings name: what is in them could not be told apart."""
     settings = [("exporters", name, key) for name in exporters for key in ("path", "logs_path")]
     files = [(path, getattr(exporters[path[1]], path[2], None)) for path in settings]
+    if dead_letters is not None:
+        files.append((("service", "dead_letters", "path"), dead_letters.path))
     for path, first in _repeated((path, normpath(file)) for path, file in files if file is not None):
         yield document.problem(path, f"{first} is the same file")
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from collector import exporters as _this_folder
 from collector.component_discovery import find_components
+from collector.exporters.dead_letters import DeadLetterBox, DeadLetterKind, DeadLetters
 from collector.exporters.exporter import (
     ExporterContext,
     ExportResponse,
@@ -31,21 +32,33 @@ def build_fan_out(
     limiter: MemoryLimiter,
     *,
     end_of_spans: str,
+    is_journalled: bool = False,
+    dead_letters: DeadLetters | None = None,
 ) -> FanOut:
     """The fan-out to all exporters in `configs`.
 
     Where no exporter gets spans (there is none, or `results.mode` is `verdicts_only`), the spans end at the
     first exporter of results, which counts them as forwarded, or at `end_of_spans` without such an exporter.
+    Where everything `is_journalled`, a shutdown drops nothing.
     """
     queues: list[SpanQueue] = []
     log_queues: list[SendingQueue] = []
     evaluation_span_queues: list[SendingQueue] = []
     result_exporters: list[ResultExporter] = []
 
+    def box(name: str, kind: DeadLetterKind) -> DeadLetterBox | None:
+        return None if dead_letters is None else dead_letters.box(name, kind)
+
     def result_queue(exporter: SpanExporter, config: SpanExporterConfig, form: ResultForm) -> SendingQueue:
         counts = ResultCounts(context.metrics, exporter.name, form)
         return SendingQueue(
-            exporter, config.for_results(), metrics=context.metrics, clock=context.clock, counts=counts
+            exporter,
+            config.for_results(),
+            metrics=context.metrics,
+            clock=context.clock,
+            counts=counts,
+            is_journalled=is_journalled,
+            dead_letters=box(exporter.name, "log_records" if form == "log" else "results"),
         )
 
     for name, config in configs.items():
@@ -55,7 +68,14 @@ def build_fan_out(
         elif isinstance(config, SpanExporterConfig):
             shared = SharedExporter(component.create(name, config, context))
             if receives_spans(config, results):
-                queue = SendingQueue(shared.for_spans(), config, metrics=context.metrics, clock=context.clock)
+                queue = SendingQueue(
+                    shared.for_spans(),
+                    config,
+                    metrics=context.metrics,
+                    clock=context.clock,
+                    is_journalled=is_journalled,
+                    dead_letters=box(name, "spans"),
+                )
                 queues.append(queue)
             if receives_log_records(config, results):
                 log_queues.append(result_queue(shared.for_logs(), config, "log"))
@@ -70,6 +90,7 @@ def build_fan_out(
         limiter,
         log_queues=log_queues,
         evaluation_span_queues=evaluation_span_queues,
+        dead_letters=dead_letters,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from collector.clock import Clock, ends_within
 from collector.errors import ContentRefusedError, ExportError, PermanentExportError, RetryableExportError
+from collector.exporters.dead_letters import OUTCOMES, DeadLetterBox
 from collector.exporters.delivery import Delivery, ExportRequest, QueuedTrace
 from collector.exporters.exporter import ExportResponse, SpanExporter, TaskOwner
 from collector.exporters.span_exporter_config import BackOff, SpanExporterConfig
@@ -33,7 +34,10 @@ class SendingQueue:
     `partial_success` (the backend took the request without them), `max_elapsed_time` (only if configured),
     `queue_full` (only by `shed`), and `shutdown`.
 
-    `counts` is where all this is counted, by default as received spans.
+    What is refused for good goes to `dead_letters` first, if there are any.
+
+    `counts` is where all this is counted, by default as received spans. Where everything `is_journalled`,
+    what a shutdown leaves behind is neither dropped nor counted: the next process finds it in the journal.
     """
 
     def __init__(
@@ -45,6 +49,8 @@ class SendingQueue:
         clock: Clock,
         random: Random | None = None,
         counts: "QueueCounts | None" = None,
+        is_journalled: bool = False,
+        dead_letters: DeadLetterBox | None = None,
     ) -> None:
         self.name = exporter.name
         self.is_required = config.delivery == "required"
@@ -58,6 +64,8 @@ class SendingQueue:
         self._num_consumers = config.sending_queue.num_consumers
         self._metrics = metrics
         self._counts = counts or SpanCounts(metrics, self.name)
+        self._is_journalled = is_journalled
+        self._dead_letters = dead_letters
         self._things = self._counts.things
         self._clock = clock
         self._random = Random() if random is None else random
@@ -81,6 +89,8 @@ class SendingQueue:
         self._counts.read_from(lambda: self.held_spans, lambda: self.queued_bytes)
         for outcome in ("success", "partial_success", "retry", "refused"):
             metrics.export_attempts.add(0, self.name, outcome)
+        for outcome in OUTCOMES:
+            metrics.dead_letters.add(0, self.name, outcome)
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
         """Start the exporter and the consumers, which `tasks` owns if given; raises `StartupError`."""
@@ -93,13 +103,15 @@ class SendingQueue:
         """Take a delivery; after `shutdown` began it is dropped at once (counted like any drop)."""
         span_count = len(delivery.spans)
         if not span_count:
-            delivery.let_go(required=self.is_required)
+            delivery.let_go(self.name, required=self.is_required)
             return
         trace = QueuedTrace(delivery)
         self._held[trace] = None
         self.held_spans += span_count
         self.queued_bytes += delivery.size
         if self._closing.is_set():
+            if self._is_journalled:
+                return
             self._settle(trace, span_count, "shutdown")
             self._log.warning(
                 "late",
@@ -172,16 +184,28 @@ class SendingQueue:
                     consumer.cancel()
                 await asyncio.gather(*self._consumers, return_exceptions=True)
                 self._consumers = []
-            dropped = self.held_spans
-            for trace in list(self._held):
-                self._settle(trace, trace.unsettled_spans, "shutdown")
+            left = self.held_spans
             self._waiting.clear()
             self._waiting_spans = self._waiting_bytes = 0
-            if dropped:
+            if self._is_journalled:
+                if left:
+                    _logger.info(
+                        f"{self._things.capitalize()} are not delivered yet: they stay in the journal.",
+                        extra={
+                            "exporter": self.name,
+                            "endpoint": self._exporter.endpoint,
+                            self._things: left,
+                        },
+                    )
+                await self._exporter.shutdown(deadline)
+                return
+            for trace in list(self._held):
+                self._settle(trace, trace.unsettled_spans, "shutdown")
+            if left:
                 _logger.error(
                     f"{self._things.capitalize()} could not be delivered before the shutdown deadline and "
                     "are dropped.",
-                    extra={"exporter": self.name, "endpoint": self._exporter.endpoint, self._things: dropped},
+                    extra={"exporter": self.name, "endpoint": self._exporter.endpoint, self._things: left},
                 )
             await self._exporter.shutdown(deadline)
 
@@ -254,10 +278,13 @@ class SendingQueue:
                 first, second = part.halves()
                 parts += (second, first)
                 continue
+            if self._dead_letters is not None:
+                await self._dead_letters.keep(part.encode(), part.span_count, str(refusal))
             self._drop(part, "rejected")
             self._log.error(
                 "rejected",
-                f"A backend refused {self._things} for good; they are dropped.",
+                f"A backend refused {self._things} for good; they are dropped"
+                f"{'' if self._dead_letters is None else ' and kept as dead letters'}.",
                 exporter=self.name,
                 endpoint=self._exporter.endpoint,
                 error=str(refusal),
@@ -359,7 +386,7 @@ class SendingQueue:
         if not trace.unsettled_spans:
             del self._held[trace]
             self.queued_bytes -= trace.delivery.size
-            trace.delivery.let_go(required=self.is_required)
+            trace.delivery.let_go(self.name, required=self.is_required)
 
     def _note_answer(self) -> None:
         if self._failing_since is not None:

@@ -1,12 +1,24 @@
-"""Reads agent runs from JSON objects, in the form that `processors.annotation.run_line` describes."""
+"""Reads agent runs from JSON objects, in the form that `processors.annotation.run_schema` describes."""
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Literal, TypeVar, get_args
 
-from processors.annotation import incomplete_reason_of, is_complete_by_default
+from processors.annotation import (
+    AGENT_KEYS,
+    CALL_KEYS,
+    ERROR_KEYS,
+    KNOWN_VERSIONS,
+    MESSAGE_KEYS,
+    REQUESTED_CALL_KEYS,
+    RUN_KEYS,
+    incomplete_reason_of,
+    is_complete_by_default,
+)
 from processors.documents import did_you_mean
 from processors.model import (
     ABSENT,
@@ -23,27 +35,17 @@ from processors.model import (
     Message,
     NotEvaluatedReason,
     Outcome,
+    Severity,
+    Stage,
     ToolCall,
     ToolError,
     ValueState,
     decode_arguments,
     decode_result,
+    unix_nano_of,
 )
 
-_RUN_KEYS = (
-    "trace_id", "span_id", "agent", "parent_agent", "session", "input", "output", "finish_reason", "messages",
-    "tool_calls", "evaluations", "input_state", "output_state", "complete", "incomplete_reason", "tenant",
-    "available_tools", "requested_tools", "messages_state", "resource_attributes", "span_attributes",
-)  # fmt: skip
-_AGENT_KEYS = ("name", "id", "version")
-_MESSAGE_KEYS = ("role", "content", "turn")
-_CALL_KEYS = (
-    "name", "arguments", "arguments_text", "arguments_state", "result", "result_text", "result_state",
-    "error", "call_id", "span_id", "category", "parallel_group", "executed", "lenient_values",
-    "attempt", "retry_of",
-)  # fmt: skip
 _INCOMPLETE_REASONS: dict[str, IncompleteReason] = {reason: reason for reason in get_args(IncompleteReason)}
-_ERROR_KEYS = ("type", "message")
 _Role = Literal["system", "user", "assistant", "tool"]
 _ROLES: dict[str, _Role] = {role: role for role in get_args(_Role)}
 
@@ -66,7 +68,9 @@ def run_from_json(entry: object, where: str) -> AgentRun:
     if not isinstance(entry, dict):
         raise ValueError(f"{where}: expected an object that describes one agent run")
     problems: list[str] = []
-    run = _Object(entry, "", _RUN_KEYS, where, problems)
+    run = _Object(entry, "", RUN_KEYS, where, problems)
+    if entry.get("schema", 1) not in KNOWN_VERSIONS:
+        run.expected("schema", " or ".join(map(str, KNOWN_VERSIONS)), entry["schema"])
     reason = run.word("finish_reason", FinishReason, FinishReason.ROOT)
     incomplete_reason = run.text("incomplete_reason") or incomplete_reason_of(reason)
     if incomplete_reason not in _INCOMPLETE_REASONS:
@@ -78,12 +82,19 @@ def run_from_json(entry: object, where: str) -> AgentRun:
     # A line that tells of other things only has no messages; a line of nothing is an empty trajectory.
     tells_other = "input" in entry or "output" in entry or bool(entry.get("tool_calls"))
     is_left_out = "messages" not in entry and tells_other
+    messages_state = run.word(
+        "messages_state", ValueState, ValueState.ABSENT if is_left_out else ValueState.PRESENT
+    )
+    is_complete = run.flag("complete", is_complete_by_default(reason))
+    if is_complete and messages_state in (ValueState.REDACTED, ValueState.TRUNCATED):
+        # Whoever wrote the line left out content: only verdicts that none of it could change may count.
+        is_complete, incomplete_reason = False, "content_not_captured"
     tools = "an object of tool names with their JSON schemas or null"
     attributes = "an object of attribute names with their values"
     result = AgentRun(
         trace_id=run.id("trace", 16) or b"",
         span_id=span_id,
-        carrier_span_id=span_id,
+        carrier_span_id=run.id("carrier_span", 8) if "carrier_span_id" in entry else span_id,
         agent=_agent(run),
         parent_agent=run.text("parent_agent"),
         session=run.text("session"),
@@ -92,16 +103,19 @@ def run_from_json(entry: object, where: str) -> AgentRun:
         output=run_output,
         output_state=output_state,
         messages=_messages(run),
-        messages_state=run.word(
-            "messages_state", ValueState, ValueState.ABSENT if is_left_out else ValueState.PRESENT
-        ),
-        tool_calls=[_call(call) for call in run.objects("tool_calls", _CALL_KEYS)],
+        messages_state=messages_state,
+        tool_calls=[_call(call) for call in run.objects("tool_calls", CALL_KEYS)],
         finish_reason=reason,
-        complete=run.flag("complete", is_complete_by_default(reason)),
+        complete=is_complete,
         incomplete_reason=_INCOMPLETE_REASONS.get(incomplete_reason, "incomplete_trace"),
+        start_unix_nano=run.time("start_time"),
+        end_unix_nano=run.time("end_time"),
         tenant=run.text("tenant") or "",
         available_tools=run.typed("available_tools", dict, tools),
-        requested_tools=_names(run, "requested_tools"),
+        requested_calls=(
+            *map(_requested_call, run.objects("requested_calls", REQUESTED_CALL_KEYS)),
+            *((sys.maxsize, ToolCall(name=name, executed=False)) for name in _names(run, "requested_tools")),
+        ),
         resource=run.typed("resource_attributes", dict, attributes, {}),
         span_attributes=run.typed("span_attributes", dict, attributes, {}),
     )
@@ -111,7 +125,7 @@ def run_from_json(entry: object, where: str) -> AgentRun:
 
 
 def graded_run_from_json(entry: JsonValue, where: str) -> GradedRun:
-    """A graded run as `processors.annotation.run_line` writes it, with what a line holds of its results.
+    """A graded run as `processors.annotation.run_line` writes it; of version 1, what it tells of its results.
 
     Raises:
         ValueError: as `run_from_json`.
@@ -119,24 +133,43 @@ def graded_run_from_json(entry: JsonValue, where: str) -> GradedRun:
     """
     run = run_from_json(entry, where)
     written: Any = entry
-    results = [
-        EvaluationResult(
-            name=result["name"],
-            evaluator=result["evaluator"],
-            evaluator_version="",
-            outcome=Outcome(result["outcome"]),
-            score=result["score"],
-            explanation=result["explanation"],
-            reason=None if result["reason"] is None else NotEvaluatedReason(result["reason"]),
-            error_type=result.get("error_type"),
-        )
-        for result in written["evaluations"]
-    ]
-    return GradedRun(run=run, results=results)
+    return GradedRun(
+        run=run,
+        results=[_result(result) for result in written["evaluations"]],
+        graded_unix_nano=_moment(written, "graded_time"),
+        instance=written.get("instance", ""),
+    )
+
+
+def _result(written: Any) -> EvaluationResult:
+    tool_span_id = written.get("tool_span_id")
+    return EvaluationResult(
+        name=written["name"],
+        evaluator=written["evaluator"],
+        evaluator_version=written.get("evaluator_version", ""),
+        outcome=Outcome(written["outcome"]),
+        score=written["score"],
+        explanation=written["explanation"],
+        details=written["details"],
+        reason=None if written["reason"] is None else NotEvaluatedReason(written["reason"]),
+        error_type=written.get("error_type"),
+        pass_threshold=written.get("pass_threshold", 1.0),
+        severity=Severity(written.get("severity", Severity.TICKET)),
+        criteria_hash=written.get("criteria_hash", ""),
+        stage=Stage(written.get("stage", Stage.LIVE)),
+        # Version 1 says that there was a mute, and not until when.
+        muted_until_unix_nano=_moment(written, "muted_until") or int(written.get("muted", False)),
+        tool_call_id=written.get("tool_call_id"),
+        tool_span_id=None if tool_span_id is None else bytes.fromhex(tool_span_id),
+    )
+
+
+def _moment(written: Any, key: str) -> int:
+    return unix_nano_of(written[key]) if key in written else 0
 
 
 def _agent(run: "_Object") -> AgentIdentity:
-    agent = _Object(run.values.get("agent", {}), "agent", _AGENT_KEYS, run.where, run.problems)
+    agent = _Object(run.values.get("agent", {}), "agent", AGENT_KEYS, run.where, run.problems)
     name = agent.name("the name that criteria are keyed by")
     return AgentIdentity(name=name, id=agent.text("id"), version=agent.text("version"))
 
@@ -153,7 +186,7 @@ def _names(run: "_Object", key: str) -> tuple[str, ...]:
 
 def _messages(run: "_Object") -> list[Message]:
     messages = []
-    for message in run.objects("messages", _MESSAGE_KEYS):
+    for message in run.objects("messages", MESSAGE_KEYS):
         role = _ROLES.get(str(message.values.get("role")))
         if role is None:
             message.expected("role", "system, user, assistant or tool", message.values.get("role"))
@@ -182,9 +215,16 @@ def _call(call: "_Object") -> ToolCall:
         parallel_group=call.number("parallel_group"),
         executed=call.flag("executed", True),
         lenient_values=call.flag("lenient_values", False),
+        start_unix_nano=call.time("start_time"),
+        end_unix_nano=call.time("end_time"),
         attempt=1 if attempt is None else attempt,
         retry_of=call.number("retry_of"),
     )
+
+
+def _requested_call(call: "_Object") -> tuple[int, ToolCall]:
+    after = call.number("after")
+    return sys.maxsize if after is None else after, replace(_call(call), executed=False)
 
 
 def _error(call: "_Object") -> ToolError | None:
@@ -193,7 +233,7 @@ def _error(call: "_Object") -> ToolError | None:
         return None
     if isinstance(error, str):
         return ToolError(type="", message=error)
-    fields = _Object(error, call.path_of("error"), _ERROR_KEYS, call.where, call.problems)
+    fields = _Object(error, call.path_of("error"), ERROR_KEYS, call.where, call.problems)
     return ToolError(type=fields.text("type") or "", message=fields.text("message") or "")
 
 
@@ -257,6 +297,16 @@ class _Object:
             return value
         self.expected(key, "an integer from 0", value)
         return None
+
+    def time(self, key: str) -> int:
+        text = self.text(key)
+        if text is None:
+            return 0
+        try:
+            return unix_nano_of(text)
+        except ValueError:
+            self.expected(key, 'a time from 1970 on such as "2026-01-31T08:00:00.5Z"', text)
+            return 0
 
     def flag(self, key: str, default: bool) -> bool:
         value = self.values.get(key, default)

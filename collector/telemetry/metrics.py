@@ -323,6 +323,12 @@ class Metrics:
             "tracegrade_tool_calls", "Tool calls seen in agent runs.", (_AGENT, "gen_ai_tool_name", "status")
         )
         self.queue_bytes = Gauge("tracegrade_queue_bytes", "Bytes waiting in a sending queue.", ("exporter",))
+        self.dead_letters = Counter(
+            "tracegrade_dead_letters",
+            "Spans, spans of verdicts and log records that a backend refused for good, by what became of "
+            "them in the file of dead letters: kept, full or failed (not kept), expired (removed unsent).",
+            ("exporter", "outcome"),
+        )
         self.export_attempts = Counter(
             "tracegrade_export_attempts", "Requests sent to backends, by outcome.", ("exporter", "outcome")
         )
@@ -341,6 +347,36 @@ class Metrics:
             "tracegrade_results_dropped",
             "Graded runs, log records and spans of verdicts that an exporter could not write or deliver.",
             ("reason", "exporter"),
+        )
+        self.spans_recovered = Counter(
+            "tracegrade_spans_recovered",
+            "Spans that a process before had acknowledged and this one found in the journal; exporter is "
+            "empty for those that no exporter had got.",
+            ("exporter",),
+        )
+        self.spans_sent_again = Counter(
+            "tracegrade_spans_sent_again",
+            "Spans that were on their way to an exporter at a crash: they go there again, and it may have "
+            "got them before.",
+            ("exporter",),
+        )
+        self.journal_bytes = Gauge(
+            "tracegrade_journal_bytes", "What journalled spans take on disk, about. Absent without a journal."
+        )
+        self.journal_limit_bytes = Gauge(
+            "tracegrade_journal_limit_bytes", "What they may take. Absent without a journal."
+        )
+        self.journal_commit_seconds = Histogram(
+            "tracegrade_journal_commit_seconds",
+            "Time until the disk had what a group of requests brought.",
+            _LAG_SECONDS,
+        )
+        self.journal_failures = Counter(
+            "tracegrade_journal_failures", "Transactions of the journal that failed, by reason.", ("reason",)
+        )
+        self.traces_quarantined = Counter(
+            "tracegrade_traces_quarantined",
+            "Traces that were being graded in two crashes: forwarded ungraded, and kept for a report.",
         )
         self.criteria_reloads = Counter(
             "tracegrade_criteria_reloads", "Reloads of criteria files, by outcome.", ("outcome",)
@@ -372,6 +408,11 @@ class Metrics:
             "1 for each live evaluation in force of an agent that is known.",
             (_AGENT, _EVALUATION, "evaluator", "evaluator_version", "criteria_hash", "severity"),
             optional_labels=("owner", "contact"),
+        )
+        self.agents_without_criteria = Gauge(
+            "tracegrade_agents_without_criteria",
+            "1 for each agent that is known, seen or named in criteria, to which no evaluation applies.",
+            (_AGENT,),
         )
         self.score = Histogram(
             "gen_ai_evaluation_score",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from collector.clock import Clock
 from collector.telemetry.agent_series import AgentSeries, EvaluationSeries, KnownAgents, RunSeries
+from collector.telemetry.agents_without_criteria import AgentsWithoutCriteria
 from collector.telemetry.metrics import Exemplar, Labels, Metrics
 from collector.trace import GradedTrace
 from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
@@ -21,7 +22,9 @@ from processors.model import (
 
 DEFAULT_EXPIRY_SECONDS = 86_400.0
 
-_CLASSIFICATIONS = frozenset({"binary-classification", "multiclass-classification"})
+_DECLARED_CLASSES = frozenset({"multiclass-classification"})
+_OPEN_CLASSES = frozenset({"binary-classification"})
+"""Evaluators whose details name a class; that of an open one may be any output, and is content."""
 _FAIL = Outcome.FAIL
 _SHADOW = Stage.SHADOW
 _NO_CRITERIA = NotEvaluatedReason.NO_CRITERIA
@@ -54,6 +57,7 @@ class ScoreSeries:
         self._metrics = metrics
         self._clock = clock
         self._known = KnownAgents(metrics, clock, resource_attributes, expiry_seconds)
+        self._without_criteria = AgentsWithoutCriteria(metrics, clock)
         self._evaluations_shown: dict[str, frozenset[Labels]] = {}
         self._criteria = CriteriaSet()
         self._has_criteria = False
@@ -76,6 +80,7 @@ class ScoreSeries:
         for agent in self._known.agents.values():
             self._apply_criteria(agent)
         self._remove_stale_gauges()
+        self._without_criteria.tell()
         if not self._has_criteria:
             self._has_criteria = True
             self.flush()
@@ -87,19 +92,21 @@ class ScoreSeries:
         enters any other series.
         """
         if trace.backfill:
-            for run in trace.runs:
+            for run in trace.graded_runs:
                 for result in run.results:
                     if result.reason is not _NO_CRITERIA and result.stage is not _SHADOW:
                         self._metrics.backfill_results.add(1, result.outcome.value)
             return
         self._known.release(everything=False)
-        for run in trace.runs:
-            self._count_run(run)
+        for graded, shown in zip(trace.graded_runs, trace.runs, strict=True):
+            self._count_run(graded, shown)
+        self._without_criteria.tell()
 
     def before_scrape(self) -> None:
         """Apply what has been held for long enough; the scrape is to follow at once."""
         self._known.release(everything=False)
         self._known.show()
+        self._without_criteria.tell()
 
     def after_scrape(self) -> None:
         """Take away what is idle, and apply what was held: everything has been shown as it stood."""
@@ -117,6 +124,7 @@ class ScoreSeries:
         """Let the evaluations in force for `agent` be seen, and have their series if it is named exactly."""
         sources = () if agent.is_overflow else self._criteria.sources_for(agent.name)
         self._show_evaluations(agent.name, sources)
+        self._without_criteria.note(agent.name, has_evaluations=bool(sources) or agent.is_overflow)
         agent.lasting = frozenset()
         if not agent.is_exact:
             return
@@ -151,16 +159,18 @@ class ScoreSeries:
             self._apply_criteria(agent)
         return agent
 
-    def _count_run(self, graded: GradedRun) -> None:
+    def _count_run(self, graded: GradedRun, shown: GradedRun) -> None:
         run = graded.run
         known = self._known
         agent = known.agents.get(run.agent.name) or self._agent(run.agent.name)
         series = known.series_of(agent, run)
         series.count()
+        if agent.is_overflow and not self._criteria.evaluations_for(run.agent.name):
+            self._without_criteria.note(agent.name, has_evaluations=False)
         span_id = run.carrier_span_id or run.span_id or b""
         now = self._clock.unix_nano()
         muted = self._metrics.muted_until.values
-        for result in graded.results:
+        for place, result in enumerate(graded.results):
             if result.muted_until_unix_nano or muted:
                 self._note_mute(agent.name, result)
             in_shadow = result.stage is _SHADOW
@@ -178,8 +188,10 @@ class ScoreSeries:
             found.observe(Exemplar(result.score, run.trace_id, span_id, now))
             if not in_shadow:
                 self._count_failures(agent, result)
-                if result.evaluator in _CLASSIFICATIONS:
+                if result.evaluator in _DECLARED_CLASSES:
                     self._count_classes(series, found, result)
+                elif result.evaluator in _OPEN_CLASSES:
+                    self._count_classes(series, found, shown.results[place])
         for call in run.tool_calls:
             if call.category in EVALUATED_CATEGORIES:
                 status = "error" if call.error is not None else "ok" if call.executed else "not_executed"
@@ -207,6 +219,7 @@ class ScoreSeries:
     def _remove_stale_gauges(self) -> None:
         """Let gauges go whose agent is not known any more, or whose evaluation is not in force."""
         agents = self._known.agents
+        self._without_criteria.keep(agents)
         for name in list(self._evaluations_shown):
             if name not in agents:
                 self._show_evaluations(name, ())

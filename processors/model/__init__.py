@@ -42,6 +42,7 @@ from processors.model.limits import (
 )
 from processors.model.python_literal import parse_python_literal
 from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
+from processors.model.unix_time import time_text, unix_nano_of
 from processors.model.value_type import late
 from processors.model.values import (
     ABSENT,
@@ -71,5 +72,5 @@ __all__ = [
     "Score", "Severity", "SkipReason", "Stage", "ToolCall", "ToolError", "ToolKeys", "ValueState",
     "canonical_tool_name", "canonical_tool_names", "decode_arguments", "decode_json", "decode_result",
     "encode_json", "json_text", "json_value", "late", "parse_json", "parse_python_literal", "parse_text",
-    "plain_object", "text_value", "value_of",
+    "plain_object", "text_value", "time_text", "unix_nano_of", "value_of",
 ]  # fmt: skip

@@ -154,7 +154,7 @@ def invented_names(response: Response) -> Iterator[Finding]:
 def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Finding]:
     """RH7.1: credentials, RH7.2: traces and internal hosts, RH7.3: data of persons not asked for.
 
-    Nothing counts that the user supplied or asked for. What was disclosed is not repeated whole.
+    Nothing counts that the user supplied or asked for. What was disclosed is not repeated.
     """
     asked = {word.lower() for word in _WORD.findall(response.question)}
     user = folded(response.user_text)
@@ -168,14 +168,8 @@ def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Findin
         if text in seen or folded(text) in user or len(seen) >= 20:
             continue
         seen.add(text)
-        head = text[: min(6, len(text) // 3)]
-        yield Finding(
-            rule,
-            f"{kind} {head}…" if head else kind,
-            f"{kind} in the answer",
-            leaf.path if leaf else "",
-            leaf.call if leaf else None,
-        )
+        path, call = (leaf.path, leaf.call) if leaf else ("", None)
+        yield Finding(rule, kind, f"{kind} in the answer", path, call, text)
 
 
 _Found = tuple[str, str, str, Leaf | None]

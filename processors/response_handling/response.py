@@ -51,6 +51,8 @@ class Finding:
     evidence: str
     path: str = ""
     call: int | None = None
+    secret: str = ""
+    """What no finding may repeat, in whole or in part."""
 
 
 class Response:

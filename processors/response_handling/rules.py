@@ -1,7 +1,8 @@
 """The rules of response handling: which there are, and all of them held against one response."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from processors.response_handling.dates import unsupported_dates
@@ -67,6 +68,13 @@ RULES: Final = (
 )
 """All rules in the order of their ids."""
 
+HIDDEN: Final = "[secret]"
+"""What a finding shows in place of a secret."""
+
+_SPACED = re.compile(r"\S{1,4096}")
+_EDGES = ".,;:!?…\"'()[]{}<>`*"
+_SHORTEST_PART, _PIECE = 3, 4
+"""Words of so many characters may be parts of secrets; those that have so many in common hold parts."""
 RULE_IDS: Final = tuple(rule.id for rule in RULES)
 _ORDER: Final = {rule: number for number, rule in enumerate(RULE_IDS)}
 
@@ -133,7 +141,35 @@ def applicable_rules(response: Response) -> frozenset[str]:
 
 def findings_of(response: Response, settings: Settings, wanted: frozenset[str]) -> list[Finding]:
     """What the `wanted` rules find, in the order of their ids."""
-    return sorted(_all_findings(response, settings, wanted), key=lambda finding: _ORDER[finding.rule])
+    found = sorted(_all_findings(response, settings, wanted), key=lambda finding: _ORDER[finding.rule])
+    return without_secrets(found)
+
+
+def without_secrets(findings: list[Finding]) -> list[Finding]:
+    """`findings` that repeat no secret that one of them found, and no part of one."""
+    secrets = {finding.secret.casefold() for finding in findings if finding.secret}
+    pieces = {
+        secret[start : start + _PIECE] for secret in secrets for start in range(len(secret) - _PIECE + 1)
+    }
+
+    def hidden(text: str) -> str:
+        return _SPACED.sub(shown, text)
+
+    def shown(match: re.Match[str]) -> str:
+        word = match[0].casefold()
+        core = word.strip(_EDGES)
+        is_part = len(core) >= _SHORTEST_PART and any(core in secret for secret in secrets)
+        own = {word[start : start + _PIECE] for start in range(len(word) - _PIECE + 1)}
+        return HIDDEN if is_part or not pieces.isdisjoint(own) else match[0]
+
+    if not secrets:
+        return findings
+    return [
+        finding
+        if finding.secret
+        else replace(finding, claim=hidden(finding.claim), evidence=hidden(finding.evidence))
+        for finding in findings
+    ]
 
 
 def _all_findings(response: Response, settings: Settings, wanted: frozenset[str]) -> Iterator[Finding]:

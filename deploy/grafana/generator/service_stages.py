@@ -143,12 +143,17 @@ def delivery() -> list[JsonObject]:
         time_series(
             "Export attempts by outcome",
             "Requests a second to each backend. retry: it did not answer or asked to wait, and is asked "
-            "again.",
+            "again. Dead letters are spans and verdicts a second that it refused for good, by whether the "
+            "file has them.",
             [
                 Query(
                     rate(select("tracegrade_export_attempts_total"), "exporter", "outcome"),
                     "{{exporter}} {{outcome}}",
-                )
+                ),
+                Query(
+                    rate(select("tracegrade_dead_letters_total"), "exporter", "outcome"),
+                    "dead letters: {{exporter}} {{outcome}}",
+                ),
             ],
             unit="reqps",
             width=8,
@@ -168,6 +173,55 @@ def delivery() -> list[JsonObject]:
                 ),
             ],
             unit="cps",
+            width=8,
+        ),
+    ]
+
+
+def durability() -> list[JsonObject]:
+    """The journal, where there is one, and what restarts found in it."""
+    journal, limit = select("tracegrade_journal_bytes"), select("tracegrade_journal_limit_bytes")
+    return [
+        time_series(
+            "Journal",
+            "What journalled spans take, divided by their limit; the fullest process.",
+            [Query(f"max({journal} / {limit})", "used")],
+            unit="percentunit",
+            thresholds=FULL,
+            runbook="TracegradeJournalUnhealthy",
+            width=8,
+        ),
+        time_series(
+            "Journal commits",
+            "Until the disk had what a group of requests brought: half of the groups, and 99 %; failures a "
+            "second by reason.",
+            [
+                Query(quantile(0.5, "tracegrade_journal_commit_seconds"), "50 %"),
+                Query(quantile(0.99, "tracegrade_journal_commit_seconds"), "99 %"),
+                Query(rate(select("tracegrade_journal_failures_total"), "reason"), "failures: {{reason}}"),
+            ],
+            unit="s",
+            width=8,
+        ),
+        time_series(
+            "Found after a restart",
+            "Spans that a process before had acknowledged, those of them that go to an exporter again, and "
+            "traces that are not graded because grading them crashed the process twice.",
+            [
+                Query(
+                    f"sum(increase({select('tracegrade_spans_recovered_total')}[$__rate_interval]))",
+                    "recovered",
+                ),
+                Query(
+                    f"sum(increase({select('tracegrade_spans_sent_again_total')}[$__rate_interval]))",
+                    "sent again",
+                ),
+                Query(
+                    f"sum(increase({select('tracegrade_traces_quarantined_total')}[$__rate_interval]))",
+                    "quarantined traces",
+                ),
+            ],
+            runbook="TracegradeTracesQuarantined",
             width=8,
         ),
     ]

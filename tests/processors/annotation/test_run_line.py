@@ -6,13 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.recordings.run_reader import run_from_json
+from collector.recordings.run_reader import graded_run_from_json, run_from_json
 from processors.annotation.run_line import format_run, run_to_json
+from processors.annotation.run_schema import run_line_schema
 from processors.model.agent_run import AgentRun, ToolError, ValueState
+from processors.model.evaluation_result import NotEvaluatedReason, Outcome, Severity, Stage
 from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
-from processors.model.json_values import JsonValue
+from processors.model.json_values import JsonObject, JsonValue
 from tests.support.graded_runs import agent_runs, result, weather_run
+from tests.support.json_schema import mismatches
 
 _WHERE = "cases.runs.jsonl:3"
 
@@ -31,11 +34,14 @@ def test_a_line_has_the_keys_of_the_contract_in_their_order() -> None:
     entry = json.loads(format_run(weather_run()))
 
     assert [
+        "schema",
         "trace_id",
         "span_id",
         "agent",
         "parent_agent",
         "session",
+        "start_time",
+        "end_time",
         "input",
         "output",
         "finish_reason",
@@ -43,7 +49,10 @@ def test_a_line_has_the_keys_of_the_contract_in_their_order() -> None:
         "tool_calls",
         "evaluations",
     ] == list(entry)
+    assert 2 == entry["schema"]
     assert {"name": "weather_agent", "id": None, "version": "1.2"} == entry["agent"]
+    assert "2026-01-31T08:00:00.000000000Z" == entry["start_time"]
+    assert "2026-01-31T08:00:02.500000001Z" == entry["end_time"]
     assert {
         "name": "get_temperature",
         "arguments": {"city": "Oslo"},
@@ -67,6 +76,10 @@ def test_a_line_has_the_keys_of_the_contract_in_their_order() -> None:
         "explanation": "expected: [a]; actual: [a]",
         "details": {"expected": ["a"]},
         "reason": None,
+        "severity": "ticket",
+        "pass_threshold": 1.0,
+        "evaluator_version": "1",
+        "criteria_hash": "",
     } == entry["evaluations"][0]
     assert "content_not_captured" == entry["evaluations"][2]["reason"]
     assert "KeyError" == entry["evaluations"][3]["error_type"]
@@ -77,6 +90,107 @@ def test_a_run_written_and_read_again_is_the_same_run(run: AgentRun) -> None:
     line = format_run(GradedRun(run=run, results=[result()]))
 
     assert run == run_from_json(json.loads(line), _WHERE)
+
+
+@given(agent_runs())
+def test_a_line_follows_the_schema(run: AgentRun) -> None:
+    schema = run_line_schema()
+    for graded in (GradedRun(run=run, results=()), _graded_by_a_service()):
+        assert [] == mismatches(json.loads(format_run(graded)), schema, schema)
+
+
+def _graded_by_a_service() -> GradedRun:
+    """A run with every field of a verdict that a line can hold."""
+    results = [
+        result(
+            outcome=outcome,
+            severity=severity,
+            stage=stage,
+            pass_threshold=0.25,
+            criteria_hash="0123456789abcdef",
+            muted_until_unix_nano=until,
+            reason=reason,
+            error_type=error_type,
+            tool_call_id=call_id,
+            tool_span_id=span_id,
+            details={"a": [1]},
+            explanation="a: 1",
+        )
+        for outcome, severity, stage, until, reason, error_type, call_id, span_id in (
+            (Outcome.PASS, Severity.PAGE, Stage.LIVE, 0, None, None, None, None),
+            (Outcome.FAIL, Severity.ADVISORY, Stage.SHADOW, 2**63, None, None, "call_1", b"toolspan"),
+            (
+                Outcome.NOT_EVALUATED,
+                Severity.TICKET,
+                Stage.LIVE,
+                0,
+                NotEvaluatedReason.OVER_LIMIT,
+                None,
+                None,
+                None,
+            ),
+            (Outcome.ERROR, Severity.TICKET, Stage.LIVE, 0, None, "KeyError", None, None),
+        )
+    ]
+    run = weather_run().run
+    return GradedRun(run=run, results=results, graded_unix_nano=1_769_846_403_000_000_000, instance="host:1")
+
+
+def test_a_graded_run_written_and_read_again_is_the_same_with_all_its_verdicts() -> None:
+    graded = _graded_by_a_service()
+
+    assert graded == graded_run_from_json(json.loads(format_run(graded)), _WHERE)
+
+
+def test_a_graded_run_of_version_1_is_read_with_what_it_tells() -> None:
+    evaluation: JsonObject = {
+        "name": "check",
+        "evaluator": "check",
+        "outcome": "fail",
+        "score": 0.5,
+        "explanation": "a: 1",
+        "details": {"a": 1},
+        "reason": None,
+        "stage": "shadow",
+        "muted": True,
+    }
+    graded = graded_run_from_json({"agent": {"name": "a"}, "evaluations": [evaluation]}, _WHERE)
+
+    (found,) = graded.results
+    assert (0, "") == (graded.graded_unix_nano, graded.instance)
+    assert (Outcome.FAIL, Severity.TICKET, Stage.SHADOW) == (found.outcome, found.severity, found.stage)
+    assert found.muted_until_unix_nano
+    assert {"a": 1} == found.details
+
+
+@pytest.mark.parametrize("version", [0, 3, "2", None, [2]])
+def test_a_version_that_is_not_known_is_refused(version: object) -> None:
+    assert [f"{_WHERE}: schema: expected 1 or 2, found {json.dumps(version)}"] == _problems(
+        {"schema": version, "agent": {"name": "a"}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "unix_nano"),
+    [
+        ("2026-01-31T08:00:00Z", 1_769_846_400_000_000_000),
+        ("2026-01-31T10:00:00.5+02:00", 1_769_846_400_500_000_000),
+        ("2026-01-31T08:00:00.000000001Z", 1_769_846_400_000_000_001),
+        ("1970-01-01T00:00:00Z", 0),
+    ],
+)
+def test_times_by_hand_are_read_to_the_nanosecond(text: str, unix_nano: int) -> None:
+    run = _read(start_time=text, tool_calls=[{"name": "t", "end_time": text}])
+
+    assert (unix_nano, unix_nano) == (run.start_unix_nano, run.tool_calls[0].end_unix_nano)
+
+
+@pytest.mark.parametrize("text", ["today", "2026-01-31", "2026-13-01T00:00:00Z", "1969-12-31T23:59:59Z"])
+def test_what_is_no_time_is_told(text: str) -> None:
+    expected = 'expected a time from 1970 on such as "2026-01-31T08:00:00.5Z"'
+    assert [f'{_WHERE}: start_time: {expected}, found "{text}"'] == _problems(
+        {"agent": {"name": "a"}, "start_time": text}
+    )
 
 
 @given(agent_runs())

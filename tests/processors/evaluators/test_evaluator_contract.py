@@ -7,10 +7,12 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
+from collector.tools.references.evaluators import example_file, graded_example
 from processors.criteria.agent_criteria import Evaluation
+from processors.criteria.criteria_file import read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentRun
+from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import Evaluator, RunFacts
@@ -18,6 +20,7 @@ from tests.strategies import agent_runs, evaluators, models
 
 _TYPES = list(evaluator_types().values())
 _EXPLAINED_ERRORS = {error.__name__ for error in EvaluationError.__subclasses__()}
+_ABSENT = ValueState.ABSENT
 _EXAMPLES = settings(max_examples=40, deadline=None)
 
 
@@ -114,6 +117,50 @@ def test_no_further_call_moves_the_score_out_of_what_was_attainable(kind: type[E
     check()
 
 
+def test_a_call_that_was_only_asked_for_is_one_wherever_telemetry_tells_of_it(kind: type[Evaluator]) -> None:
+    @_EXAMPLES
+    @given(evaluator=evaluators(kind), run=agent_runs())
+    def check(evaluator: Evaluator, run: AgentRun) -> None:
+        executed = [call for call in run.tool_calls if call.executed]
+        requested = []
+        before = 0
+        for call in run.tool_calls:
+            if call.executed:
+                before += 1
+            else:
+                requested.append((before, call))
+
+        told_apart = replace(run, tool_calls=executed, requested_calls=requested)
+
+        assert list(run.tool_calls) == list(told_apart.calls)
+        assert _answer(evaluator, run) == _answer(evaluator, told_apart)
+        assert evaluator.attainable(run) == evaluator.attainable(told_apart)
+
+    check()
+
+
+def test_a_call_that_turns_out_to_be_executed_moves_no_score_out_of_what_was_attainable(
+    kind: type[Evaluator],
+) -> None:
+    @_EXAMPLES
+    @given(evaluator=evaluators(kind), run=agent_runs(), data=st.data())
+    def check(evaluator: Evaluator, run: AgentRun, data: st.DataObject) -> None:
+        early = [
+            replace(call, executed=False, error=None, result=None, result_text=None, result_state=_ABSENT)
+            if data.draw(st.booleans())
+            else call
+            for call in run.tool_calls
+        ]
+
+        lowest, highest = evaluator.attainable(replace(run, tool_calls=early, complete=False))
+
+        answer = _answer(evaluator, run)
+        if isinstance(answer, Score):
+            assert lowest <= answer.value <= highest
+
+    check()
+
+
 def test_an_incomplete_run_passes_or_fails_only_as_the_complete_one_does(kind: type[Evaluator]) -> None:
     @_EXAMPLES
     @given(evaluator=evaluators(kind), run=agent_runs(), data=st.data())
@@ -168,3 +215,47 @@ def test_a_class_documents_its_rule_and_an_example(kind: type[Evaluator]) -> Non
 
     assert "score" in text
     assert "Example:" in text
+
+
+_SECRET = "hidden-4711"
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in evaluator_types().values() if not kind.quotes_content], ids=lambda kind: kind.id
+)
+def test_what_says_that_it_quotes_nothing_quotes_nothing(kind: type[Evaluator]) -> None:
+    document = read_criteria_file(example_file(kind), "example", {})
+    (evaluation,) = document.agents[0].evaluations
+    run = graded_example(kind).run
+    calls = [call for each in run.tool_calls for call in _with_secrets(each)]
+    secret = replace(
+        run,
+        tool_calls=calls,
+        input={"question": _SECRET},
+        input_state=ValueState.PRESENT,
+        output=_SECRET,
+        output_state=ValueState.PRESENT,
+        messages=[Message(role="user", content=_SECRET), Message(role="assistant", content=_SECRET)],
+        session=_SECRET,
+    )
+
+    for graded in (run, secret, replace(secret, tool_calls=calls[::-1]), replace(secret, tool_calls=())):
+        (result,) = evaluate_run(graded, [evaluation])
+        assert not result.quotes_content
+        assert result.explanation
+        assert _SECRET not in result.explanation
+
+
+def _with_secrets(call: ToolCall) -> list[ToolCall]:
+    """The call with content that must not be shown, ended well and ended in an error, twice each."""
+    known = replace(
+        call,
+        arguments={"a": _SECRET},
+        arguments_text=f'{{"a": "{_SECRET}"}}',
+        arguments_state=ValueState.PRESENT,
+        result={"error": _SECRET},
+        result_text=f'{{"error": "{_SECRET}"}}',
+        result_state=ValueState.PRESENT,
+    )
+    failed = replace(known, error=ToolError(type="", message=_SECRET))
+    return [known, failed, known, failed]
