@@ -117,6 +117,7 @@ class Arithmetic:
             for made, sign in ((one.value + other.value, "+"), (abs(one.value - other.value), "-")):
                 if abs(made - value) <= tolerance:
                     return f"{one.value:.10g} {sign} {other.value:.10g}"
+        for one, other in combinations(self._known, 2):
             if tolerance * 2_000 <= value and abs(one.value * other.value - value) <= tolerance:
                 return f"{one.value:.10g} × {other.value:.10g}"
         for size in range(3, len(shown) + 1):

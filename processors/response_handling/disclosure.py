@@ -246,14 +246,9 @@ def _persons(response: Response, output: str, asked: set[str], personal: frozens
     contacts = []
     for leaf in response.ledger.leaves[:2000] if asked.isdisjoint(ASKS_CONTACT) else ():
         record = response.ledger.records[leaf.record]
-        if (
-            leaf.call != FROM_USER
-            and key_words(leaf.key)[-1:]
-            and key_words(leaf.key)[-1] in CONTACT_KEYS
-            and record.is_item
-        ):
-            if record.key.lower() in PERSON_GROUPS and str(leaf.value) in output:
-                contacts.append(leaf)
+        is_person = record.is_item and record.key.lower() in PERSON_GROUPS and leaf.call != FROM_USER
+        if is_person and not CONTACT_KEYS.isdisjoint(key_words(leaf.key)) and str(leaf.value) in output:
+            contacts.append(leaf)
     if len(contacts) > 1:
         yield "RH7.3", "contact data of several persons", str(contacts[0].value), contacts[0]
     for match in _SSN.finditer(output):

@@ -266,7 +266,8 @@ class Ledger:
             if len(word) == 3 and word in CURRENCIES:
                 currencies = CURRENCIES[word]
         is_minor = value == int(value) and not MINOR.isdisjoint(words)
-        is_operand = not (NO_OPERANDS & {*words[-1:]}) or unit is not None
+        is_name = key.lower() in ("month", "day", "room", "exp_month", "exp_day")
+        is_operand = not (is_name or NO_OPERANDS & {*words[-1:]}) or unit is not None
         moment = moment_of_number(value) if value == int(value) and not currencies else None
         if moment is not None:
             day = (moment.year, moment.month, moment.day)

@@ -266,15 +266,12 @@ def opposite_states(response: Response) -> Iterator[Finding]:
     for pair in OPPOSITES:
         for value, other in (pair, pair[::-1]):
             leaves = [leaf for leaf in values if str(leaf.value).lower() in pair]
-            if (
-                len(leaves) == 1
-                and str(leaves[0].value).lower() == value
-                and other in said
-                and value not in said
-            ):
-                if "negation" not in response.words.categories(_around(other, response.output)):
-                    yield Finding("RH9.b", other, f"{leaves[0].key}: {value}", leaves[0].path, leaves[0].call)
-                    return
+            is_one = len(leaves) == 1 and str(leaves[0].value).lower() == value
+            if not is_one or other not in said or value in said:
+                continue
+            if "negation" not in response.words.categories(_around(other, response.output)):
+                yield Finding("RH9.b", other, f"{leaves[0].key}: {value}", leaves[0].path, leaves[0].call)
+                return
 
 
 def _around(word: str, text: str) -> str:

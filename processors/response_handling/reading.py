@@ -59,6 +59,10 @@ _MAY_BE_DATE = re.compile(r"(?<!\d)(?:19|20)\d{6}(?!\d)|\d[-/.]\s?\d{1,2}[-/.]|\
 _MAY_BE_TIME = re.compile(r"\d:[0-5]\d|\d\s?[hHapAP时時点點U]")
 _POINT_LANGUAGES = frozenset({"en", "ja", "zh", ""})
 _NEAR_WORD = re.compile(r"[^\W\d_]{1,20}[-'’]?[^\W\d_]{0,12}")
+_JOINTS = frozenset({"", "and", "und", "et", "y", "e", "en", "i", "と"})
+_POWER = re.compile(
+    r"\s(?:cub[eioí]c?[a-z]{0,3}|quadr[a-z]{1,4}|cuadrad[a-z]{1,2}|carrés?|cubes?)(?![^\W\d_])", re.IGNORECASE
+)
 _DAYPARTS = {"下午": 12, "晚上": 12, "午後": 12, "上午": 0, "早上": 0, "午前": 0, "中午": 12}
 
 CalendarDay = tuple[int | None, int, int | None]
@@ -353,6 +357,9 @@ class Reader:
                             token.end = match.end()
                         return False
                     token.unit = unit
+                    if (power_of := _POWER.match(text, match.end())) is not None:
+                        token.unit, token.end = None, power_of.end()
+                        return False
             token.end = match.end() - (1 if match[0].endswith(".") else 0)
             return False
         return False
@@ -542,7 +549,7 @@ def _joined(numbers: list[Token], text: str) -> list[Token]:
                 continue
             one, other = last.unit, token.unit
             if one is not None and other is not None and one.dimension == other.dimension == "time" and (
-                other.factors[0] < one.factors[0] and len(between) <= 3 and not any(mark in between for mark in ".;-–/(")  # noqa: E501
+                other.factors[0] < one.factors[0] and between in _JOINTS
             ):  # fmt: skip
                 last.extra.append((token.values[0], other))
                 last.end = token.end

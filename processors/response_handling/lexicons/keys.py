@@ -25,8 +25,8 @@ NAME_KEYS: Final = frozenset(
 )
 NO_OPERANDS: Final = frozenset(
     """
-    account binario build code day epoch fax gate gleis hash iban id index lat latitude limit line lng lon
-    longitude month no nr number offset page phone platform plz port position postcode rank ref room seed
+    account binario build code  epoch fax gate gleis hash iban id index lat latitude limit line lng lon
+    longitude  no nr number offset page phone platform plz port position postcode rank ref  seed
     sku tel timestamp ts version voie year zip
     """.split()
 )

@@ -38,8 +38,8 @@ MODULES = (arithmetic, dates, disclosure, ledger, lexicon, numbers, outcomes, re
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
-        (DEVELOPMENT, 0.5, 0.02, 0.55, 0.08),
-        (HARD, 0.6, 0.02, 0.74, 0.08),
+        (DEVELOPMENT, 0.65, 0.02, 0.7, 0.08),
+        (HARD, 0.65, 0.02, 0.75, 0.08),
         (LABELLED, 0.6, 0.0, 0.9, 0.05),
     ],
     ids=["development", "hard", "labelled"],
@@ -67,7 +67,7 @@ def test_of_sound_answers_made_wrong_most_are_caught() -> None:
             found[kind] += bool(rules_found({**case, "output": output}, config))
 
     assert sum(tried.values()) > 300
-    assert sum(found.values()) / sum(tried.values()) >= 0.59, {
+    assert sum(found.values()) / sum(tried.values()) >= 0.74, {
         kind: f"{found[kind]}/{tried[kind]}" for kind in tried
     }
 
