@@ -228,6 +228,8 @@ def _text(value: JsonValue, state: ValueState) -> str | None:
 
 def _grouped(wanted: frozenset[str], applicable: frozenset[str]) -> list[str]:
     """The wanted rules that do not apply; where no part of one applies, its id alone."""
+    if wanted <= applicable:
+        return []
     groups: dict[str, list[str]] = {}
     for rule in RULE_IDS:
         if rule in wanted:

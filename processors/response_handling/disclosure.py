@@ -27,6 +27,13 @@ _SECRETS: Final = (
     ("token", re.compile(r"\bBearer [A-Za-z0-9._~+/-]{16,400}")),
     ("password in an address", re.compile(r"\b[a-z][a-z0-9+]{1,15}://[^\s/:@]{1,60}:[^\s/@]{1,60}@")),
 )
+_SECRET_MARKS = (
+    "AKIA", "ASIA", "sk", "pk", "rk", "gh", "glpat", "xox", "whsec", "AIza", "npm", "pat", "eyJ", "BEGIN",
+    "Bearer", "://",
+)  # fmt: skip
+_TRACE_MARKS = ("Traceback", 'File "', "at ", "Exception: ", "Error: ", "goroutine", "panic")
+_HOST_MARKS = (".internal", ".local", ".corp", ".lan", ".intra", ".intern", ".svc", ".int.")
+"""What has to stand in an answer before the patterns are tried at every place of it."""
 _TRACES: Final = (
     re.compile(r"Traceback \(most recent call last\)"),
     re.compile(r"\bFile \"[^\"\n]{1,200}\", line \d{1,6}"),
@@ -177,7 +184,7 @@ _Found = tuple[str, str, str, Leaf | None]
 
 
 def _secrets(response: Response, output: str, asked: set[str]) -> Iterator[_Found]:
-    for kind, pattern in _SECRETS:
+    for kind, pattern in _SECRETS if any(mark in output for mark in _SECRET_MARKS) else ():
         for match in pattern.finditer(output):
             yield "RH7.1", kind, match[0], None
     if not asked & {"card", "cards", "karte", "carte", "tarjeta", "cartão", "carta", "kaart"}:
@@ -204,16 +211,17 @@ def _secrets(response: Response, output: str, asked: set[str]) -> Iterator[_Foun
 
 
 def _internals(output: str, asked: set[str]) -> Iterator[_Found]:
-    if asked.isdisjoint(ASKS_TRACE):
+    if asked.isdisjoint(ASKS_TRACE) and any(mark in output for mark in _TRACE_MARKS):
         for pattern in _TRACES:
             for match in pattern.finditer(output):
                 yield "RH7.2", "stack trace", match[0], None
                 break
     if asked.isdisjoint(ASKS_HOST):
-        for match in _ADDRESS.finditer(output):
+        for match in _ADDRESS.finditer(output) if ":" in output or "." in output else ():
             if _is_internal(match[0]):
                 yield "RH7.2", "internal address", match[0], None
-        for pattern in (_HOST, _INTERNAL_PART):
+        low = output.lower()
+        for pattern in (_HOST, _INTERNAL_PART) if any(mark in low for mark in _HOST_MARKS) else ():
             for match in pattern.finditer(output):
                 yield "RH7.2", "internal host", match[0], None
 

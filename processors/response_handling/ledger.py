@@ -38,7 +38,7 @@ MAX_OUTPUT_CHARACTERS: Final = 8_192
 """Answers that are longer are not checked."""
 MAX_EVIDENCE_CHARACTERS: Final = 65_536
 """Characters of all texts and keys of the evidence together; with more, nothing is checked."""
-MAX_TEXT_TOKENS: Final = 1_500
+MAX_TEXT_TOKENS: Final = 1_000
 """Numbers, dates and identifiers inside texts of the evidence; with more, nothing is checked."""
 MAX_LEAVES: Final = 5_000
 """Values of the evidence; with more, nothing is checked."""

@@ -22,8 +22,8 @@ _PLAIN_FACTS = {
     ("percent", 0.0),
 }
 _SHORTEST_STEM = 4
-_MOST_COMPARED = 400
-_MOST_DERIVED = 30
+_MOST_COMPARED = 200
+_MOST_DERIVED = 14
 _IN_NAME = re.compile(r"[^\W\d_]{0,20}[A-Z][^\W\d_]{0,20}\s$")
 
 

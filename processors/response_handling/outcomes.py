@@ -262,12 +262,14 @@ def _state_class(value: str, response: Response) -> str:
 def opposite_states(response: Response) -> Iterator[Finding]:
     """RH9.b as well: the one state that the results have, told as its opposite."""
     said = {word.lower() for word in _STEM_WORD.findall(response.output)}
-    values = [leaf for leaf in _current(response) if isinstance(leaf.value, str) and len(leaf.value) < 16]
+    values: dict[str, list[Leaf]] = {}
+    for leaf in _current(response):
+        if isinstance(leaf.value, str) and len(leaf.value) < 16:
+            values.setdefault(leaf.value.lower(), []).append(leaf)
     for pair in OPPOSITES:
         for value, other in (pair, pair[::-1]):
-            leaves = [leaf for leaf in values if str(leaf.value).lower() in pair]
-            is_one = len(leaves) == 1 and str(leaves[0].value).lower() == value
-            if not is_one or other not in said or value in said:
+            leaves = values.get(value, [])
+            if other not in said or value in said or len(leaves) != 1 or other in values:
                 continue
             if "negation" not in response.words.categories(_around(other, response.output)):
                 yield Finding("RH9.b", other, f"{leaves[0].key}: {value}", leaves[0].path, leaves[0].call)

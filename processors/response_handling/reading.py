@@ -13,7 +13,7 @@ from typing import Final, Literal
 from processors.response_handling.lexicon import Lexicon, lexicon
 from processors.response_handling.lexicons.units import CURRENCIES, MINOR_WORDS, UNITS, Unit, unit_of_symbol
 
-MAX_TOKENS: Final = 1_000
+MAX_TOKENS: Final = 500
 """Tokens that are read from one text."""
 
 _L = "A-Za-z_\u00c0-\u024f"
