@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, Literal, TypeVar, get_args
@@ -21,26 +22,34 @@ from processors.model import (
     JsonObject,
     JsonValue,
     Message,
+    ModelCall,
     NotEvaluatedReason,
     Outcome,
+    TokenUsage,
     ToolCall,
     ToolError,
     ValueState,
     decode_arguments,
     decode_result,
+    sum_of_usage,
 )
 
 _RUN_KEYS = (
     "trace_id", "span_id", "agent", "parent_agent", "session", "input", "output", "finish_reason", "messages",
     "tool_calls", "evaluations", "input_state", "output_state", "complete", "incomplete_reason", "tenant",
     "available_tools", "requested_tools", "messages_state", "resource_attributes", "span_attributes",
+    "duration_seconds", "time_to_first_output_seconds", "model_calls", "models", "usage", "cost",
 )  # fmt: skip
 _AGENT_KEYS = ("name", "id", "version")
 _MESSAGE_KEYS = ("role", "content", "turn")
 _CALL_KEYS = (
     "name", "arguments", "arguments_text", "arguments_state", "result", "result_text", "result_state",
     "error", "call_id", "span_id", "category", "parallel_group", "executed", "lenient_values",
-    "attempt", "retry_of",
+    "attempt", "retry_of", "duration_seconds",
+)  # fmt: skip
+_MODEL_CALL_KEYS = ("model", "usage", "time_to_first_output_seconds", "duration_seconds", "failed")
+_USAGE_KEYS = (
+    "input_tokens", "output_tokens", "cached_input_tokens", "cache_write_tokens", "reasoning_tokens",
 )  # fmt: skip
 _INCOMPLETE_REASONS: dict[str, IncompleteReason] = {reason: reason for reason in get_args(IncompleteReason)}
 _ERROR_KEYS = ("type", "message")
@@ -78,6 +87,8 @@ def run_from_json(entry: object, where: str) -> AgentRun:
     # A line that tells of other things only has no messages; a line of nothing is an empty trajectory.
     tells_other = "input" in entry or "output" in entry or bool(entry.get("tool_calls"))
     is_left_out = "messages" not in entry and tells_other
+    model_calls = tuple(map(_model_call, run.objects("model_calls", _MODEL_CALL_KEYS)))
+    start, end = _times(run)
     tools = "an object of tool names with their JSON schemas or null"
     attributes = "an object of attribute names with their values"
     result = AgentRun(
@@ -99,9 +110,16 @@ def run_from_json(entry: object, where: str) -> AgentRun:
         finish_reason=reason,
         complete=run.flag("complete", is_complete_by_default(reason)),
         incomplete_reason=_INCOMPLETE_REASONS.get(incomplete_reason, "incomplete_trace"),
+        start_unix_nano=start,
+        end_unix_nano=end,
         tenant=run.text("tenant") or "",
         available_tools=run.typed("available_tools", dict, tools),
-        requested_tools=_names(run, "requested_tools"),
+        requested_tools=_names(run, "requested_tools", "the name of a tool"),
+        model_calls=model_calls,
+        models=_models(run, model_calls),
+        usage=_usage_of_run(run, model_calls),
+        time_to_first_output_seconds=run.amount("time_to_first_output_seconds"),
+        cost=run.amount("cost"),
         resource=run.typed("resource_attributes", dict, attributes, {}),
         span_attributes=run.typed("span_attributes", dict, attributes, {}),
     )
@@ -141,13 +159,62 @@ def _agent(run: "_Object") -> AgentIdentity:
     return AgentIdentity(name=name, id=agent.text("id"), version=agent.text("version"))
 
 
-def _names(run: "_Object", key: str) -> tuple[str, ...]:
+def _times(entry: "_Object") -> tuple[int, int]:
+    """Moments that are `duration_seconds` apart, zeros where it is not told: when it began is not known."""
+    seconds = entry.amount("duration_seconds")
+    return (0, 0) if seconds is None else (1, 1 + round(seconds * 1e9))
+
+
+def _model_call(call: "_Object") -> ModelCall:
+    return ModelCall(
+        model=call.text("model"),
+        usage=_usage(call),
+        time_to_first_output_seconds=call.amount("time_to_first_output_seconds"),
+        duration_seconds=call.amount("duration_seconds"),
+        failed=call.flag("failed", False),
+    )
+
+
+def _models(run: "_Object", calls: Sequence[ModelCall]) -> tuple[str, ...]:
+    """The models that are listed, else those of the calls."""
+    if "models" in run.values:
+        return _names(run, "models", "the name of a model")
+    return tuple(dict.fromkeys(call.model for call in calls if call.model))
+
+
+def _usage_of_run(run: "_Object", calls: Sequence[ModelCall]) -> TokenUsage | None:
+    """The usage that is told, else the sum of that of the calls, if all that did not fail tell theirs."""
+    told = _usage(run)
+    parts = [call.usage for call in calls if call.usage is not None]
+    is_whole = all(call.usage is not None or call.failed for call in calls)
+    return told or (sum_of_usage(parts) if parts and is_whole else None)
+
+
+def _usage(entry: "_Object") -> TokenUsage | None:
+    told = entry.values.get("usage")
+    if told is None:
+        return None
+    usage = _Object(told, entry.path_of("usage"), _USAGE_KEYS, entry.where, entry.problems)
+    given, made = usage.number("input_tokens"), usage.number("output_tokens")
+    for key in ("input_tokens", "output_tokens"):
+        if usage.values.get(key) is None:
+            usage.expected(key, "an integer from 0", None)
+    return TokenUsage(
+        given or 0,
+        made or 0,
+        usage.number("cached_input_tokens"),
+        usage.number("cache_write_tokens"),
+        usage.number("reasoning_tokens"),
+    )
+
+
+def _names(run: "_Object", key: str, expected: str) -> tuple[str, ...]:
     names = []
     for index, name in enumerate(run.typed(key, list, "a list", [])):
         if isinstance(name, str):
             names.append(name)
         else:
-            run.expected(f"{key}[{index}]", "the name of a tool", name)
+            run.expected(f"{key}[{index}]", expected, name)
     return tuple(names)
 
 
@@ -167,6 +234,7 @@ def _call(call: "_Object") -> ToolCall:
     arguments = _value(call, "arguments", decode_arguments)
     result = _value(call, "result", decode_result)
     attempt = call.number("attempt")
+    start, end = _times(call)
     return ToolCall(
         name=call.name("the name of the tool"),
         arguments=arguments.value,
@@ -182,6 +250,8 @@ def _call(call: "_Object") -> ToolCall:
         parallel_group=call.number("parallel_group"),
         executed=call.flag("executed", True),
         lenient_values=call.flag("lenient_values", False),
+        start_unix_nano=start,
+        end_unix_nano=end,
         attempt=1 if attempt is None else attempt,
         retry_of=call.number("retry_of"),
     )
@@ -256,6 +326,15 @@ class _Object:
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
             return value
         self.expected(key, "an integer from 0", value)
+        return None
+
+    def amount(self, key: str) -> float | None:
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
+            return float(value)
+        self.expected(key, "a number from 0", value)
         return None
 
     def flag(self, key: str, default: bool) -> bool:

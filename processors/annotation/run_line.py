@@ -3,9 +3,10 @@
 The form is a stable contract. Beside it, a key is written only where it says something: `input_state` and
 `output_state` when the value is not present, `messages_state` when no answer of the agent was captured,
 `complete` when the finish reason does not tell it already, `available_tools` (name to JSON schema or null)
-when they are known, `tenant`, `executed` and `lenient_values` when they are not the default, and a result's
-`stage` and `muted` when it is in shadow or muted. `resource_attributes` and `span_attributes`, which criteria
-can select runs by, are read and never written.
+when they are known, `duration_seconds`, `time_to_first_output_seconds`, `model_calls`, `models`, `usage` and
+`cost` as far as they are known, `tenant`, `executed` and `lenient_values` when they are not the default, and
+a result's `stage` and `muted` when it is in shadow or muted. `resource_attributes` and `span_attributes`,
+which criteria can select runs by, are read and never written.
 """
 
 from processors.model import (
@@ -15,7 +16,9 @@ from processors.model import (
     GradedRun,
     IncompleteReason,
     JsonObject,
+    ModelCall,
     Stage,
+    TokenUsage,
     ToolCall,
     ValueState,
     encode_json,
@@ -62,6 +65,15 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         entry["available_tools"] = dict(run.available_tools)
     if run.requested_tools:
         entry["requested_tools"] = list(run.requested_tools)
+    _add_known(entry, "duration_seconds", run.duration_seconds)
+    _add_known(entry, "time_to_first_output_seconds", run.time_to_first_output_seconds)
+    if run.model_calls:
+        entry["model_calls"] = [_model_call_to_json(call) for call in run.model_calls]
+    if run.models:
+        entry["models"] = list(run.models)
+    if run.usage is not None:
+        entry["usage"] = _usage_to_json(run.usage)
+    _add_known(entry, "cost", run.cost)
     return entry
 
 
@@ -90,6 +102,7 @@ def _call_to_json(call: ToolCall) -> JsonObject:
         "category": call.category.value,
         "parallel_group": call.parallel_group,
     }
+    _add_known(entry, "duration_seconds", call.duration_seconds)
     if not call.executed:
         entry["executed"] = False
     if call.lenient_values:
@@ -99,6 +112,30 @@ def _call_to_json(call: ToolCall) -> JsonObject:
     if call.retry_of is not None:
         entry["retry_of"] = call.retry_of
     return entry
+
+
+def _model_call_to_json(call: ModelCall) -> JsonObject:
+    entry: JsonObject = {"model": call.model}
+    if call.usage is not None:
+        entry["usage"] = _usage_to_json(call.usage)
+    _add_known(entry, "time_to_first_output_seconds", call.time_to_first_output_seconds)
+    _add_known(entry, "duration_seconds", call.duration_seconds)
+    if call.failed:
+        entry["failed"] = True
+    return entry
+
+
+def _usage_to_json(usage: TokenUsage) -> JsonObject:
+    entry: JsonObject = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+    _add_known(entry, "cached_input_tokens", usage.cached_input_tokens)
+    _add_known(entry, "cache_write_tokens", usage.cache_write_tokens)
+    _add_known(entry, "reasoning_tokens", usage.reasoning_tokens)
+    return entry
+
+
+def _add_known(entry: JsonObject, key: str, value: float | None) -> None:
+    if value is not None:
+        entry[key] = value
 
 
 def _result_to_json(result: EvaluationResult) -> JsonObject:

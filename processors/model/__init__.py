@@ -40,6 +40,14 @@ from processors.model.limits import (
     MAX_SEARCH_STEPS,
     MAX_SEARCHED_CHARACTERS,
 )
+from processors.model.model_usage import (
+    ModelCall,
+    ModelPrice,
+    PriceTable,
+    TokenUsage,
+    seconds_between,
+    sum_of_usage,
+)
 from processors.model.python_literal import parse_python_literal
 from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 from processors.model.value_type import late
@@ -67,9 +75,11 @@ __all__ = [
     "MAX_REORDERING_STEPS", "MAX_SEARCHED_CHARACTERS", "MAX_SEARCH_STEPS", "MAX_TEXT_LENGTH",
     "REDACTION_MARKERS", "AgentIdentity", "AgentRun", "CallCategory", "DecodedValue", "EvaluationError",
     "EvaluationResult", "Evaluator", "EvaluatorExample", "FinishReason", "GradedRun", "IncompleteReason",
-    "JsonObject", "JsonValue", "Message", "NotEvaluated", "NotEvaluatedReason", "Outcome", "RunFacts",
-    "Score", "Severity", "SkipReason", "Stage", "ToolCall", "ToolError", "ToolKeys", "ValueState",
+    "JsonObject", "JsonValue", "Message", "ModelCall", "ModelPrice", "NotEvaluated", "NotEvaluatedReason",
+    "Outcome", "PriceTable", "RunFacts",
+    "Score", "Severity", "SkipReason", "Stage", "TokenUsage", "ToolCall", "ToolError", "ToolKeys",
+    "ValueState",
     "canonical_tool_name", "canonical_tool_names", "decode_arguments", "decode_json", "decode_result",
     "encode_json", "json_text", "json_value", "late", "parse_json", "parse_python_literal", "parse_text",
-    "plain_object", "text_value", "value_of",
+    "plain_object", "seconds_between", "sum_of_usage", "text_value", "value_of",
 ]  # fmt: skip
