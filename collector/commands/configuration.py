@@ -37,7 +37,9 @@ def _validate(options: Namespace, surroundings: Surroundings) -> int:
         )
         tell_warnings(store.warnings)
         with OfflineWorkers(offline.evaluators) as workers:
-            problems = run_criteria_tests(store.cases, store.current, workers)
+            problems = run_criteria_tests(
+                store.cases, store.current, workers, prices=offline.config.model_prices()
+            )
         if problems:
             raise ProblemsFound(problems)
         tests = f", {len(store.cases)} of {len(store.cases)} tests pass" if store.cases else ""

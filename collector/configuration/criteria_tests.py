@@ -12,30 +12,37 @@ from collector.recordings import RecordedStream, run_from_json
 from collector.workers.offline import OfflineWorkers
 from processors.criteria import AgentCriteria, CriteriaCase, CriteriaSet, ExpectedResultEntry
 from processors.documents import Problem, did_you_mean
-from processors.model import EvaluationResult, GradedRun
+from processors.model import EvaluationResult, GradedRun, PriceTable
 
 _SCORE_TOLERANCE = 1e-9
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
 def run_criteria_tests(
-    cases: Sequence[CriteriaCase], criteria: CriteriaSet, workers: OfflineWorkers | None = None
+    cases: Sequence[CriteriaCase],
+    criteria: CriteriaSet,
+    workers: OfflineWorkers | None = None,
+    *,
+    prices: PriceTable | None = None,
 ) -> list[Problem]:
     """What the tests of criteria files find wrong with `criteria`, in their order; none: all pass.
 
     Each expectation has to hold for every run of its test to which an evaluation of that name belongs.
-    Sampling is left aside: in a test every trace is drawn. `workers` run custom evaluators.
+    Sampling is left aside: in a test every trace is drawn. `workers` run custom evaluators, `prices` are
+    what models cost.
     """
     drawn = CriteriaSet([_without_sampling(agent) for agent in criteria.agents])
-    return [problem for case in cases for problem in _problems(case, drawn, workers)]
+    return [problem for case in cases for problem in _problems(case, drawn, workers, prices)]
 
 
 def _without_sampling(agent: AgentCriteria) -> AgentCriteria:
     return replace(agent, evaluations=tuple(replace(found, sample=1.0) for found in agent.evaluations))
 
 
-def _problems(case: CriteriaCase, criteria: CriteriaSet, workers: OfflineWorkers | None) -> Iterator[Problem]:
-    stream = RecordedStream(workers=workers)
+def _problems(
+    case: CriteriaCase, criteria: CriteriaSet, workers: OfflineWorkers | None, prices: PriceTable | None
+) -> Iterator[Problem]:
+    stream = RecordedStream(prices=prices, workers=workers)
     unusable = _add_run(case, stream) if case.trace is None else _add_trace(case, stream)
     if unusable:
         yield from unusable

@@ -45,6 +45,7 @@ from processors.model.model_usage import (
     ModelPrice,
     PriceTable,
     TokenUsage,
+    name_pattern,
     seconds_between,
     sum_of_usage,
 )
@@ -76,10 +77,9 @@ __all__ = [
     "REDACTION_MARKERS", "AgentIdentity", "AgentRun", "CallCategory", "DecodedValue", "EvaluationError",
     "EvaluationResult", "Evaluator", "EvaluatorExample", "FinishReason", "GradedRun", "IncompleteReason",
     "JsonObject", "JsonValue", "Message", "ModelCall", "ModelPrice", "NotEvaluated", "NotEvaluatedReason",
-    "Outcome", "PriceTable", "RunFacts",
-    "Score", "Severity", "SkipReason", "Stage", "TokenUsage", "ToolCall", "ToolError", "ToolKeys",
-    "ValueState",
-    "canonical_tool_name", "canonical_tool_names", "decode_arguments", "decode_json", "decode_result",
-    "encode_json", "json_text", "json_value", "late", "parse_json", "parse_python_literal", "parse_text",
-    "plain_object", "seconds_between", "sum_of_usage", "text_value", "value_of",
+    "Outcome", "PriceTable", "RunFacts", "Score", "Severity", "SkipReason", "Stage", "TokenUsage", "ToolCall",
+    "ToolError", "ToolKeys", "ValueState", "canonical_tool_name", "canonical_tool_names", "decode_arguments",
+    "decode_json", "decode_result", "encode_json", "json_text", "json_value", "late", "name_pattern",
+    "parse_json", "parse_python_literal", "parse_text", "plain_object", "seconds_between", "sum_of_usage",
+    "text_value", "value_of",
 ]  # fmt: skip

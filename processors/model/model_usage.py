@@ -81,7 +81,7 @@ class PriceTable:
         globs.sort(
             key=lambda name: (len(name) - name.count("*") - name.count("?"), order[name]), reverse=True
         )
-        self._globs = [(re.compile(_pattern(name)), prices[name]) for name in globs]
+        self._globs = [(name_pattern(name), prices[name]) for name in globs]
         self._exact = {name: price for name, price in prices.items() if name not in order}
         self._known: dict[str, ModelPrice | None] = {}
 
@@ -142,6 +142,6 @@ def _added(total: int | None, part: int | None) -> int | None:
     return total if part is None else (total or 0) + part
 
 
-def _pattern(name: str) -> str:
-    """The regular expression for a name; `[` is a character like any other."""
-    return translate(name.replace("[", "[[]"))
+def name_pattern(name: str) -> re.Pattern[str]:
+    """What matches the models that `name` means: `*` stands for any characters, `?` for one."""
+    return re.compile(translate(name.replace("[", "[[]")))
