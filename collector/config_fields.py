@@ -118,13 +118,6 @@ FilePath: TypeAlias = Annotated[Path, AfterValidator(_named("expected the path o
 A relative one is relative to the folder that is the validation context, if there is one.
 """
 
-FilePattern: TypeAlias = Annotated[
-    Path,
-    AfterValidator(_named("expected a file, a folder or a glob such as criteria/*.yaml")),
-    WithJsonSchema({"type": "string"}),
-]
-"""A file, a folder or a glob; relative as a `FilePath` is."""
-
 
 class _OrNull:
     def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -136,3 +129,26 @@ EMPTY_IS_DEFAULTS = BeforeValidator(lambda written: {} if written is None else w
 
 Section: TypeAlias = Annotated[AnyT, EMPTY_IS_DEFAULTS, _OrNull()]
 """A part of the file that may be written without anything in it, for its defaults."""
+
+
+BUILTIN = "builtin"
+"""Among criteria files: those that come with tracegrade. A file of that name is `./builtin`."""
+
+
+def _criteria_source(text: str, info: ValidationInfo) -> str:
+    if text == BUILTIN:
+        return text
+    path = _named("expected builtin, or a file, a folder or a glob such as criteria/*.yaml")(Path(text), info)
+    return f"./{BUILTIN}" if str(path) == BUILTIN else str(path)
+
+
+CriteriaSource: TypeAlias = Annotated[str, AfterValidator(_criteria_source)]
+"""`builtin`, or a file, a folder or a glob; relative as a `FilePath` is."""
+
+CriteriaSources: TypeAlias = Annotated[
+    tuple[CriteriaSource, ...],
+    BeforeValidator(lambda written: (BUILTIN,) if written is None else written),
+    Field(min_length=1),
+    _OrNull(),
+]
+"""Where criteria come from; nothing written is `builtin`."""

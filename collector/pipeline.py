@@ -292,6 +292,7 @@ class EvaluationStage:
         self._criteria = criteria
         self._metrics = metrics
         self._clock = clock
+        self._instance = instance
         self._writer = _ResultWriter(results, instance)
         self._missing_parents = missing_parents
         self._reader = span_reader(dialects)
@@ -381,7 +382,10 @@ class EvaluationStage:
         results: Sequence[Sequence[EvaluationResult]],
         unix_nano: int,
     ) -> GradedTrace:
-        runs = [GradedRun(run=run, results=found) for (run, _), found in zip(rebuilt, results, strict=True)]
+        runs = [
+            GradedRun(run=run, results=found, graded_unix_nano=unix_nano, instance=self._instance)
+            for (run, _), found in zip(rebuilt, results, strict=True)
+        ]
         return self._writer.write(trace, runs, unix_nano)
 
     def _unchanged(self, trace: FinishedTrace) -> GradedTrace:

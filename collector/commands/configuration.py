@@ -14,6 +14,7 @@ from collector.commands.command import (
     tell_warnings,
 )
 from collector.configuration import (
+    UNCOVERED_AGENTS,
     CriteriaStore,
     load_configuration,
     print_configuration,
@@ -21,17 +22,19 @@ from collector.configuration import (
     schema_documents,
 )
 from collector.workers.offline import OfflineWorkers
-from processors.documents import ProblemsFound
+from processors.documents import Problem, ProblemsFound
+
+_DOCUMENTS = ("config", "criteria", "objectives", "run")
 
 
 def _validate(options: Namespace, surroundings: Surroundings) -> int:
     offline = OfflineCriteria(options.config, surroundings)
-    subjects: list[tuple[str, Sequence[str] | None]] = [(path, [path]) for path in options.criteria]
+    subjects: list[tuple[str, Sequence[str], bool]] = [(path, [path], False) for path in options.criteria]
     if options.config is not None or not options.criteria:
         subject = str(options.config or "the built-in configuration")
-        subjects.insert(0, (subject, offline.config.criteria_patterns()))
+        subjects.insert(0, (subject, offline.config.criteria_patterns(), True))
     checked = []
-    for subject, patterns in subjects:
+    for subject, patterns, is_all in subjects:
         store = CriteriaStore(
             patterns, environment=surroundings.environment, evaluators=offline.evaluators.known
         )
@@ -42,6 +45,10 @@ def _validate(options: Namespace, surroundings: Surroundings) -> int:
             )
         if problems:
             raise ProblemsFound(problems)
+        nobody = [f'no evaluation applies to "{name}"' for name in store.current.without_evaluations()]
+        if is_all and not store.current.covers_every_agent:
+            nobody.append(UNCOVERED_AGENTS)
+        tell_warnings([Problem(subject, 0, "", message) for message in nobody])
         tests = f", {len(store.cases)} of {len(store.cases)} tests pass" if store.cases else ""
         checked.append(f"{subject}: valid, criteria for {store.current.describe()}{tests}")
     print("\n".join(checked))
@@ -66,7 +73,7 @@ def _add_criteria(parser: ArgumentParser) -> None:
 
 
 def _add_document(parser: ArgumentParser) -> None:
-    parser.add_argument("document", nargs="?", choices=["config", "criteria", "objectives"], default="config")
+    parser.add_argument("document", nargs="?", choices=_DOCUMENTS, default="config")
 
 
 COMMANDS = (

@@ -1,6 +1,11 @@
 """The service file and the criteria files: read, checked, told about, printed."""
 
-from collector.configuration.criteria_files import CriteriaFollower, CriteriaStore, load_criteria
+from collector.configuration.criteria_files import (
+    UNCOVERED_AGENTS,
+    CriteriaFollower,
+    CriteriaStore,
+    load_criteria,
+)
 from collector.configuration.criteria_tests import run_criteria_tests
 from collector.configuration.files import default_file, find_files
 from collector.configuration.json_schemas import schema_documents
@@ -12,6 +17,7 @@ from collector.configuration.service_file import (
 )
 
 __all__ = [
-    "PROMETHEUS", "CriteriaFollower", "CriteriaStore", "ServiceConfig", "default_file", "find_files",
-    "load_configuration", "load_criteria", "print_configuration", "run_criteria_tests", "schema_documents",
+    "PROMETHEUS", "UNCOVERED_AGENTS", "CriteriaFollower", "CriteriaStore", "ServiceConfig", "default_file",
+    "find_files", "load_configuration", "load_criteria", "print_configuration", "run_criteria_tests",
+    "schema_documents",
 ]  # fmt: skip

@@ -7,12 +7,13 @@ before: that file's last good version stays until it is mended.
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import NoReturn
 
 from collector.clock import Clock, ends_within
+from collector.config_fields import BUILTIN
 from collector.configuration.files import FoundFiles, default_file, find_files
 from collector.telemetry import Metrics
 from collector.text_file import decoded_text
@@ -27,11 +28,17 @@ from processors.criteria import (
 from processors.documents import Problem, ProblemsFound, path_text
 from processors.model import Evaluator
 
-DEFAULT_CRITERIA = "criteria/default.yaml"
-"""The shipped criteria that apply when none are configured: they need no reference."""
+_BUILTIN_FILE = "criteria/default.yaml"
+"""The shipped criteria that `builtin` stands for: they need no reference."""
 
 RELOAD_INTERVAL_SECONDS = 2.0
 """How often the files are looked at for changes."""
+
+UNCOVERED_AGENTS = (
+    "Agents that no pattern matches get no evaluation. With builtin in processors.evaluation.criteria every "
+    "agent gets the checks that need no reference."
+)
+"""What is told of criteria that do not cover every agent."""
 
 _ENDINGS = (".yaml", ".yml", ".json")
 
@@ -44,10 +51,10 @@ def load_criteria(
     environment: Mapping[str, str],
     evaluators: Mapping[str, type[Evaluator]] | None = None,
 ) -> CriteriaSet:
-    """All criteria in the files that `patterns` name; None means the built-in set.
+    """All criteria in the files that `patterns` name; None means the built-in ones.
 
-    A pattern is a file, a folder (its `.yaml`, `.yml` and `.json` files, not those of folders in it) or a
-    glob; relative ones are relative to the working directory. A file that several name counts once.
+    A pattern is `builtin`, a file, a folder (its `.yaml`, `.yml` and `.json` files, not those of folders in
+    it) or a glob; relative ones are relative to the working directory. A file that several name counts once.
     `evaluators` are those that criteria may name, by id; None: the built-in ones.
 
     Raises:
@@ -71,7 +78,10 @@ class CriteriaStore:
         environment: Mapping[str, str],
         evaluators: Mapping[str, type[Evaluator]] | None = None,
     ) -> None:
-        self._patterns = [str(pattern) for pattern in patterns or [default_file(DEFAULT_CRITERIA)]]
+        self._builtin = str(default_file(_BUILTIN_FILE))
+        named = [str(pattern) for pattern in patterns or [BUILTIN]]
+        self._has_builtin = BUILTIN in named
+        self._patterns = [self._builtin] * self._has_builtin + [name for name in named if name != BUILTIN]
         self._environment = environment
         self._evaluators = evaluators
         self._good: dict[str, _CriteriaFile] = {}
@@ -129,6 +139,8 @@ class CriteriaStore:
                 if content is not None and (file is None or file.digest != sha256(content).digest()):
                     try:
                         document = _parse(name, content, self._environment, self._evaluators)
+                        if self._has_builtin and name == self._builtin:
+                            document = _as_builtin(document)
                         file = _CriteriaFile(name, sha256(content).digest(), document)
                     except ProblemsFound as error:
                         problems += error.problems
@@ -179,6 +191,7 @@ class CriteriaFollower:
 
     async def follow(self) -> NoReturn:
         """Follow the files until cancelled; a bad file never takes good ones down."""
+        self._say_what_applies()
         while True:
             await ends_within(RELOAD_INTERVAL_SECONDS, self._reload_requested.wait(), self._clock)
             was_asked = self._reload_requested.is_set()
@@ -191,6 +204,13 @@ class CriteriaFollower:
                     _logger.error("A criteria file was not reloaded: %s", problem)
                 if not problems:
                     _logger.info("Criteria are reloaded.", extra={"criteria_hash": self._store.current.hash})
+                    self._say_what_applies()
+
+    def _say_what_applies(self) -> None:
+        criteria = self._store.current
+        _logger.info("Criteria are in force for %s.", criteria.describe())
+        if not criteria.covers_every_agent:
+            _logger.warning(UNCOVERED_AGENTS)
 
     def _publish(self, *, is_current: bool) -> None:
         criteria = self._store.current
@@ -220,11 +240,17 @@ def _parse(
     return read_criteria_file(decoded_text(content, name), name, environment, evaluators)
 
 
+def _as_builtin(document: CriteriaDocument) -> CriteriaDocument:
+    return replace(document, agents=[replace(agent, is_builtin=True) for agent in document.agents])
+
+
 def _conflicts(files: Mapping[str, _CriteriaFile]) -> Iterator[tuple[Problem, tuple[str, str]]]:
     """Evaluations that two files give one agent, each with the names of the two files."""
     first: dict[tuple[str, str, str], tuple[str, Evaluation]] = {}
     for name, file in files.items():
         for agent in file.document.agents:
+            if agent.is_builtin:
+                continue  # files are there to change it
             for index, evaluation in enumerate(agent.evaluations):
                 key = agent.tenant, agent.pattern, evaluation.name
                 other, other_evaluation = first.setdefault(key, (name, evaluation))

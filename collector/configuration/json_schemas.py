@@ -1,7 +1,8 @@
-"""JSON schemas of the service file and of criteria files, for editors and CI, made from the models.
+"""JSON schemas of the files that people write, and of runs files, for editors, CI and readers.
 
-They follow what the models accept, with two simplifications: booleans are `true` and `false` only, and a
-text with `${env:` in it is taken wherever a number, a boolean or a fixed word is expected.
+Those of what people write are made from the models. They follow what the models accept, with two
+simplifications: booleans are `true` and `false` only, and a text with `${env:` in it is taken wherever a
+number, a boolean or a fixed word is expected.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from pydantic.json_schema import models_json_schema
 
 from collector.configuration.service_file import PROMETHEUS, ServiceConfig, exporter_models
 from collector.tools.alerting import ObjectivesFile
+from processors.annotation import run_line_schema
 from processors.criteria import CriteriaFile, evaluator_types
 from processors.model import Evaluator
 
@@ -24,11 +26,12 @@ _ANNOTATIONS = ("description", "default", "examples")
 
 
 def schema_documents() -> dict[str, JsonSchema]:
-    """The schema of each kind of file: `config`, `criteria` and `objectives`."""
+    """The schema of each kind of file: `config`, `criteria`, `objectives`; `run` is a line of a runs file."""
     return {
         "config": _config_schema(),
         "criteria": _criteria_schema(),
         "objectives": _schemas(ObjectivesFile, {})[0],
+        "run": run_line_schema(),
     }
 
 

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from collector.buffer import GroupByTraceConfig
-from collector.config_fields import Duration, FilePattern, Section, parse_endpoint
+from collector.config_fields import BUILTIN, CriteriaSources, Duration, Section, parse_endpoint
 from collector.configuration.model_prices import ModelPricesConfig, price_table
 from collector.exporters import (
     SpanExporterConfig,
@@ -68,12 +68,11 @@ _PLANNED: Mapping[tuple[str, ...], str] = {
 class EvaluationConfig(WorkersConfig):
     """What agents are graded by."""
 
-    criteria: tuple[FilePattern, ...] | None = Field(
-        default=None,
-        min_length=1,
-        description="Criteria files, folders of them or globs. Left out, built-in criteria that need no "
-        "reference apply to every agent.",
-        examples=[["criteria/*.yaml"]],
+    criteria: CriteriaSources = Field(
+        default=(BUILTIN,),
+        description="Criteria files, folders of them or globs, and builtin: the checks that need no "
+        "reference, for every agent. Files can change and switch off each of them.",
+        examples=[[BUILTIN, "criteria/*.yaml"]],
     )
     dialects: tuple[DialectMapping, ...] = Field(
         default=(),
@@ -145,10 +144,9 @@ class ServiceConfig(StrictModel):
         """The settings that came from environment variables, by path, as written and without values."""
         return self._references
 
-    def criteria_patterns(self) -> list[str] | None:
-        """The criteria files to load; None: the built-in ones."""
-        patterns = self.processors.evaluation.criteria
-        return None if patterns is None else [str(pattern) for pattern in patterns]
+    def criteria_patterns(self) -> list[str]:
+        """The criteria to load: `builtin`, files, folders and globs."""
+        return list(self.processors.evaluation.criteria)
 
     def own_dialects(self) -> list[Dialect]:
         """The telemetry conventions that the file describes."""

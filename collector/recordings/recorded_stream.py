@@ -124,7 +124,8 @@ class RecordedStream:
                 if isinstance(graded, AwaitedTrace):
                     assert self._workers is not None  # or there is nothing to await
                     graded = self._workers.run(stage.complete(graded))
-                yield from graded.runs
+                for found in graded.runs:
+                    yield GradedRun(run=found.run, results=found.results)  # when and where is no matter here
             for run in self._runs.get(trace_id, ()):
                 yield GradedRun(run=run, results=self.evaluate(run, criteria))
 

@@ -1,4 +1,4 @@
-"""Reads agent runs from JSON objects, in the form that `processors.annotation.run_line` describes."""
+"""Reads agent runs from JSON objects, in the form that `processors.annotation.run_schema` describes."""
 
 import hashlib
 import json
@@ -7,7 +7,18 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, Literal, TypeVar, get_args
 
-from processors.annotation import incomplete_reason_of, is_complete_by_default
+from processors.annotation import (
+    AGENT_KEYS,
+    CALL_KEYS,
+    ERROR_KEYS,
+    KNOWN_VERSIONS,
+    MESSAGE_KEYS,
+    MODEL_CALL_KEYS,
+    RUN_KEYS,
+    USAGE_KEYS,
+    incomplete_reason_of,
+    is_complete_by_default,
+)
 from processors.documents import did_you_mean
 from processors.model import (
     ABSENT,
@@ -25,6 +36,8 @@ from processors.model import (
     ModelCall,
     NotEvaluatedReason,
     Outcome,
+    Severity,
+    Stage,
     TokenUsage,
     ToolCall,
     ToolError,
@@ -32,27 +45,10 @@ from processors.model import (
     decode_arguments,
     decode_result,
     sum_of_usage,
+    unix_nano_of,
 )
 
-_RUN_KEYS = (
-    "trace_id", "span_id", "agent", "parent_agent", "session", "input", "output", "finish_reason", "messages",
-    "tool_calls", "evaluations", "input_state", "output_state", "complete", "incomplete_reason", "tenant",
-    "available_tools", "requested_tools", "messages_state", "resource_attributes", "span_attributes",
-    "duration_seconds", "time_to_first_output_seconds", "model_calls", "models", "usage", "cost",
-)  # fmt: skip
-_AGENT_KEYS = ("name", "id", "version")
-_MESSAGE_KEYS = ("role", "content", "turn")
-_CALL_KEYS = (
-    "name", "arguments", "arguments_text", "arguments_state", "result", "result_text", "result_state",
-    "error", "call_id", "span_id", "category", "parallel_group", "executed", "lenient_values",
-    "attempt", "retry_of", "duration_seconds",
-)  # fmt: skip
-_MODEL_CALL_KEYS = ("model", "usage", "time_to_first_output_seconds", "duration_seconds", "failed")
-_USAGE_KEYS = (
-    "input_tokens", "output_tokens", "cached_input_tokens", "cache_write_tokens", "reasoning_tokens",
-)  # fmt: skip
 _INCOMPLETE_REASONS: dict[str, IncompleteReason] = {reason: reason for reason in get_args(IncompleteReason)}
-_ERROR_KEYS = ("type", "message")
 _Role = Literal["system", "user", "assistant", "tool"]
 _ROLES: dict[str, _Role] = {role: role for role in get_args(_Role)}
 
@@ -75,7 +71,9 @@ def run_from_json(entry: object, where: str) -> AgentRun:
     if not isinstance(entry, dict):
         raise ValueError(f"{where}: expected an object that describes one agent run")
     problems: list[str] = []
-    run = _Object(entry, "", _RUN_KEYS, where, problems)
+    run = _Object(entry, "", RUN_KEYS, where, problems)
+    if entry.get("schema", 1) not in KNOWN_VERSIONS:
+        run.expected("schema", " or ".join(map(str, KNOWN_VERSIONS)), entry["schema"])
     reason = run.word("finish_reason", FinishReason, FinishReason.ROOT)
     incomplete_reason = run.text("incomplete_reason") or incomplete_reason_of(reason)
     if incomplete_reason not in _INCOMPLETE_REASONS:
@@ -87,14 +85,14 @@ def run_from_json(entry: object, where: str) -> AgentRun:
     # A line that tells of other things only has no messages; a line of nothing is an empty trajectory.
     tells_other = "input" in entry or "output" in entry or bool(entry.get("tool_calls"))
     is_left_out = "messages" not in entry and tells_other
-    model_calls = tuple(map(_model_call, run.objects("model_calls", _MODEL_CALL_KEYS)))
+    model_calls = tuple(map(_model_call, run.objects("model_calls", MODEL_CALL_KEYS)))
     start, end = _times(run)
     tools = "an object of tool names with their JSON schemas or null"
     attributes = "an object of attribute names with their values"
     result = AgentRun(
         trace_id=run.id("trace", 16) or b"",
         span_id=span_id,
-        carrier_span_id=span_id,
+        carrier_span_id=run.id("carrier_span", 8) if "carrier_span_id" in entry else span_id,
         agent=_agent(run),
         parent_agent=run.text("parent_agent"),
         session=run.text("session"),
@@ -106,7 +104,7 @@ def run_from_json(entry: object, where: str) -> AgentRun:
         messages_state=run.word(
             "messages_state", ValueState, ValueState.ABSENT if is_left_out else ValueState.PRESENT
         ),
-        tool_calls=[_call(call) for call in run.objects("tool_calls", _CALL_KEYS)],
+        tool_calls=[_call(call) for call in run.objects("tool_calls", CALL_KEYS)],
         finish_reason=reason,
         complete=run.flag("complete", is_complete_by_default(reason)),
         incomplete_reason=_INCOMPLETE_REASONS.get(incomplete_reason, "incomplete_trace"),
@@ -129,7 +127,7 @@ def run_from_json(entry: object, where: str) -> AgentRun:
 
 
 def graded_run_from_json(entry: JsonValue, where: str) -> GradedRun:
-    """A graded run as `processors.annotation.run_line` writes it, with what a line holds of its results.
+    """A graded run as `processors.annotation.run_line` writes it; of version 1, what it tells of its results.
 
     Raises:
         ValueError: as `run_from_json`.
@@ -137,32 +135,57 @@ def graded_run_from_json(entry: JsonValue, where: str) -> GradedRun:
     """
     run = run_from_json(entry, where)
     written: Any = entry
-    results = [
-        EvaluationResult(
-            name=result["name"],
-            evaluator=result["evaluator"],
-            evaluator_version="",
-            outcome=Outcome(result["outcome"]),
-            score=result["score"],
-            explanation=result["explanation"],
-            reason=None if result["reason"] is None else NotEvaluatedReason(result["reason"]),
-            error_type=result.get("error_type"),
-        )
-        for result in written["evaluations"]
-    ]
-    return GradedRun(run=run, results=results)
+    return GradedRun(
+        run=run,
+        results=[_result(result) for result in written["evaluations"]],
+        graded_unix_nano=_moment(written, "graded_time"),
+        instance=written.get("instance", ""),
+    )
+
+
+def _result(written: Any) -> EvaluationResult:
+    tool_span_id = written.get("tool_span_id")
+    return EvaluationResult(
+        name=written["name"],
+        evaluator=written["evaluator"],
+        evaluator_version=written.get("evaluator_version", ""),
+        outcome=Outcome(written["outcome"]),
+        score=written["score"],
+        explanation=written["explanation"],
+        details=written["details"],
+        reason=None if written["reason"] is None else NotEvaluatedReason(written["reason"]),
+        error_type=written.get("error_type"),
+        pass_threshold=written.get("pass_threshold", 1.0),
+        severity=Severity(written.get("severity", Severity.TICKET)),
+        criteria_hash=written.get("criteria_hash", ""),
+        stage=Stage(written.get("stage", Stage.LIVE)),
+        # Version 1 says that there was a mute, and not until when.
+        muted_until_unix_nano=_moment(written, "muted_until") or int(written.get("muted", False)),
+        tool_call_id=written.get("tool_call_id"),
+        tool_span_id=None if tool_span_id is None else bytes.fromhex(tool_span_id),
+    )
+
+
+def _moment(written: Any, key: str) -> int:
+    return unix_nano_of(written[key]) if key in written else 0
 
 
 def _agent(run: "_Object") -> AgentIdentity:
-    agent = _Object(run.values.get("agent", {}), "agent", _AGENT_KEYS, run.where, run.problems)
+    agent = _Object(run.values.get("agent", {}), "agent", AGENT_KEYS, run.where, run.problems)
     name = agent.name("the name that criteria are keyed by")
     return AgentIdentity(name=name, id=agent.text("id"), version=agent.text("version"))
 
 
 def _times(entry: "_Object") -> tuple[int, int]:
-    """Moments that are `duration_seconds` apart, zeros where it is not told: when it began is not known."""
+    """When something began and ended, 0 where that is not told.
+
+    Where `duration_seconds` stands in place of times they are the right time apart.
+    """
+    start, end = entry.time("start_time"), entry.time("end_time")
     seconds = entry.amount("duration_seconds")
-    return (0, 0) if seconds is None else (1, 1 + round(seconds * 1e9))
+    if seconds is None or end:
+        return start, end
+    return start or 1, (start or 1) + round(seconds * 1e9)
 
 
 def _model_call(call: "_Object") -> ModelCall:
@@ -194,7 +217,7 @@ def _usage(entry: "_Object") -> TokenUsage | None:
     told = entry.values.get("usage")
     if told is None:
         return None
-    usage = _Object(told, entry.path_of("usage"), _USAGE_KEYS, entry.where, entry.problems)
+    usage = _Object(told, entry.path_of("usage"), USAGE_KEYS, entry.where, entry.problems)
     given, made = usage.number("input_tokens"), usage.number("output_tokens")
     for key in ("input_tokens", "output_tokens"):
         if usage.values.get(key) is None:
@@ -220,7 +243,7 @@ def _names(run: "_Object", key: str, expected: str) -> tuple[str, ...]:
 
 def _messages(run: "_Object") -> list[Message]:
     messages = []
-    for message in run.objects("messages", _MESSAGE_KEYS):
+    for message in run.objects("messages", MESSAGE_KEYS):
         role = _ROLES.get(str(message.values.get("role")))
         if role is None:
             message.expected("role", "system, user, assistant or tool", message.values.get("role"))
@@ -263,7 +286,7 @@ def _error(call: "_Object") -> ToolError | None:
         return None
     if isinstance(error, str):
         return ToolError(type="", message=error)
-    fields = _Object(error, call.path_of("error"), _ERROR_KEYS, call.where, call.problems)
+    fields = _Object(error, call.path_of("error"), ERROR_KEYS, call.where, call.problems)
     return ToolError(type=fields.text("type") or "", message=fields.text("message") or "")
 
 
@@ -336,6 +359,16 @@ class _Object:
             return float(value)
         self.expected(key, "a number from 0", value)
         return None
+
+    def time(self, key: str) -> int:
+        text = self.text(key)
+        if text is None:
+            return 0
+        try:
+            return unix_nano_of(text)
+        except ValueError:
+            self.expected(key, 'a time from 1970 on such as "2026-01-31T08:00:00.5Z"', text)
+            return 0
 
     def flag(self, key: str, default: bool) -> bool:
         value = self.values.get(key, default)

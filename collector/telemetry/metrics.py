@@ -373,6 +373,11 @@ class Metrics:
             (_AGENT, _EVALUATION, "evaluator", "evaluator_version", "criteria_hash", "severity"),
             optional_labels=("owner", "contact"),
         )
+        self.agents_without_criteria = Gauge(
+            "tracegrade_agents_without_criteria",
+            "1 for each agent that is known, seen or named in criteria, to which no evaluation applies.",
+            (_AGENT,),
+        )
         self.score = Histogram(
             "gen_ai_evaluation_score",
             "Scores of evaluations that passed or failed.",

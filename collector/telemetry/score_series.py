@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from collector.clock import Clock
 from collector.telemetry.agent_series import AgentSeries, EvaluationSeries, KnownAgents, RunSeries
+from collector.telemetry.agents_without_criteria import AgentsWithoutCriteria
 from collector.telemetry.metrics import Exemplar, Labels, Metrics
 from collector.trace import GradedTrace
 from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
@@ -54,6 +55,7 @@ class ScoreSeries:
         self._metrics = metrics
         self._clock = clock
         self._known = KnownAgents(metrics, clock, resource_attributes, expiry_seconds)
+        self._without_criteria = AgentsWithoutCriteria(metrics, clock)
         self._evaluations_shown: dict[str, frozenset[Labels]] = {}
         self._criteria = CriteriaSet()
         self._has_criteria = False
@@ -76,6 +78,7 @@ class ScoreSeries:
         for agent in self._known.agents.values():
             self._apply_criteria(agent)
         self._remove_stale_gauges()
+        self._without_criteria.tell()
         if not self._has_criteria:
             self._has_criteria = True
             self.flush()
@@ -95,11 +98,13 @@ class ScoreSeries:
         self._known.release(everything=False)
         for run in trace.runs:
             self._count_run(run)
+        self._without_criteria.tell()
 
     def before_scrape(self) -> None:
         """Apply what has been held for long enough; the scrape is to follow at once."""
         self._known.release(everything=False)
         self._known.show()
+        self._without_criteria.tell()
 
     def after_scrape(self) -> None:
         """Take away what is idle, and apply what was held: everything has been shown as it stood."""
@@ -117,6 +122,7 @@ class ScoreSeries:
         """Let the evaluations in force for `agent` be seen, and have their series if it is named exactly."""
         sources = () if agent.is_overflow else self._criteria.sources_for(agent.name)
         self._show_evaluations(agent.name, sources)
+        self._without_criteria.note(agent.name, has_evaluations=bool(sources) or agent.is_overflow)
         agent.lasting = frozenset()
         if not agent.is_exact:
             return
@@ -157,6 +163,8 @@ class ScoreSeries:
         agent = known.agents.get(run.agent.name) or self._agent(run.agent.name)
         series = known.series_of(agent, run)
         series.count()
+        if agent.is_overflow and not self._criteria.evaluations_for(run.agent.name):
+            self._without_criteria.note(agent.name, has_evaluations=False)
         span_id = run.carrier_span_id or run.span_id or b""
         now = self._clock.unix_nano()
         muted = self._metrics.muted_until.values
@@ -207,6 +215,7 @@ class ScoreSeries:
     def _remove_stale_gauges(self) -> None:
         """Let gauges go whose agent is not known any more, or whose evaluation is not in force."""
         agents = self._known.agents
+        self._without_criteria.keep(agents)
         for name in list(self._evaluations_shown):
             if name not in agents:
                 self._show_evaluations(name, ())

@@ -1,14 +1,19 @@
 """Agent runs as JSON objects, one a line: what `replay` and `results_file` write, and `run_reader` reads.
 
-The form is a stable contract. Beside it, a key is written only where it says something: `input_state` and
-`output_state` when the value is not present, `messages_state` when no answer of the agent was captured,
-`complete` when the finish reason does not tell it already, `available_tools` (name to JSON schema or null)
-when they are known, `duration_seconds`, `time_to_first_output_seconds`, `model_calls`, `models`, `usage` and
-`cost` as far as they are known, `tenant`, `executed` and `lenient_values` when they are not the default, and
-a result's `stage` and `muted` when it is in shadow or muted. `resource_attributes` and `span_attributes`,
-which criteria can select runs by, are read and never written.
+The form is a stable contract, `run_schema` describes it, and `schema` numbers it. A line holds all that
+grading looks at, so that it gives the verdicts of the spans that it was made from.
+
+Some keys are written only where they say something: times that are known, `graded_time` and `instance` where
+a service graded, `input_state` and `output_state` when the value is not present, `messages_state` when no
+answer of the agent was captured, `complete` when the finish reason does not tell it already,
+`carrier_span_id` when it is not the agent's own span, `available_tools` (name to JSON schema or null) when
+they are known, `duration_seconds`, `time_to_first_output_seconds`, `model_calls`, `models`, `usage` and
+`cost` as far as they are known, `resource_attributes` and `span_attributes` when there are any, `tenant`,
+`executed` and `lenient_values` when they are not the default, and a result's `stage`, `muted` and
+`muted_until` when it is in shadow or muted.
 """
 
+from processors.annotation.run_schema import SCHEMA_VERSION
 from processors.model import (
     CUT_SHORT,
     EvaluationResult,
@@ -22,6 +27,7 @@ from processors.model import (
     ToolCall,
     ValueState,
     encode_json,
+    time_text,
 )
 
 
@@ -34,11 +40,15 @@ def run_to_json(graded: GradedRun) -> JsonObject:
     """A graded run as a JSON object, keys in the order of the contract."""
     run = graded.run
     entry: JsonObject = {
+        "schema": SCHEMA_VERSION,
         "trace_id": run.trace_id.hex(),
         "span_id": _hex(run.span_id),
         "agent": {"name": run.agent.name, "id": run.agent.id, "version": run.agent.version},
         "parent_agent": run.parent_agent,
         "session": run.session,
+        **_times(start_time=run.start_unix_nano, end_time=run.end_unix_nano),
+        **_times(graded_time=graded.graded_unix_nano),
+        **({"instance": graded.instance} if graded.instance else {}),
         "input": run.input,
         "output": run.output,
         "finish_reason": run.finish_reason.value,
@@ -74,6 +84,12 @@ def run_to_json(graded: GradedRun) -> JsonObject:
     if run.usage is not None:
         entry["usage"] = _usage_to_json(run.usage)
     _add_known(entry, "cost", run.cost)
+    if run.carrier_span_id != run.span_id:
+        entry["carrier_span_id"] = _hex(run.carrier_span_id)
+    if run.resource:
+        entry["resource_attributes"] = dict(run.resource)
+    if run.span_attributes:
+        entry["span_attributes"] = dict(run.span_attributes)
     return entry
 
 
@@ -101,6 +117,7 @@ def _call_to_json(call: ToolCall) -> JsonObject:
         "span_id": _hex(call.span_id),
         "category": call.category.value,
         "parallel_group": call.parallel_group,
+        **_times(start_time=call.start_unix_nano, end_time=call.end_unix_nano),
     }
     _add_known(entry, "duration_seconds", call.duration_seconds)
     if not call.executed:
@@ -147,16 +164,27 @@ def _result_to_json(result: EvaluationResult) -> JsonObject:
         "explanation": result.explanation,
         "details": dict(result.details),
         "reason": None if result.reason is None else result.reason.value,
+        "severity": result.severity.value,
+        "pass_threshold": result.pass_threshold,
+        "evaluator_version": result.evaluator_version,
+        "criteria_hash": result.criteria_hash,
     }
     if result.error_type is not None:
         entry["error_type"] = result.error_type
     if result.tool_call_id is not None:
         entry["tool_call_id"] = result.tool_call_id
+    if result.tool_span_id is not None:
+        entry["tool_span_id"] = _hex(result.tool_span_id)
     if result.stage is not Stage.LIVE:
         entry["stage"] = result.stage.value
     if result.muted_until_unix_nano:
-        entry["muted"] = True
+        entry |= {"muted": True, "muted_until": time_text(result.muted_until_unix_nano)}
     return entry
+
+
+def _times(**unix_nanos: int) -> JsonObject:
+    """Those of the times that are known, as texts."""
+    return {key: time_text(unix_nano) for key, unix_nano in unix_nanos.items() if unix_nano}
 
 
 def _hex(identifier: bytes | None) -> str | None:

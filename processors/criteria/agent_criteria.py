@@ -69,7 +69,8 @@ class AgentCriteria:
     that is written just like the pattern always matches.
 
     `owner` and `contact` are those of the file: who answers for these criteria, and where. `source` is
-    `file:line` for messages.
+    `file:line` for messages. `is_builtin` marks the criteria that come with tracegrade: they apply to all
+    tenants, and everything else comes before them.
     """
 
     pattern: str
@@ -78,6 +79,7 @@ class AgentCriteria:
     owner: str = ""
     contact: str = ""
     source: str = ""
+    is_builtin: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -90,8 +92,8 @@ class CriteriaSet:
 
     Every pattern that matches an agent's name applies. Where several of them give an evaluation of one
     name, one counts: that of the pattern equal to the name, else of the glob with more literal
-    characters, else the later one in `agents`. If the one that counts is switched off (`enabled: false`),
-    there is none.
+    characters, else the later one in `agents`; a built-in one only where there is no other. If the one that
+    counts is switched off (`enabled: false`), there is none.
     """
 
     def __init__(self, agents: Sequence[AgentCriteria] = ()) -> None:
@@ -99,7 +101,11 @@ class CriteriaSet:
         self._cache: dict[tuple[str, str], tuple[Evaluation, ...]] = {}
         self._exact: dict[tuple[str, str], list[int]] = {}
         self._globs: list[tuple[str, re.Pattern[str], int]] = []
+        self._builtin: list[tuple[re.Pattern[str], int]] = []
         for index, agent in enumerate(self._agents):
+            if agent.is_builtin:
+                self._builtin.append((re.compile(translate(agent.pattern)), index))
+                continue
             self._exact.setdefault((agent.tenant, agent.pattern), []).append(index)
             if not agent.is_exact:
                 self._globs.append((agent.tenant, re.compile(translate(agent.pattern)), index))
@@ -137,17 +143,37 @@ class CriteriaSet:
         return self._agents
 
     def describe(self) -> str:
-        """How much it is, for people: `2 agents and 1 pattern, 5 evaluations`."""
-        exact = {(agent.tenant, agent.pattern) for agent in self._agents if agent.is_exact}
-        globs = {(agent.tenant, agent.pattern) for agent in self._agents if not agent.is_exact}
-        evaluations = sum(len(agent.evaluations) for agent in self._agents)
+        """How much it is, for people: `2 agents and 1 pattern, 5 evaluations, and 6 built-in ones`."""
+        written = [agent for agent in self._agents if not agent.is_builtin]
+        exact = {(agent.tenant, agent.pattern) for agent in written if agent.is_exact}
+        globs = {(agent.tenant, agent.pattern) for agent in written if not agent.is_exact}
+        evaluations = sum(len(agent.evaluations) for agent in written)
         parts = [_count(len(exact), "agent")] if exact or not globs else []
         parts += [_count(len(globs), "pattern")] if globs else []
-        return f"{' and '.join(parts)}, {_count(evaluations, 'evaluation')}"
+        shown = f"{' and '.join(parts)}, {_count(evaluations, 'evaluation')}"
+        built_in = sum(len(agent.evaluations) for agent in self._agents if agent.is_builtin)
+        if not built_in:
+            return shown
+        return f"{shown}, and {built_in} built-in ones" if written else f"{built_in} built-in evaluations"
+
+    def without_evaluations(self) -> tuple[str, ...]:
+        """The agents named without wildcards, of any tenant, to which no evaluation applies."""
+        named = dict.fromkeys((agent.tenant, agent.pattern) for agent in self._agents if agent.is_exact)
+        return tuple(name for tenant, name in named if not self.evaluations_for(name, tenant))
+
+    @property
+    def covers_every_agent(self) -> bool:
+        """Whether agents of no tenant that no pattern but `*` matches have an evaluation."""
+        winners: dict[str, Evaluation] = {}
+        for agent in sorted(self._agents, key=lambda agent: not agent.is_builtin):
+            if not agent.tenant and agent.pattern and not agent.pattern.strip("*"):
+                winners |= {evaluation.name: evaluation for evaluation in agent.evaluations}
+        return any(evaluation.enabled for evaluation in winners.values())
 
     def _resolve(self, tenant: str, agent_name: str) -> tuple[tuple[AgentCriteria, Evaluation], ...]:
         exact = self._exact.get((tenant, agent_name), [])
         ranked = [((1, 0, index), index) for index in exact]
+        ranked += [((-1, 0, index), index) for pattern, index in self._builtin if pattern.match(agent_name)]
         for glob_tenant, pattern, index in self._globs:
             if glob_tenant == tenant and index not in exact and pattern.match(agent_name):
                 ranked.append(((0, _literal_characters(self._agents[index].pattern), index), index))
@@ -169,7 +195,7 @@ def _literal_characters(pattern: str) -> int:
 def _hash(agents: Sequence[AgentCriteria]) -> str:
     digest = sha256()
     for agent in agents:
-        digest.update(repr((agent.tenant, agent.pattern)).encode())
+        digest.update(repr((agent.tenant, agent.pattern, *(["builtin"] * agent.is_builtin))).encode())
         for evaluation in agent.evaluations:
             parts = evaluation.name, evaluation.criteria_hash, str(evaluation.severity), evaluation.enabled
             digest.update(repr(parts).encode())

@@ -18,13 +18,14 @@ def criteria_warnings(agents: Sequence[AgentCriteria]) -> list[Problem]:
     - `enabled: false` for a name that no other pattern gives the agent: mostly a misspelled one.
     """
     warnings: list[Problem] = []
-    globs = [agent for agent in agents if not agent.is_exact]
+    globs = [agent for agent in agents if not (agent.is_exact or agent.is_builtin)]
+    built_in = [agent for agent in agents if agent.is_builtin]
     for position, agent in enumerate(globs):
         if _MATCHES_NOTHING in translate(agent.pattern):
             warnings.append(_problem(agent.source, agent, None, "no name matches this pattern"))
         warnings += _overruled(agent, globs[position + 1 :])
     for agent in agents:
-        warnings += _switching_nothing_off(agent, globs)
+        warnings += _switching_nothing_off(agent, globs, built_in)
     return warnings
 
 
@@ -46,14 +47,16 @@ def _overruled(agent: AgentCriteria, later: Sequence[AgentCriteria]) -> Iterator
                     yield _problem(evaluation.source, agent, index, message)
 
 
-def _switching_nothing_off(agent: AgentCriteria, globs: Sequence[AgentCriteria]) -> Iterator[Problem]:
+def _switching_nothing_off(
+    agent: AgentCriteria, globs: Sequence[AgentCriteria], built_in: Sequence[AgentCriteria]
+) -> Iterator[Problem]:
     for index, evaluation in enumerate(agent.evaluations):
         if evaluation.enabled:
             continue
         inherited = {
             found.name
-            for glob in globs
-            if glob.tenant == agent.tenant and glob.pattern != agent.pattern
+            for glob in (*globs, *built_in)
+            if glob.is_builtin or (glob.tenant == agent.tenant and glob.pattern != agent.pattern)
             # Whether two globs have a name in common is left open.
             if not agent.is_exact or fnmatchcase(agent.pattern, glob.pattern)
             for found in glob.evaluations

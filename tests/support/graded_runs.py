@@ -59,6 +59,8 @@ def weather_run() -> GradedRun:
         span_id=b"agent001",
         carrier_span_id=b"agent001",
         agent=AgentIdentity(name="weather_agent", version="1.2"),
+        start_unix_nano=1_769_846_400_000_000_000,
+        end_unix_nano=1_769_846_402_500_000_001,
         tool_calls=calls,
         input={"action": "get_forecast"},
         input_state=ValueState.PRESENT,
@@ -86,6 +88,8 @@ _values = st.recursive(
     lambda children: st.lists(children, max_size=3) | st.dictionaries(_texts, children, max_size=3),
     max_leaves=8,
 )
+_attributes = st.dictionaries(_texts, _values, max_size=2)
+_moments = st.integers(0, 2**64 - 1)
 _calls = st.builds(
     ToolCall,
     name=_texts,
@@ -102,6 +106,8 @@ _calls = st.builds(
     lenient_values=st.booleans(),
     parallel_group=st.none() | st.integers(0, 9),
     executed=st.booleans(),
+    start_unix_nano=_moments,
+    end_unix_nano=_moments,
     attempt=st.integers(0, 9),
     retry_of=st.none() | st.integers(0, 9),
 )
@@ -125,7 +131,7 @@ _incomplete_reasons: st.SearchStrategy[IncompleteReason] = st.sampled_from(
 
 @st.composite
 def agent_runs(draw: st.DrawFn) -> AgentRun:
-    """Any run, as far as a line tells: no times, no resource, carried by its own span."""
+    """Any run that a line can hold."""
     reason = draw(st.sampled_from(FinishReason))
     complete = draw(st.booleans())
     span_id = draw(st.none() | _ids)
@@ -133,7 +139,7 @@ def agent_runs(draw: st.DrawFn) -> AgentRun:
     return AgentRun(
         trace_id=draw(st.binary(min_size=16, max_size=16).filter(any)),
         span_id=span_id,
-        carrier_span_id=span_id,
+        carrier_span_id=draw(st.just(span_id) | st.none() | _ids),
         agent=AgentIdentity(name=draw(_texts), id=draw(st.none() | _texts), version=draw(st.none() | _texts)),
         tool_calls=draw(st.lists(_calls, max_size=3)),
         model_calls=model_calls,
@@ -162,6 +168,10 @@ def agent_runs(draw: st.DrawFn) -> AgentRun:
         complete=complete,
         # Where a run is complete the reason says nothing, so a line does not hold it.
         incomplete_reason=incomplete_reason_of(reason) if complete else draw(_incomplete_reasons),
+        start_unix_nano=draw(_moments),
+        end_unix_nano=draw(_moments),
         tenant=draw(_texts),
+        resource=draw(_attributes),
+        span_attributes=draw(_attributes),
         requested_tools=tuple(draw(st.lists(_texts, max_size=2))),
     )

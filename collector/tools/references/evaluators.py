@@ -34,12 +34,14 @@ How evaluations are written down for agents is told in [criteria.md](criteria.md
   Neither has a score.
 - A trace that was cut short passes or fails only where no further span could change the outcome.
 - Each example below is a whole criteria file: `tracegrade validate FILE` runs the test in it.
-  The result under it is what that run gets, as `tracegrade replay --format json` prints it.
+  The result under it is what that run gets, as `tracegrade replay --format json` prints it, without what the
+  criteria say already (severity, threshold, versions).
 
 | Evaluator | What it tells | Criteria |
 |---|---|---|
 """
 _AGENT = "my_agent"
+_SAID_BY_CRITERIA = ("severity", "pass_threshold", "evaluator_version", "criteria_hash")
 _MODULE = re.compile(r"`processors\.([a-z_.]+)`")
 
 
@@ -223,7 +225,11 @@ def _result(graded: GradedRun) -> str:
     result = results[0] if isinstance(results, list) else None
     if not isinstance(result, dict):
         raise TypeError("a result that is printed as an object")
-    lines = [f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in result.items()]
+    lines = [
+        f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
+        for key, value in result.items()
+        if key not in _SAID_BY_CRITERIA
+    ]
     return "{\n" + ",\n".join(lines) + "\n}"
 
 

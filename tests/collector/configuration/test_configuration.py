@@ -38,7 +38,7 @@ def test_without_a_file_everything_listens_on_this_machine_only() -> None:
     assert protocols.grpc.endpoint == "127.0.0.1:4317"
     assert protocols.http.endpoint == "127.0.0.1:4318"
     assert config.telemetry_endpoint() == "127.0.0.1:9464"
-    assert config.criteria_patterns() is None
+    assert config.criteria_patterns() == ["builtin"]
     assert config.exporters == {"debug": DebugConfig()}
     assert config.processors.memory_limiter.limit_mib == 2048
     assert config.processors.group_by_trace.root_grace == 2.0
@@ -73,14 +73,36 @@ def test_what_the_example_has_commented_out_is_valid_too() -> None:
         if line.lstrip().startswith("# ") and ":" in line.split("# ", 1)[1]
         else line
         for line in lines[start:]
-        if not line.lstrip().startswith(("# Files", "# Every"))
+        if not line.lstrip().startswith(("# Beside", "# [builtin", "# Every"))
     )
 
     config = load(text, LANGFUSE_AUTH="Basic x")
 
     assert set(config.exporters) == {"debug", "otlp", "otlp_http/langfuse", "file", "results_file"}
     assert config.telemetry_endpoint() == "0.0.0.0:9464"
-    assert config.criteria_patterns() == ["criteria/*.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("written", "folder", "expected"),
+    [
+        ("[builtin, criteria/*.yaml]", "", ["builtin", "criteria/*.yaml"]),
+        ("[criteria/*.yaml, builtin]", "/etc", ["/etc/criteria/*.yaml", "builtin"]),
+        ("[./builtin]", "", ["./builtin"]),
+        ("[./builtin, builtin]", "/etc", ["/etc/builtin", "builtin"]),
+        ("[builtin/]", "", ["./builtin"]),
+        ("", "/etc", ["builtin"]),
+    ],
+)
+def test_builtin_is_a_word_among_files(
+    tmp_path: Path, written: str, folder: str, expected: list[str]
+) -> None:
+    text = f"processors: {{evaluation: {{criteria: {written}}}}}"
+
+    config = parse_configuration(text, "tracegrade.yaml", {}, Path(folder) if folder else None)
+
+    assert expected == config.criteria_patterns()
+    printed = yaml.safe_load(print_configuration(config))
+    assert expected == printed["processors"]["evaluation"]["criteria"]
 
 
 def test_a_protocol_that_is_not_written_is_off() -> None:
@@ -178,7 +200,7 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ]),
         ("processors: {evaluation: {criteria: ['']}}", [
             "tracegrade.yaml:1: processors.evaluation.criteria[0]: "
-            "expected a file, a folder or a glob such as criteria/*.yaml"
+            "expected builtin, or a file, a folder or a glob such as criteria/*.yaml"
         ]),
         ("exporters: [otlp]", [
             "tracegrade.yaml:1: exporters: expected a mapping of exporter ids to their settings"

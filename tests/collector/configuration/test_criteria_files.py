@@ -1,9 +1,18 @@
+import asyncio
+import logging
 from pathlib import Path
 
 import pytest
 
-from collector.configuration.criteria_files import CriteriaStore, load_criteria
+from collector.clock import ManualClock
+from collector.configuration.criteria_files import (
+    UNCOVERED_AGENTS,
+    CriteriaFollower,
+    CriteriaStore,
+    load_criteria,
+)
 from collector.configuration.files import default_file
+from collector.telemetry.metrics import Metrics
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.documents.problems import ProblemsFound
 
@@ -226,3 +235,136 @@ def test_the_criteria_that_are_shipped_are_sound(name: str) -> None:
     criteria = load_criteria([default_file(f"criteria/{name}")], environment={})
 
     assert names(criteria, "weather_agent")
+
+
+BUILT_IN = [
+    "tool-repetition",
+    "honest-response",
+    "tool-args-schema",
+    "tool-known",
+    "tool-error-recovery",
+    "supported-response",
+]
+
+
+def both(*patterns: Path) -> CriteriaStore:
+    """The criteria of `[builtin, *patterns]`; they do not depend on the place of `builtin`."""
+    first = CriteriaStore(["builtin", *patterns], environment={})
+    last = CriteriaStore([*patterns, "builtin"], environment={})
+    assert first.current.hash == last.current.hash
+    return first
+
+
+def test_built_in_criteria_stay_beside_files(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(agent("weather", "a"))
+
+    assert ["a"] == names(store(tmp_path).current)
+    assert [] == names(store(tmp_path).current, "other")
+    assert [*BUILT_IN, "a"] == names(both(tmp_path).current)
+    assert BUILT_IN == names(both(tmp_path).current, "other")
+    assert "1 agent, 1 evaluation, and 6 built-in ones" == both(tmp_path).current.describe()
+    assert [] == both(tmp_path).warnings
+
+
+@pytest.mark.parametrize("pattern", ["weather", "w*", "*"])
+def test_every_pattern_of_a_file_comes_before_a_built_in_evaluation(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "a.yaml").write_text(
+        f"agents:\n  '{pattern}':\n    evaluations:\n"
+        "      - {evaluator: tool-repetition, severity: page}\n"
+        "      - {evaluator: tool-known, enabled: false}\n"
+    )
+    criteria = both(tmp_path)
+
+    found = {entry.name: entry for entry in criteria.current.evaluations_for("weather")}
+    assert {*BUILT_IN} - {"tool-known"} == set(found)
+    assert ("page", f"{tmp_path}/a.yaml:4") == (
+        found["tool-repetition"].severity, found["tool-repetition"].source
+    )  # fmt: skip
+    assert [] == criteria.warnings
+
+
+def test_switching_off_what_is_not_built_in_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(
+        "agents: {'*': {evaluations: [{evaluator: tool-repetition, name: tool-repetitions, enabled: false}]}}"
+    )
+
+    assert [
+        f'{tmp_path}/a.yaml:1: agents.*.evaluations[0]: "tool-repetitions" switches nothing off: '
+        'no other pattern gives it; did you mean "tool-repetition"?'
+    ] == [str(warning) for warning in both(tmp_path).warnings]
+
+
+def test_built_in_criteria_apply_to_every_tenant(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("tenant: blue\n" + agent("*", "tool-known", "b"))
+    criteria = both(tmp_path).current
+
+    assert [*(name for name in BUILT_IN if name != "tool-known"), "tool-known", "b"] == [
+        evaluation.name for evaluation in criteria.evaluations_for("weather", "blue")
+    ]
+    assert BUILT_IN == [evaluation.name for evaluation in criteria.evaluations_for("weather", "red")]
+
+
+def test_a_folder_that_holds_the_built_in_file_adds_nothing_to_it() -> None:
+    folder = default_file("criteria/default.yaml").parent / "de*fault.yaml"
+
+    assert both(folder).current.hash == load_criteria(None, environment={}).hash
+
+
+def test_a_file_called_builtin_is_reached_by_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "builtin").write_text(agent("weather", "a"))
+    monkeypatch.chdir(tmp_path)
+
+    assert ["a"] == names(load_criteria(["./builtin"], environment={}))
+    assert BUILT_IN == names(load_criteria(["builtin"], environment={}))
+
+
+@pytest.mark.parametrize(
+    ("text", "nobody", "everyone"),
+    [
+        (agent("weather", "a"), (), False),
+        (agent("*", "a"), (), True),
+        (agent("w*", "a"), (), False),
+        ("agents: {weather: {evaluations: []}, '*': {evaluations: []}}", ("weather",), False),
+        ("tenant: blue\n" + agent("*", "a"), (), False),
+    ],
+)
+def test_a_set_knows_whom_it_leaves_without_evaluations(
+    tmp_path: Path, text: str, nobody: tuple[str, ...], everyone: bool
+) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    alone, beside = store(tmp_path).current, both(tmp_path).current
+
+    assert (nobody, everyone) == (alone.without_evaluations(), alone.covers_every_agent)
+    assert ((), True) == (beside.without_evaluations(), beside.covers_every_agent)
+
+
+def test_built_in_evaluations_that_are_all_switched_off_cover_nobody(tmp_path: Path) -> None:
+    entries = ", ".join(f"{{evaluator: tool-known, name: {name}, enabled: false}}" for name in BUILT_IN)
+    (tmp_path / "a.yaml").write_text(f"agents: {{'*': {{evaluations: [{entries}]}}}}")
+
+    assert not both(tmp_path).current.covers_every_agent
+
+
+async def test_the_log_says_at_the_start_whom_the_criteria_leave_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    (tmp_path / "a.yaml").write_text(agent("weather", "a"))
+
+    alone = await _told_at_the_start(store(tmp_path), caplog)
+    beside = await _told_at_the_start(both(tmp_path), caplog)
+
+    assert ["Criteria are in force for 1 agent, 1 evaluation.", UNCOVERED_AGENTS] == alone
+    assert ["Criteria are in force for 1 agent, 1 evaluation, and 6 built-in ones."] == beside
+
+
+async def _told_at_the_start(criteria: CriteriaStore, caplog: pytest.LogCaptureFixture) -> list[str]:
+    caplog.clear()
+    follower = CriteriaFollower(criteria, lambda _: None, metrics=Metrics(), clock=ManualClock())
+    following = asyncio.ensure_future(follower.follow())
+    await asyncio.sleep(0)
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+    return [record.getMessage() for record in caplog.records]

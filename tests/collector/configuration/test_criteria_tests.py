@@ -147,3 +147,23 @@ def test_validate_warns_of_what_has_no_effect(tmp_path: Path, capsys: pytest.Cap
 
     assert 0 == run_command(["validate", str(file)])
     assert f"warning: {file}:1: " in capsys.readouterr().err
+
+
+def test_validate_says_whom_nobody_grades(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "criteria.yaml").write_text(CRITERIA.replace("tests:", "") + "  nobody: {evaluations: []}\n")
+    config = tmp_path / "tracegrade.yaml"
+
+    config.write_text("processors: {evaluation: {criteria: [criteria.yaml]}}")
+    assert 0 == run_command(["validate", "--config", str(config)])
+    alone = capsys.readouterr().err.splitlines()
+    config.write_text("processors: {evaluation: {criteria: [builtin, criteria.yaml]}}")
+    assert 0 == run_command(["validate", "--config", str(config)])
+    beside = capsys.readouterr()
+
+    assert [
+        f'warning: {config}: no evaluation applies to "nobody"',
+        f"warning: {config}: Agents that no pattern matches get no evaluation. With builtin in "
+        "processors.evaluation.criteria every agent gets the checks that need no reference.",
+    ] == alone
+    assert "" == beside.err
+    assert f"{config}: valid, criteria for 2 agents, 2 evaluations, and 6 built-in ones\n" == beside.out

@@ -14,6 +14,7 @@ FILES = {
     "config": "tracegrade.schema.json",
     "criteria": "criteria.schema.json",
     "objectives": "objectives.schema.json",
+    "run": "run.schema.json",
 }
 
 

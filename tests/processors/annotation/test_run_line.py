@@ -6,13 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.recordings.run_reader import run_from_json
+from collector.recordings.run_reader import graded_run_from_json, run_from_json
 from processors.annotation.run_line import format_run, run_to_json
+from processors.annotation.run_schema import run_line_schema
 from processors.model.agent_run import AgentRun, ToolError, ValueState
+from processors.model.evaluation_result import NotEvaluatedReason, Outcome, Severity, Stage
 from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
-from processors.model.json_values import JsonValue
+from processors.model.json_values import JsonObject, JsonValue
+from processors.model.model_usage import TokenUsage
 from tests.support.graded_runs import agent_runs, result, weather_run
+from tests.support.json_schema import mismatches
 
 _WHERE = "cases.runs.jsonl:3"
 
@@ -31,19 +35,27 @@ def test_a_line_has_the_keys_of_the_contract_in_their_order() -> None:
     entry = json.loads(format_run(weather_run()))
 
     assert [
+        "schema",
         "trace_id",
         "span_id",
         "agent",
         "parent_agent",
         "session",
+        "start_time",
+        "end_time",
         "input",
         "output",
         "finish_reason",
         "messages",
         "tool_calls",
         "evaluations",
+        "duration_seconds",
     ] == list(entry)
+    assert 2 == entry["schema"]
     assert {"name": "weather_agent", "id": None, "version": "1.2"} == entry["agent"]
+    assert "2026-01-31T08:00:00.000000000Z" == entry["start_time"]
+    assert "2026-01-31T08:00:02.500000001Z" == entry["end_time"]
+    assert 2.500000001 == entry["duration_seconds"]
     assert {
         "name": "get_temperature",
         "arguments": {"city": "Oslo"},
@@ -67,9 +79,53 @@ def test_a_line_has_the_keys_of_the_contract_in_their_order() -> None:
         "explanation": "expected: [a]; actual: [a]",
         "details": {"expected": ["a"]},
         "reason": None,
+        "severity": "ticket",
+        "pass_threshold": 1.0,
+        "evaluator_version": "1",
+        "criteria_hash": "",
     } == entry["evaluations"][0]
     assert "content_not_captured" == entry["evaluations"][2]["reason"]
     assert "KeyError" == entry["evaluations"][3]["error_type"]
+
+
+def test_a_duration_stands_in_place_of_times_that_are_not_known() -> None:
+    run = _read(duration_seconds=12.5, tool_calls=[{"name": "t", "duration_seconds": 0.25}, {"name": "u"}])
+
+    assert 12.5 == run.duration_seconds
+    assert [0.25, None] == [call.duration_seconds for call in run.tool_calls]
+    assert _read().duration_seconds is None
+
+
+def test_usage_and_models_follow_from_the_model_calls_unless_they_are_told() -> None:
+    used = {"input_tokens": 3, "output_tokens": 4, "cached_input_tokens": 1}
+    calls = [{"model": "a", "usage": used}, {"model": "b", "failed": True}, {"model": "a", "usage": used}]
+
+    run = _read(model_calls=calls)
+
+    assert ("a", "b") == run.models
+    assert TokenUsage(6, 8, 2) == run.usage
+    assert _read(model_calls=[*calls, {"model": "a"}]).usage is None
+    assert TokenUsage(7, 9) == _read(model_calls=calls, usage={"input_tokens": 7, "output_tokens": 9}).usage
+
+
+def test_amounts_that_cannot_be_are_refused_by_place() -> None:
+    entry = {
+        "agent": {"name": "a"},
+        "cost": -1,
+        "duration_seconds": True,
+        "models": [1],
+        "model_calls": [{"usage": {"input_tokens": 1, "tokens": 2}}],
+    }
+
+    shown = "\n".join(_problems(entry))
+    for place in (
+        "cost: expected a number from 0",
+        "duration_seconds: expected a number",
+        "models[0]: expected",
+        "model_calls[0].usage.output_tokens: expected an integer from 0",
+        "model_calls[0].usage.tokens: unknown key",
+    ):
+        assert place in shown
 
 
 @given(agent_runs())
@@ -77,6 +133,107 @@ def test_a_run_written_and_read_again_is_the_same_run(run: AgentRun) -> None:
     line = format_run(GradedRun(run=run, results=[result()]))
 
     assert run == run_from_json(json.loads(line), _WHERE)
+
+
+@given(agent_runs())
+def test_a_line_follows_the_schema(run: AgentRun) -> None:
+    schema = run_line_schema()
+    for graded in (GradedRun(run=run, results=()), _graded_by_a_service()):
+        assert [] == mismatches(json.loads(format_run(graded)), schema, schema)
+
+
+def _graded_by_a_service() -> GradedRun:
+    """A run with every field of a verdict that a line can hold."""
+    results = [
+        result(
+            outcome=outcome,
+            severity=severity,
+            stage=stage,
+            pass_threshold=0.25,
+            criteria_hash="0123456789abcdef",
+            muted_until_unix_nano=until,
+            reason=reason,
+            error_type=error_type,
+            tool_call_id=call_id,
+            tool_span_id=span_id,
+            details={"a": [1]},
+            explanation="a: 1",
+        )
+        for outcome, severity, stage, until, reason, error_type, call_id, span_id in (
+            (Outcome.PASS, Severity.PAGE, Stage.LIVE, 0, None, None, None, None),
+            (Outcome.FAIL, Severity.ADVISORY, Stage.SHADOW, 2**63, None, None, "call_1", b"toolspan"),
+            (
+                Outcome.NOT_EVALUATED,
+                Severity.TICKET,
+                Stage.LIVE,
+                0,
+                NotEvaluatedReason.OVER_LIMIT,
+                None,
+                None,
+                None,
+            ),
+            (Outcome.ERROR, Severity.TICKET, Stage.LIVE, 0, None, "KeyError", None, None),
+        )
+    ]
+    run = weather_run().run
+    return GradedRun(run=run, results=results, graded_unix_nano=1_769_846_403_000_000_000, instance="host:1")
+
+
+def test_a_graded_run_written_and_read_again_is_the_same_with_all_its_verdicts() -> None:
+    graded = _graded_by_a_service()
+
+    assert graded == graded_run_from_json(json.loads(format_run(graded)), _WHERE)
+
+
+def test_a_graded_run_of_version_1_is_read_with_what_it_tells() -> None:
+    evaluation: JsonObject = {
+        "name": "check",
+        "evaluator": "check",
+        "outcome": "fail",
+        "score": 0.5,
+        "explanation": "a: 1",
+        "details": {"a": 1},
+        "reason": None,
+        "stage": "shadow",
+        "muted": True,
+    }
+    graded = graded_run_from_json({"agent": {"name": "a"}, "evaluations": [evaluation]}, _WHERE)
+
+    (found,) = graded.results
+    assert (0, "") == (graded.graded_unix_nano, graded.instance)
+    assert (Outcome.FAIL, Severity.TICKET, Stage.SHADOW) == (found.outcome, found.severity, found.stage)
+    assert found.muted_until_unix_nano
+    assert {"a": 1} == found.details
+
+
+@pytest.mark.parametrize("version", [0, 3, "2", None, [2]])
+def test_a_version_that_is_not_known_is_refused(version: object) -> None:
+    assert [f"{_WHERE}: schema: expected 1 or 2, found {json.dumps(version)}"] == _problems(
+        {"schema": version, "agent": {"name": "a"}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "unix_nano"),
+    [
+        ("2026-01-31T08:00:00Z", 1_769_846_400_000_000_000),
+        ("2026-01-31T10:00:00.5+02:00", 1_769_846_400_500_000_000),
+        ("2026-01-31T08:00:00.000000001Z", 1_769_846_400_000_000_001),
+        ("1970-01-01T00:00:00Z", 0),
+    ],
+)
+def test_times_by_hand_are_read_to_the_nanosecond(text: str, unix_nano: int) -> None:
+    run = _read(start_time=text, tool_calls=[{"name": "t", "end_time": text}])
+
+    assert (unix_nano, unix_nano) == (run.start_unix_nano, run.tool_calls[0].end_unix_nano)
+
+
+@pytest.mark.parametrize("text", ["today", "2026-01-31", "2026-13-01T00:00:00Z", "1969-12-31T23:59:59Z"])
+def test_what_is_no_time_is_told(text: str) -> None:
+    expected = 'expected a time from 1970 on such as "2026-01-31T08:00:00.5Z"'
+    assert [f'{_WHERE}: start_time: {expected}, found "{text}"'] == _problems(
+        {"agent": {"name": "a"}, "start_time": text}
+    )
 
 
 @given(agent_runs())
