@@ -171,5 +171,6 @@ def test_a_run_takes_as_long_as_its_span_and_no_call_takes_longer(scenario: str)
         assert run.span_id is not None
         span = spans[run.span_id]
         assert (span.end_time_unix_nano - span.start_time_unix_nano) / 1e9 == run.duration_seconds
-        for call in (*run.tool_calls, *run.model_calls):
-            assert call.duration_seconds is None or 0 <= call.duration_seconds <= run.duration_seconds
+        durations = [call.duration_seconds for call in run.tool_calls]
+        durations += [call.duration_seconds for call in run.model_calls]
+        assert all(seconds is None or 0 <= seconds <= run.duration_seconds for seconds in durations)
