@@ -23,6 +23,7 @@ ALERTS = {
     "AgentEvaluationScoreRegression",
     "AgentEvaluationObjectiveBurn",
     "AgentVersionWorseThanPrevious",
+    "AgentRunRegression",
     "AgentEvaluationsSilent",
     "AgentEvaluationErrors",
     "AgentEvaluationsNotEvaluated",
