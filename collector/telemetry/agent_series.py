@@ -290,8 +290,10 @@ class RunSeries(CountedSeries):
         if usage is None:
             return
         tokens, costs = self._amounts
-        for labels, count in zip(self._tokens, (usage.input_tokens, usage.output_tokens), strict=True):
-            tokens.open(labels).observe_span(Exemplar(count, run.trace_id, span_id, unix_nano), labels)
+        given, made = self._tokens
+        exemplar = Exemplar(usage.input_tokens, run.trace_id, span_id, unix_nano)
+        tokens.open(given).observe_span(exemplar, given)
+        tokens.open(made).observe(usage.output_tokens, *made)
         cost = run.cost
         if cost is not None:
             costs.open(self._cost).observe_span(Exemplar(cost, run.trace_id, span_id, unix_nano), self._cost)

@@ -122,24 +122,25 @@ class PriceTable:
 
 def sum_of_usage(usages: Iterable[TokenUsage]) -> TokenUsage:
     """All of `usages` together; a part is known where any of them tells it."""
-    cached = written = reasoning = None
     given = made = 0
+    cached: int | None = None
+    written: int | None = None
+    reasoning: int | None = None
     for usage in usages:
         given += usage.input_tokens
         made += usage.output_tokens
-        cached = _added(cached, usage.cached_input_tokens)
-        written = _added(written, usage.cache_write_tokens)
-        reasoning = _added(reasoning, usage.reasoning_tokens)
+        if usage.cached_input_tokens is not None:
+            cached = (cached or 0) + usage.cached_input_tokens
+        if usage.cache_write_tokens is not None:
+            written = (written or 0) + usage.cache_write_tokens
+        if usage.reasoning_tokens is not None:
+            reasoning = (reasoning or 0) + usage.reasoning_tokens
     return TokenUsage(given, made, cached, written, reasoning)
 
 
 def seconds_between(start_unix_nano: int, end_unix_nano: int) -> float | None:
     """The time between two moments; None where one is not known (0) or they are the wrong way round."""
     return (end_unix_nano - start_unix_nano) / 1e9 if 0 < start_unix_nano <= end_unix_nano else None
-
-
-def _added(total: int | None, part: int | None) -> int | None:
-    return total if part is None else (total or 0) + part
 
 
 def name_pattern(name: str) -> re.Pattern[str]:

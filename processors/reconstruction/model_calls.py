@@ -89,7 +89,7 @@ class TraceModels:
         """The requests of `run` with when they began."""
         tree = self._trace.tree
         made: list[tuple[int, ModelCall]] = []
-        for position in self._requests(run):
+        for position in sorted(self._requests(run)):
             reading = self._trace.readings[position]
             if reading is None:
                 continue
@@ -112,7 +112,7 @@ class TraceModels:
 
     def _requests(self, run: RunScope) -> Sequence[int]:
         of_tools = self._reports.requests_of_tools.get(id(run))
-        return sorted(run.models) if of_tools is None else sorted((*run.models, *of_tools))
+        return run.models if of_tools is None else (*run.models, *of_tools)
 
     def _repeated_tokens(self, request: int) -> TokenUsage | None:
         """The tokens that the repeated reports of a request tell, outermost ones only."""
@@ -133,11 +133,10 @@ class TraceModels:
     def _reports(self) -> _Reports:
         found = _Reports({}, {})
         turns = sum([len(run.models) for run in self._runs])
-        models = 0
-        for reading in self._trace.readings:
-            if reading is not None and reading.role is _MODEL:
-                models += 1
-        if models > turns:
+        models = [
+            reading for reading in self._trace.readings if reading is not None and reading.role is _MODEL
+        ]
+        if len(models) > turns:
             self._find(found)
         return found
 

@@ -150,7 +150,7 @@ class UsagePlan:
             given, made = _count(encoded(self._given)), _count(encoded(self._made))
             if given is not None and made is not None:
                 if not self._has_parts:
-                    return TokenUsage(given, made)
+                    return TokenUsage(given, made, None, None, None)  # defaults cost as much again
                 return _usage(
                     given,
                     made,
