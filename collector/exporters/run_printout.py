@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from processors.model import (
+    AgentRun,
     EvaluationResult,
     GradedRun,
     JsonValue,
@@ -30,6 +31,7 @@ _STYLES = {
     Outcome.NOT_EVALUATED: "dim",
 }
 _MAX_CALLS = 20
+_MAX_MODELS = 3
 _MAX_VALUE_LENGTH = 2000
 _MIN_TEXT_WIDTH = 24
 
@@ -89,7 +91,9 @@ class RunPrintout:
             line.append(f" {self._clean(run.agent.version)}")
         if note:
             line.append(f"  {self._clean(note)}", style="italic")
-        notes = [calls, run.finish_reason.value] + ([] if graded.results else ["no criteria"])
+        notes = [calls, run.finish_reason.value, *map(self._clean, _amounts(run))]
+        if not graded.results:
+            notes.append("no criteria")
         line.append(f"  trace_id={run.trace_id.hex()}  {', '.join(notes)}", style="dim")
         return line
 
@@ -210,6 +214,27 @@ def counts_text(counts: Counter[str]) -> str:
     """What `count_outcomes` gave, as people read it."""
     words = (*(outcome.value for outcome in _STYLES), "shadow", "muted")
     return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
+
+
+def _amounts(run: AgentRun) -> Iterator[str]:
+    """What a run took, as far as it is known: time, tokens with the models that used them, cost."""
+    seconds = run.duration_seconds
+    if seconds is not None:
+        yield _time(seconds)
+    models = " and ".join(run.models[:_MAX_MODELS])
+    if run.usage is not None:
+        yield f"{run.usage.total_tokens} tokens" + (f" of {models}" if models else "")
+    elif models:
+        yield models
+    if run.cost is not None:
+        yield f"cost {run.cost:.3g}"
+
+
+def _time(seconds: float) -> str:
+    """A time in three digits, of long ones all whole seconds."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:.0f} s"
 
 
 def _notes(result: EvaluationResult) -> list[str]:

@@ -4,7 +4,7 @@ One table for all conventions: the names of these attributes mean the same where
 convention does in another way a dialect reads itself (`UsageDialect`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain
@@ -183,6 +183,24 @@ class UsagePlan:
 def usage_plan(present: frozenset[str]) -> UsagePlan:
     """What reads spans on which `present` are there of `USAGE_KEYS`."""
     return UsagePlan(present)
+
+
+def usage_under(
+    model: Sequence[str], given: Sequence[str], made: Sequence[str], cached: Sequence[str] = ()
+) -> Callable[[Span], UsageReading]:
+    """Reads the model and its tokens under names of one's own, of each the first that is there."""
+
+    def count(span: Span, keys: Sequence[str]) -> int | None:
+        return next((_count(span.by_key[key]) for key in keys if key in span.by_key), None)
+
+    def read(span: Span) -> UsageReading:
+        input_tokens, output_tokens = count(span, given), count(span, made)
+        usage = None
+        if input_tokens is not None and output_tokens is not None:
+            usage = _usage(input_tokens, output_tokens, count(span, cached), None, None)
+        return UsageReading(first_text(span.attributes, model), usage)
+
+    return read
 
 
 def _usage(

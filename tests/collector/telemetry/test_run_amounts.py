@@ -73,7 +73,7 @@ def test_what_is_not_told_makes_no_series_and_no_zeros(metrics: Metrics, series:
 
 @pytest.mark.parametrize("left_out", [{"complete": False}, {"backfill": True}])
 def test_runs_whose_spans_may_be_missing_and_old_ones_are_left_out(
-    metrics: Metrics, series: ScoreSeries, left_out: dict[str, bool]
+    metrics: Metrics, series: ScoreSeries, left_out: dict[str, Any]
 ) -> None:
     _record(series, **left_out, start_unix_nano=1, end_unix_nano=10**9, usage=TokenUsage(1, 1), cost=1.0)
     series.flush()
