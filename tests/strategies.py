@@ -69,6 +69,7 @@ def tool_calls(draw: st.DrawFn) -> ToolCall:
         parallel_group=draw(st.none() | st.integers(0, 1)),
         start_unix_nano=1,
         end_unix_nano=draw(st.sampled_from((0, 1, 500_000_001, 60_000_000_001))),
+        executed=draw(st.sampled_from((True, True, True, False))),
     )
 
 
@@ -165,6 +166,10 @@ def _typed_values(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
         return st.sampled_from(schema["enum"])
     if "const" in schema:
         return st.just(schema["const"])
+    if "oneOf" in schema and all(option.keys() == {"required"} for option in schema["oneOf"]):
+        return st.sampled_from(schema["oneOf"]).flatmap(
+            lambda option: _typed_values(_with_one_key(schema, option["required"]), definitions)
+        )
     for variants in ("anyOf", "oneOf"):
         if variants in schema:
             return st.one_of([_values_of(option, definitions) for option in schema[variants]])
@@ -197,3 +202,10 @@ def _typed_values(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
             return st.none()
         case _:
             return json_values
+
+
+def _with_one_key(schema: Mapping[str, Any], required: list[str]) -> dict[str, Any]:
+    """The object `schema` with those of its keys of which one is needed reduced to `required`."""
+    others = {key for option in schema["oneOf"] for key in option["required"]} - {*required}
+    members = {key: value for key, value in schema["properties"].items() if key not in others}
+    return {"type": "object", "properties": members, "required": [*schema.get("required", ()), *required]}

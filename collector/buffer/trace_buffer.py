@@ -278,13 +278,17 @@ class TraceBuffer:
         """Hold what arrived; how many spans came for the first time."""
         spans = trace.spans
         held_before = len(spans)
+        has_conflict = False
         for span in arrived:
             span_id = span[0]
             if span_id in spans:
                 dropped, reason = trace.settle_repeat(spans[span_id], span)
                 size -= self._drop(dropped, reason)
+                has_conflict = has_conflict or reason == "conflict"
             else:
                 spans[span_id] = span
+        if len(spans) == held_before and not has_conflict:
+            return 0  # a sender that repeats itself says nothing new: the trace is as quiet as before
         trace.last_arrival = arrival
         trace.last_unix_nano = self.finish_clock.unix_nano
         trace.held_bytes += size

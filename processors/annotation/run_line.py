@@ -7,10 +7,11 @@ Some keys are written only where they say something: times that are known, `grad
 a service graded, `input_state` and `output_state` when the value is not present, `messages_state` when no
 answer of the agent was captured, `complete` when the finish reason does not tell it already,
 `carrier_span_id` when it is not the agent's own span, `available_tools` (name to JSON schema or null) when
-they are known, `duration_seconds`, `time_to_first_output_seconds`, `model_calls`, `models`, `usage` and
-`cost` as far as they are known, `resource_attributes` and `span_attributes` when there are any, `tenant`,
-`executed` and `lenient_values` when they are not the default, and a result's `stage`, `muted` and
-`muted_until` when it is in shadow or muted.
+they are known, `requested_calls` (asked for and never executed) with how many of `tool_calls` each stands
+`after`, `duration_seconds`, `time_to_first_output_seconds`, `model_calls`, `models`, `usage` and `cost` as
+far as they are known, `resource_attributes` and `span_attributes` when there are any, `tenant`, `executed`
+and `lenient_values` when they are not the default, and a result's `stage`, `muted` and `muted_until` when it
+is in shadow or muted.
 """
 
 from processors.annotation.run_schema import SCHEMA_VERSION
@@ -73,8 +74,10 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         entry["tenant"] = run.tenant
     if run.available_tools:
         entry["available_tools"] = dict(run.available_tools)
-    if run.requested_tools:
-        entry["requested_tools"] = list(run.requested_tools)
+    if run.requested_calls:
+        entry["requested_calls"] = [
+            {"after": before, **_call_to_json(call)} for before, call in run.requested_calls
+        ]
     _add_known(entry, "duration_seconds", run.duration_seconds)
     _add_known(entry, "time_to_first_output_seconds", run.time_to_first_output_seconds)
     if run.model_calls:

@@ -111,14 +111,26 @@ _RUN: JsonSchema = {
     "evaluations": _list_of("evaluation", "The verdicts; not read when the run is graded again."),
     "input_state": _words(ValueState, "`present` if left out, and the input is there."),
     "output_state": _words(ValueState, "`present` if left out, and the output is there."),
-    "messages_state": _words(ValueState, "`absent`: no answer of the agent was captured."),
+    "messages_state": _words(
+        ValueState,
+        "`absent`: no answer of the agent was captured. `redacted`, `truncated`: content was left out "
+        "(`results.content`, `results.redact`); only verdicts that it could not change are reached again.",
+    ),
     "complete": _flag("Whether all spans of the run came. Left out: as the finish reason tells."),
     "incomplete_reason": _or_null(
         _words(get_args(IncompleteReason), "Why a run that is not complete is not.")
     ),
     "tenant": _or_null(_text("Whose run it is; left out: nobody's in particular.")),
     "available_tools": _members("The tools that the run could call, with their JSON schemas or null."),
-    "requested_tools": _names("Tools that a model asked for and that no call went to."),
+    "requested_tools": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Tools that a model asked for and that no call went to, as lines had them before "
+        "there were `requested_calls`.",
+    },
+    "requested_calls": _list_of(
+        "requested_call", "What models asked for and was never executed, where spans tell of what was."
+    ),
     "duration_seconds": _or_null(_amount("How long the run took; not read beside `end_time`.")),
     "time_to_first_output_seconds": _or_null(_amount("Until a model gave its first output.")),
     "model_calls": _list_of("model_call", "The requests to models, in order."),
@@ -167,6 +179,11 @@ _CALL: JsonSchema = {
     "lenient_values": _flag("True: missing arguments count as {} and a missing result as the empty text."),
     "attempt": _count("1, or one more than that of the call which it tries again."),
     "retry_of": _or_null(_count("The place of that call in `tool_calls`, from 0.")),
+}
+
+_REQUESTED_CALL: JsonSchema = {
+    "after": _count("How many of `tool_calls` stand before it; left out: all."),
+    **_CALL,
 }
 
 _MODEL_CALL: JsonSchema = {
@@ -226,13 +243,21 @@ def run_line_schema() -> JsonSchema:
             "tool_call": _object(_CALL, "name"),
             "model_call": _object(_MODEL_CALL),
             "usage": _object(_USAGE, "input_tokens", "output_tokens"),
+            "requested_call": _object(_REQUESTED_CALL, "name"),
             "error": _object(_ERROR),
             "evaluation": _object(_EVALUATION, "name", "evaluator", "outcome"),
         },
     }
 
 
-RUN_KEYS, AGENT_KEYS, MESSAGE_KEYS, CALL_KEYS, MODEL_CALL_KEYS, USAGE_KEYS, ERROR_KEYS = map(
-    tuple, (_RUN, _AGENT, _MESSAGE, _CALL, _MODEL_CALL, _USAGE, _ERROR)
-)
+(
+    RUN_KEYS,
+    AGENT_KEYS,
+    MESSAGE_KEYS,
+    CALL_KEYS,
+    REQUESTED_CALL_KEYS,
+    MODEL_CALL_KEYS,
+    USAGE_KEYS,
+    ERROR_KEYS,
+) = map(tuple, (_RUN, _AGENT, _MESSAGE, _CALL, _REQUESTED_CALL, _MODEL_CALL, _USAGE, _ERROR))
 """The keys that each kind of object takes."""

@@ -8,7 +8,18 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from processors.comparison import ToolPatterns, ToolSelectionConfig, calls_of
+from processors.comparison import (
+    CallCondition,
+    CallConstraint,
+    CallConstraints,
+    CallStatus,
+    ToolPatterns,
+    ToolSelectionConfig,
+    calls_of,
+    share_of,
+    took_effect,
+    without_failed,
+)
 from processors.documents import EvaluatorModel
 from processors.model import (
     AgentRun,
@@ -125,9 +136,8 @@ class ToolKnown(Evaluator):
 
     score = calls of available tools / calls. The available tools are those that telemetry lists for the run
     (`gen_ai.tool.definitions` and its kin), and those in `also_known`. Where it lists none, the evaluation is
-    not applicable. Failed calls count as calls: a tool that does not exist mostly fails. Most frameworks do
-    not even try to run one; so an unknown tool that a model asked for, and that no call went to, counts as
-    one more call.
+    not applicable. Failed calls count as calls, and so do those that were only asked for: most frameworks do
+    not even try to run a tool that does not exist.
 
     There is nothing to expect. A run without calls scores 1.
 
@@ -157,17 +167,15 @@ class ToolKnown(Evaluator):
             )
         known = set(map(canonical_tool_name, tools))
         calls = calls_of(run, self._categories)
-        asked_for = [name for name in run.requested_tools if self._is_unknown(name, known)]
-        names = [call.name for call in calls if self._is_unknown(call.name, known)] + asked_for
-        total = len(calls) + len(asked_for)
-        details: dict[str, JsonValue] = {"available": [*tools], "calls": total, "unknown": [*names]}
+        names = [call.name for call in calls if self._is_unknown(call.name, known)]
+        details: dict[str, JsonValue] = {"available": [*tools], "calls": len(calls), "unknown": [*names]}
         if not names:
             return Score(
                 1.0, details, ("all calls went to available tools" if calls else "no call was made",)
             )
         shown = ", ".join(list(dict.fromkeys(names))[:_SHOWN_TOOLS])
         return Score(
-            (total - len(names)) / total,
+            (len(calls) - len(names)) / len(calls),
             details,
             (f"unknown tools: {shown}", f"available: {', '.join(list(tools)[:_SHOWN_TOOLS])}"),
         )
@@ -180,7 +188,8 @@ class ToolCallBudgetConfig(ToolSelectionConfig):
     """Settings of `tool-call-budget`."""
 
     include_failed: bool = Field(
-        default=True, description="Whether calls that ended in an error count as calls."
+        default=True,
+        description="Whether calls that ended in an error, or were never executed, count as calls.",
     )
 
 
@@ -282,10 +291,9 @@ class ToolCallBudget(Evaluator):
         calls = self._named.select(run, self._categories)
         by_name: dict[str, int] = {}
         total = 0
-        for call in calls:
-            if self._include_failed or call.error is None:
-                by_name[call.name] = by_name.get(call.name, 0) + 1
-                total += 1
+        for call in calls if self._include_failed else without_failed(calls):
+            by_name[call.name] = by_name.get(call.name, 0) + 1
+            total += 1
         counts = [
             sum(count for name, count in by_name.items() if name in tools) for _, tools, *_ in self._budgets
         ]
@@ -301,7 +309,9 @@ class ToolPrecedenceConfig(EvaluatorModel):
         "do not count as one before the other.",
     )
     require_success: bool = Field(
-        default=False, description="Whether a guard that ended in an error counts as never called."
+        default=False,
+        description="Whether a guard that took no effect counts as never called: it ended in an error, its "
+        "result reads like one (`processors.comparison.captured_value`), or it was never executed.",
     )
 
 
@@ -322,12 +332,14 @@ class ToolPrecedence(Evaluator):
     A pair [x, y] applies when y was called, and holds when the first call of x stands before the first call
     of y; a guard x that never ran is a violation. Calls of one parallel group may stand in any order unless
     `strict`. score = pairs that hold / pairs that apply, and 1 when none applies, so also without calls.
+    The rule is the template `precedence` of `tool-constraints`.
 
     Example: [auth, fetch] over the calls fetch, auth
     scores 0, and so it does over fetch alone.
     """
 
     id = "tool-precedence"
+    version = "2"
     Config = ToolPrecedenceConfig
     Criteria = ToolPrecedenceCriteria
     example = EvaluatorExample(
@@ -336,59 +348,60 @@ class ToolPrecedence(Evaluator):
     )
 
     def __init__(self, config: ToolPrecedenceConfig, criteria: ToolPrecedenceCriteria) -> None:
-        self._strict = config.strict
-        self._require_success = config.require_success
         for first, second in criteria.before:
             if canonical_tool_name(first) == canonical_tool_name(second):
                 raise ValueError(f'"{first}" cannot come before itself: expected a pair of two tools')
-        self._pairs = [
-            (first, second, ToolPatterns([first]), ToolPatterns([second]))
-            for first, second in criteria.before
-        ]
-        self._named = ToolPatterns(name for pair in criteria.before for name in pair)
+        self._require_success = config.require_success
+        guard: CallStatus = "succeeded" if config.require_success else "any"
+        self._constraints = CallConstraints(
+            [
+                CallConstraint("precedence", (CallCondition(first, status=guard), CallCondition(second)))
+                for first, second in criteria.before
+            ],
+            frozenset(),
+            strict=config.strict,
+        )
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade `run`; always a score."""
-        calls = [call for call in run.tool_calls if call.name in self._named]
+        """Grade `run`; `over_limit` beyond the cap on calls."""
+        found = self._constraints.evaluate(run)
+        if isinstance(found, NotEvaluated):
+            return found
         explained: dict[str, str] = {}
-        applicable = held = 0
-        for first, second, guards, guarded in self._pairs:
-            later = next((place for place, call in enumerate(calls) if call.name in guarded), None)
-            if later is None:
-                continue
-            applicable += 1
-            earlier = self._first_guard(calls, guards)
-            pair = f"{first} before {second}"
-            if earlier is None:
-                explained[pair] = f"{first} never ran"
-            elif self._stands_before(calls, earlier, later):
-                held += 1
-            else:
-                explained[pair] = f"{second} came first"
-        details: dict[str, JsonValue] = {"applicable": applicable, "held": held, "violated": {**explained}}
+        applicable = [finding for finding in found if finding.applies]
+        for finding in applicable:
+            if finding.holds is False:
+                first, second = finding.constraint.kinds
+                text = f"{second.tool} came first" if self._ran(first, run) else f"{first.tool} never ran"
+                explained[f"{first.tool} before {second.tool}"] = text
+        held = sum(finding.holds is True for finding in applicable)
+        details: dict[str, JsonValue] = {
+            "applicable": len(applicable),
+            "held": held,
+            "violated": {**explained},
+        }
         if not explained:
-            line = f"{held} of {applicable} pairs hold" if applicable else "no pair applies"
+            line = f"{held} of {held} pairs hold" if applicable else "no pair applies"
             return Score(1.0, details, (line,))
-        return Score(held / applicable, details, tuple(f"{pair}: {text}" for pair, text in explained.items()))
+        return Score(share_of(found), details, tuple(f"{pair}: {text}" for pair, text in explained.items()))
 
-    def _first_guard(self, calls: list[ToolCall], guards: ToolPatterns) -> int | None:
-        for place, call in enumerate(calls):
-            if call.name in guards and not (self._require_success and call.error is not None):
-                return place
-        return None
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """A guard, or a call that lacks one, may still come first."""
+        return self._constraints.attainable(run)
 
-    def _stands_before(self, calls: list[ToolCall], earlier: int, later: int) -> bool:
-        group = calls[earlier].parallel_group
-        if group is not None and group == calls[later].parallel_group:
-            return not self._strict
-        return earlier < later
+    def _ran(self, guard: CallCondition, run: AgentRun) -> bool:
+        return any(
+            call.name in guard.tools and (not self._require_success or took_effect(call))
+            for call in run.calls
+        )
 
 
 class SingleToolUseConfig(EvaluatorModel):
     """Settings of `single-tool-use`."""
 
     include_failed: bool = Field(
-        default=True, description="Whether calls that ended in an error count as calls."
+        default=True,
+        description="Whether calls that ended in an error, or were never executed, count as calls.",
     )
 
 
@@ -438,6 +451,5 @@ class SingleToolUse(Evaluator):
         return float(bool(self._calls(run))), 1.0
 
     def _calls(self, run: AgentRun) -> list[ToolCall]:
-        return [
-            call for call in run.tool_calls if call in self._keys and (self._include_failed or not call.error)
-        ]
+        calls = [call for call in run.calls if call in self._keys]
+        return calls if self._include_failed else without_failed(calls)

@@ -189,6 +189,40 @@ def test_a_span_that_comes_twice_is_dropped_as_duplicate() -> None:
     assert held_bytes(trace.spans) == buffer.limiter.used
 
 
+def test_duplicates_alone_do_not_start_the_quiet_time_again() -> None:
+    buffer = BufferUnderTest()
+    buffer.admit(batch(CHILD), batch(ROOT))
+
+    buffer.pass_time(1.5)
+    buffer.admit(batch(CHILD, ROOT))
+
+    (finished,) = buffer.pass_time(0.5)
+    assert FinishReason.ROOT is finished.reason
+
+
+def test_what_comes_beside_duplicates_or_contradicts_them_starts_the_quiet_time_again() -> None:
+    for news in (GRANDCHILD, raw_span(2, parent=1, name="other")):
+        buffer = BufferUnderTest()
+        buffer.admit(batch(CHILD, ROOT))
+
+        buffer.pass_time(1.5)
+        buffer.admit(batch(CHILD, news, ROOT))
+
+        assert [] == buffer.pass_time(1.5)
+        assert 1 == len(buffer.pass_time(0.5))
+
+
+def test_duplicates_of_an_old_trace_make_it_no_backfill() -> None:
+    buffer = BufferUnderTest(config(root_grace="1000s", max_lateness="60s"))
+    buffer.admit(batch(ROOT))
+
+    buffer.pass_time(120)
+    buffer.admit(batch(ROOT))
+
+    (finished,) = buffer.pass_time(880)
+    assert not finished.backfill
+
+
 def test_a_span_that_stands_twice_in_one_request_is_dropped_as_duplicate() -> None:
     buffer = BufferUnderTest()
 
