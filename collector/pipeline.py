@@ -34,6 +34,7 @@ from processors.model import (
     FinishReason,
     GradedRun,
     NotEvaluatedReason,
+    PriceTable,
     SkipReason,
 )
 from processors.reconstruction import reconstruct, span_reader
@@ -329,7 +330,7 @@ class EvaluationStage:
 
     `criteria` is asked for the set in force once per trace, so a reload never mixes two sets in one.
     `workers` answer for custom evaluators; without them such evaluations end in `error`. `results` says in
-    which forms verdicts leave, by default on the spans.
+    which forms verdicts leave, by default on the spans. Without `prices` no run has a cost.
     """
 
     def __init__(
@@ -341,6 +342,7 @@ class EvaluationStage:
         instance: str,
         missing_parents: Literal["grade", "not_evaluated"] = "grade",
         dialects: Sequence[Dialect] = (),
+        prices: PriceTable | None = None,
         workers: WorkerPool | None = None,
         results: ResultsConfig = _ON_SPANS,
     ) -> None:
@@ -351,6 +353,7 @@ class EvaluationStage:
         self._writer = _ResultWriter(results)
         self._missing_parents = missing_parents
         self._reader = span_reader(dialects)
+        self._prices = prices
         self._workers = workers
         self._log = RateLimitedLogger(_logger, clock)
 
@@ -437,6 +440,7 @@ class EvaluationStage:
             missing_parents=self._missing_parents,
             tenant=trace.tenant,
             reader=self._reader,
+            prices=self._prices,
         ):
             evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
             if not evaluations:

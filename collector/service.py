@@ -141,6 +141,7 @@ class Service:
             instance=instance,
             missing_parents=grouping.missing_parents,
             dialects=config.own_dialects(),
+            prices=config.model_prices(),
             workers=self._workers,
             results=config.results,
         )

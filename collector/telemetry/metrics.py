@@ -20,6 +20,9 @@ are left off the tuple, so that a series has one tuple only.
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
 _LAG_SECONDS = _SECONDS[: _SECONDS.index(10) + 1]
 _SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)
+_RUN_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
+_TOKENS = tuple(4**power for power in range(3, 12))  # as OpenTelemetry advises for gen_ai.client.token.usage
+_COSTS = (1e-4, 2.5e-4, 5e-4, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _EVALUATION_SECONDS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1)
 
 _AGENT, _AGENT_VERSION = "gen_ai_agent_name", "gen_ai_agent_version"
@@ -316,6 +319,29 @@ class Metrics:
         self.agent_runs = Counter(
             "tracegrade_agent_runs",
             "Agent runs seen, graded or not; backfill left out.",
+            (_AGENT,),
+            optional_labels=run_labels,
+        )
+        self.run_duration_seconds = Histogram(
+            "tracegrade_agent_run_duration_seconds",
+            "How long agent runs took whose spans all came; backfill left out.",
+            _RUN_SECONDS,
+            (_AGENT,),
+            optional_labels=run_labels,
+        )
+        self.run_tokens = Histogram(
+            "tracegrade_agent_run_tokens",
+            "Tokens of the model calls of an agent run, input and output apart, for runs whose telemetry "
+            "tells them and whose spans all came; backfill left out.",
+            _TOKENS,
+            (_AGENT, "gen_ai_token_type"),
+            optional_labels=run_labels,
+        )
+        self.run_cost = Histogram(
+            "tracegrade_agent_run_cost",
+            "What an agent run cost by the configured prices, in their currency, where tokens and prices are "
+            "known and all spans came; backfill left out.",
+            _COSTS,
             (_AGENT,),
             optional_labels=run_labels,
         )

@@ -27,6 +27,7 @@ ALERTS = {
     "AgentEvaluationScoreRegression",
     "AgentEvaluationObjectiveBurn",
     "AgentVersionWorseThanPrevious",
+    "AgentRunRegression",
     "AgentEvaluationsSilent",
     "AgentEvaluationErrors",
     "AgentEvaluationsNotEvaluated",

@@ -436,6 +436,15 @@ def test_any_content_is_either_loaded_or_refused(content: object) -> None:
             "expected another port",
         ),
         (
+            "processors: {evaluation: {model_prices: {m: {input: -1, output: 1}}}}",
+            "processors.evaluation.model_prices.m.input: expected a number of at least 0; "
+            "found the number -1",
+        ),
+        (
+            "processors: {evaluation: {model_prices: {m: {input: 1}}}}",
+            'processors.evaluation.model_prices.m: missing key "output"',
+        ),
+        (
             "processors: {evaluation: {dialects: [{name: Acme, agent: {name: a}}]}}",
             "processors.evaluation.dialects[0].name: expected a text of the form ^[a-z][a-z0-9_]*$; "
             'found the text "Acme"',
