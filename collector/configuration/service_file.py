@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from collector.buffer import GroupByTraceConfig
+from collector.cluster import ClusterConfig
 from collector.config_fields import BUILTIN, CriteriaSources, Duration, Section, parse_endpoint
 from collector.exporters import (
     SpanExporterConfig,
@@ -121,6 +122,9 @@ class ServiceConfig(StrictModel):
     """Without `prometheus`: once the file is loaded its endpoint is that of `service.telemetry`, and the rest
     of it is `prometheus`."""
     results: Section[ResultsConfig] = ResultsConfig()
+    cluster: ClusterConfig | None = Field(
+        default=None, description="The replicas, where there are several. Left out, there is one."
+    )
     service: Section[ServiceSection] = ServiceSection()
 
     _prometheus: PrometheusConfig = PrivateAttr(default_factory=PrometheusConfig)

@@ -31,6 +31,7 @@ ALERTS = {
     "TracegradeSpansDropped",
     "TracegradeBufferNearLimit",
     "TracegradeTracesInterrupted",
+    "TracegradePeersUncertain",
     "TracegradeQueueNearLimit",
     "TracegradeCriteriaReloadFailed",
     "TracegradeDown",
