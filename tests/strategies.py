@@ -66,6 +66,7 @@ def tool_calls(draw: st.DrawFn) -> ToolCall:
         error=draw(st.none() | st.just(ToolError(type="TimeoutError", message=""))),
         lenient_values=lenient,
         parallel_group=draw(st.none() | st.integers(0, 1)),
+        executed=draw(st.sampled_from((True, True, True, False))),
     )
 
 

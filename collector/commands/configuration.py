@@ -34,23 +34,36 @@ def _validate(options: Namespace, surroundings: Surroundings) -> int:
         subject = str(options.config or "the built-in configuration")
         subjects.insert(0, (subject, offline.config.criteria_patterns(), True))
     checked = []
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
     for subject, patterns, is_all in subjects:
         store = CriteriaStore(
-            patterns, environment=surroundings.environment, evaluators=offline.evaluators.known
+            patterns,
+            environment=surroundings.environment,
+            evaluators=offline.evaluators.known,
+            problems=problems,
         )
-        tell_warnings(store.warnings)
+        warnings += store.warnings
         with OfflineWorkers(offline.evaluators) as workers:
-            problems = run_criteria_tests(store.cases, store.current, workers)
-        if problems:
-            raise ProblemsFound(problems)
-        nobody = [f'no evaluation applies to "{name}"' for name in store.current.without_evaluations()]
-        if is_all and not store.current.covers_every_agent:
-            nobody.append(UNCOVERED_AGENTS)
-        tell_warnings([Problem(subject, 0, "", message) for message in nobody])
+            problems += run_criteria_tests(store.cases, store.current, workers, store.refused)
+        if not store.refused:
+            nobody = [f'no evaluation applies to "{name}"' for name in store.current.without_evaluations()]
+            if is_all and not store.current.covers_every_agent:
+                nobody.append(UNCOVERED_AGENTS)
+            warnings += [Problem(subject, 0, "", message) for message in nobody]
         tests = f", {len(store.cases)} of {len(store.cases)} tests pass" if store.cases else ""
         checked.append(f"{subject}: valid, criteria for {store.current.describe()}{tests}")
+    tell_warnings(list(dict.fromkeys(warnings)))
+    if problems:
+        raise ProblemsFound(_in_order(problems))
     print("\n".join(checked))
     return EXIT_OK
+
+
+def _in_order(problems: Sequence[Problem]) -> list[Problem]:
+    """`problems`, each once, those of one file together and in the order of its lines."""
+    files = list(dict.fromkeys(problem.file for problem in problems))
+    return sorted(dict.fromkeys(problems), key=lambda problem: (files.index(problem.file), problem.line))
 
 
 def _print_config(options: Namespace, surroundings: Surroundings) -> int:
@@ -58,8 +71,10 @@ def _print_config(options: Namespace, surroundings: Surroundings) -> int:
     return EXIT_OK
 
 
-def _schema(options: Namespace, _: Surroundings) -> int:
-    print(json.dumps(schema_documents()[options.document], indent=2, ensure_ascii=False))
+def _schema(options: Namespace, surroundings: Surroundings) -> int:
+    config = load_configuration(options.config, surroundings.environment)
+    documents = schema_documents(config.processors.evaluation.custom_evaluators)
+    print(json.dumps(documents[options.document], indent=2, ensure_ascii=False))
     return EXIT_OK
 
 
@@ -72,6 +87,7 @@ def _add_criteria(parser: ArgumentParser) -> None:
 
 def _add_document(parser: ArgumentParser) -> None:
     parser.add_argument("document", nargs="?", choices=_DOCUMENTS, default="config")
+    add_config(parser, "a service file; the schema of criteria then takes its custom evaluators as well")
 
 
 COMMANDS = (

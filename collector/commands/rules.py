@@ -50,7 +50,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "the criteria in force, to check objectives against and to know which evaluations must never be "
         "silent; may be given more than once"
     )
-    scale = "multiplies every window, offset and `for`, for example 1/600 to try alerts out (default: 1)"
+    scale = (
+        "to try alerts out: multiplies every window, offset and `for` of the rules on agents, for example "
+        "1/60 makes an hour a minute; those on tracegrade itself keep theirs. Shorten with it: "
+        "scrape_interval and evaluation_interval of Prometheus to a fifth of the shortest window (5m at 1/60 "
+        "is 5s: 1s) and its --query.lookback-delta to some of these, group_wait and group_interval of "
+        "Alertmanager, and group_by_trace.root_grace of tracegrade (default: 1)"
+    )
     default = "default: %(default)s"
     add_argument(parser, "--criteria", path_text, "FILE_OR_DIR", in_force, action="append")
     add_config(

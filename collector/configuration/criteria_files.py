@@ -23,7 +23,8 @@ from processors.criteria import (
     CriteriaSet,
     Evaluation,
     criteria_warnings,
-    read_criteria_file,
+    is_schema,
+    read_criteria_document,
 )
 from processors.documents import Problem, ProblemsFound, path_text
 from processors.model import Evaluator
@@ -77,7 +78,9 @@ class CriteriaStore:
         *,
         environment: Mapping[str, str],
         evaluators: Mapping[str, type[Evaluator]] | None = None,
+        problems: list[Problem] | None = None,
     ) -> None:
+        """Load the files; with `problems` given, mistakes are added to it instead of raised."""
         self._builtin = str(default_file(_BUILTIN_FILE))
         named = [str(pattern) for pattern in patterns or [BUILTIN]]
         self._has_builtin = BUILTIN in named
@@ -89,9 +92,12 @@ class CriteriaStore:
         self._seen = ""
         self._current = CriteriaSet()
         self._warnings: list[Problem] = []
-        problems = self.reload()
-        if problems:
-            raise ProblemsFound(problems)
+        self._refused: dict[str, CriteriaDocument] = {}
+        found = self.reload()
+        if problems is not None:
+            problems += found
+        elif found:
+            raise ProblemsFound(found)
 
     @property
     def current(self) -> CriteriaSet:
@@ -108,9 +114,14 @@ class CriteriaStore:
         """The tests in the files in force, in their order."""
         return [case for file in self._good.values() for case in file.document.cases]
 
+    @property
+    def refused(self) -> list[CriteriaDocument]:
+        """What could be read of the files that the last load refused."""
+        return list(self._refused.values())
+
     def changed(self) -> bool:
         """True when the files are not those of the last load: by their content, not by their times."""
-        return find_files(self._patterns, _ENDINGS).digest != self._seen
+        return self._find().digest != self._seen
 
     def reload(self) -> list[Problem]:
         """Read all files again and put into force what is good; the problems of what is not.
@@ -119,16 +130,21 @@ class CriteriaStore:
         more. While a pattern matches nothing, the files that it named before count as they were. Where two
         files give one evaluation of an agent, those of them that changed count with their last good version.
         """
-        found = find_files(self._patterns, _ENDINGS)
+        found = self._find()
         problems = list(found.problems)
+        self._refused = {}
         files = self._read(found, problems)
         problems += self._settle_conflicts(files)
         self._seen = found.digest
         self._good = files
         self._matches = {**self._matches, **found.matches}
         self._current = CriteriaSet([agent for file in files.values() for agent in file.document.agents])
-        self._warnings = criteria_warnings(self._current.agents)
+        self._warnings = [warning for file in files.values() for warning in file.document.warnings]
+        self._warnings += criteria_warnings(self._current.agents)
         return list(dict.fromkeys(problems))
+
+    def _find(self) -> FoundFiles:
+        return find_files(self._patterns, _ENDINGS, is_schema)
 
     def _read(self, found: FoundFiles, problems: list[Problem]) -> "dict[str, _CriteriaFile]":
         files: dict[str, _CriteriaFile] = {}
@@ -137,13 +153,14 @@ class CriteriaStore:
                 content = found.contents.get(name)
                 file = self._good.get(name)
                 if content is not None and (file is None or file.digest != sha256(content).digest()):
-                    try:
-                        document = _parse(name, content, self._environment, self._evaluators)
+                    document = _parse(name, content, self._environment, self._evaluators)
+                    if document.problems:
+                        problems += document.problems
+                        self._refused[name] = document
+                    else:
                         if self._has_builtin and name == self._builtin:
                             document = _as_builtin(document)
                         file = _CriteriaFile(name, sha256(content).digest(), document)
-                    except ProblemsFound as error:
-                        problems += error.problems
                 if file is not None:
                     files[name] = file
         return files
@@ -158,8 +175,8 @@ class CriteriaStore:
                     before = self._good.get(name)
                     if before is not None:
                         files[name] = before
-                    else:
-                        files.pop(name, None)
+                    elif name in files:
+                        self._refused[name] = files.pop(name).document
         return problems
 
 
@@ -237,7 +254,11 @@ def _parse(
     environment: Mapping[str, str],
     evaluators: Mapping[str, type[Evaluator]] | None,
 ) -> CriteriaDocument:
-    return read_criteria_file(decoded_text(content, name), name, environment, evaluators)
+    try:
+        text = decoded_text(content, name)
+    except ProblemsFound as error:
+        return CriteriaDocument(problems=error.problems)
+    return read_criteria_document(text, name, environment, evaluators)
 
 
 def _as_builtin(document: CriteriaDocument) -> CriteriaDocument:

@@ -10,7 +10,13 @@ from pathlib import Path
 
 from collector.recordings import RecordedStream, run_from_json
 from collector.workers.offline import OfflineWorkers
-from processors.criteria import AgentCriteria, CriteriaCase, CriteriaSet, ExpectedResultEntry
+from processors.criteria import (
+    AgentCriteria,
+    CriteriaCase,
+    CriteriaDocument,
+    CriteriaSet,
+    ExpectedResultEntry,
+)
 from processors.documents import Problem, did_you_mean
 from processors.model import EvaluationResult, GradedRun
 
@@ -19,22 +25,37 @@ _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
 def run_criteria_tests(
-    cases: Sequence[CriteriaCase], criteria: CriteriaSet, workers: OfflineWorkers | None = None
+    cases: Sequence[CriteriaCase],
+    criteria: CriteriaSet,
+    workers: OfflineWorkers | None = None,
+    refused: Sequence[CriteriaDocument] = (),
 ) -> list[Problem]:
     """What the tests of criteria files find wrong with `criteria`, in their order; none: all pass.
 
     Each expectation has to hold for every run of its test to which an evaluation of that name belongs.
-    Sampling is left aside: in a test every trace is drawn. `workers` run custom evaluators.
+    Sampling is left aside: in a test every trace is drawn. `workers` run custom evaluators. What there is of
+    `refused` files is looked at as well; of evaluations that are missing for it nothing is said.
     """
-    drawn = CriteriaSet([_without_sampling(agent) for agent in criteria.agents])
-    return [problem for case in cases for problem in _problems(case, drawn, workers)]
+    agents = [*criteria.agents, *(agent for document in refused for agent in document.agents)]
+    drawn = CriteriaSet([_without_sampling(agent) for agent in agents])
+    cases = [*cases, *(case for document in refused for case in document.cases)]
+    broken = frozenset[str]().union(*(document.broken or _missing(document) for document in refused))
+    return [problem for case in cases for problem in _problems(case, drawn, workers, broken)]
+
+
+def _missing(document: CriteriaDocument) -> frozenset[str]:
+    """Of a document in which no evaluation has mistakes: the empty name if it could not be read at all."""
+    return frozenset() if document.agents else frozenset({""})
 
 
 def _without_sampling(agent: AgentCriteria) -> AgentCriteria:
     return replace(agent, evaluations=tuple(replace(found, sample=1.0) for found in agent.evaluations))
 
 
-def _problems(case: CriteriaCase, criteria: CriteriaSet, workers: OfflineWorkers | None) -> Iterator[Problem]:
+def _problems(
+    case: CriteriaCase, criteria: CriteriaSet, workers: OfflineWorkers | None, broken: frozenset[str]
+) -> Iterator[Problem]:
+    """What is wrong with a test; `broken` are the names of evaluations that are missing."""
     stream = RecordedStream(workers=workers)
     unusable = _add_run(case, stream) if case.trace is None else _add_trace(case, stream)
     if unusable:
@@ -46,7 +67,7 @@ def _problems(case: CriteriaCase, criteria: CriteriaSet, workers: OfflineWorkers
         yield case.problem(("trace",), f'"{case.name}": there is no agent run{whose} in this trace')
         return
     for name, expected in case.expect.items():
-        for message in _mismatches(name, expected, graded, criteria):
+        for message in _mismatches(name, expected, graded, criteria, broken):
             yield case.problem(("expect", name), f'"{case.name}": {message}')
 
 
@@ -75,8 +96,14 @@ def _add_trace(case: CriteriaCase, stream: RecordedStream) -> list[Problem]:
 
 
 def _mismatches(
-    name: str, expected: ExpectedResultEntry, graded: Sequence[GradedRun], criteria: CriteriaSet
+    name: str,
+    expected: ExpectedResultEntry,
+    graded: Sequence[GradedRun],
+    criteria: CriteriaSet,
+    broken: frozenset[str],
 ) -> Iterator[str]:
+    if name in broken:
+        return
     known: set[str] = set()
     is_known = False
     for found in graded:
@@ -89,7 +116,7 @@ def _mismatches(
         result = next((result for result in found.results if result.name == name), None)
         if not _is_as_expected(expected, result):
             yield f"expected {_shown(expected)}, found {_found(result)}"
-    if not is_known:
+    if not is_known and not broken:
         agents = ", ".join(sorted({f'"{found.run.agent.name}"' for found in graded}))
         yield f'{agents} has no evaluation "{name}"{did_you_mean(name, sorted(known))}'
 
@@ -117,4 +144,7 @@ def _found(result: EvaluationResult | None) -> str:
         return "skipped: it does not apply to this run"
     score = "" if result.score is None else f" with score {result.score:.9g}"
     reason = "" if result.reason is None else f" ({result.reason})"
-    return f"{result.outcome}{score}{reason}" + (f": {result.explanation}" if result.explanation else "")
+    note = f" ({result.exemption})" if result.exemption else ""
+    return f"{result.outcome}{score}{reason}{note}" + (
+        f": {result.explanation}" if result.explanation else ""
+    )

@@ -1,7 +1,7 @@
 """Files of configuration: those that come with tracegrade, and those named by path, folder or glob."""
 
 import glob
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -37,10 +37,13 @@ class FoundFiles:
     digest: str
 
 
-def find_files(patterns: Sequence[str], endings: tuple[str, ...]) -> FoundFiles:
+def find_files(
+    patterns: Sequence[str], endings: tuple[str, ...], is_other: Callable[[bytes], bool] = lambda _: False
+) -> FoundFiles:
     """Find and read every file that `patterns` name, in the order of the patterns, then of the names.
 
-    A folder stands for the files directly in it with one of `endings`, hidden ones left out. A pattern that
+    A folder stands for the files directly in it with one of `endings`, hidden ones left out. `is_other` says
+    of a content that it is something else: such files are left out of folders and globs. A pattern that
     matches nothing and a file that cannot be read are problems.
     """
     matches: dict[str, list[str]] = {}
@@ -53,23 +56,29 @@ def find_files(patterns: Sequence[str], endings: tuple[str, ...]) -> FoundFiles:
         except (OSError, ValueError) as error:
             problems.append(Problem(pattern, 0, "", _cannot_be_read(error)))
             continue
-        if not found:
-            what = "no file in this folder" if Path(pattern).is_dir() else "no such file"
-            if glob.has_magic(pattern):
-                what = "no file matches"
-            problems.append(Problem(pattern, 0, "", what))
-            continue
-        matches[pattern] = []
+        others = 0
         for name in found:
             resolved = Path(name).resolve()
             if resolved in taken:
                 continue
-            taken.add(resolved)
-            matches[pattern].append(name)
             try:
-                contents[name] = _read(Path(name))
+                content = _read(Path(name))
             except (OSError, ValueError) as error:
                 problems.append(Problem(name, 0, "", _cannot_be_read(error)))
+            else:
+                if name != pattern and is_other(content):
+                    others += 1
+                    continue
+                contents[name] = content
+            taken.add(resolved)
+            matches.setdefault(pattern, []).append(name)
+        if others == len(found):
+            what = "no file in this folder" if Path(pattern).is_dir() else "no such file"
+            if glob.has_magic(pattern):
+                what = "no file matches"
+            problems.append(Problem(pattern, 0, "", what))
+        else:
+            matches.setdefault(pattern, [])
     return FoundFiles(matches, contents, problems, _digest(contents, problems))
 
 

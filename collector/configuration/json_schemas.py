@@ -5,7 +5,7 @@ simplifications: booleans are `true` and `false` only, and a text with `${env:` 
 number, a boolean or a fixed word is expected.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -15,7 +15,8 @@ from pydantic.json_schema import models_json_schema
 from collector.configuration.service_file import PROMETHEUS, ServiceConfig, exporter_models
 from collector.tools.alerting import ObjectivesFile
 from processors.annotation import run_line_schema
-from processors.criteria import CriteriaFile, evaluator_types
+from processors.comparison import INPUT, MATCHER_ARGUMENTS, ONE_OF
+from processors.criteria import SCHEMA_KEY, CriteriaFile, evaluator_types
 from processors.model import Evaluator
 
 JsonSchema = dict[str, Any]
@@ -25,11 +26,14 @@ _REFERENCE: JsonSchema = {"type": "string", "pattern": r"\$\{env:"}
 _ANNOTATIONS = ("description", "default", "examples")
 
 
-def schema_documents() -> dict[str, JsonSchema]:
-    """The schema of each kind of file: `config`, `criteria`, `objectives`; `run` is a line of a runs file."""
+def schema_documents(custom_evaluators: Iterable[str] = ()) -> dict[str, JsonSchema]:
+    """The schema of each kind of file: `config`, `criteria`, `objectives`; `run` is a line of a runs file.
+
+    Criteria may name the built-in evaluators and `custom_evaluators`.
+    """
     return {
         "config": _config_schema(),
-        "criteria": _criteria_schema(),
+        "criteria": _criteria_schema(custom_evaluators),
         "objectives": _schemas(ObjectivesFile, {})[0],
         "run": run_line_schema(),
     }
@@ -47,7 +51,7 @@ def _config_schema() -> JsonSchema:
     return schema
 
 
-def _criteria_schema() -> JsonSchema:
+def _criteria_schema(custom_evaluators: Iterable[str]) -> JsonSchema:
     evaluators = evaluator_types()
     models: dict[str, type[BaseModel]] = {f"{name}.config": kind.Config for name, kind in evaluators.items()}
     for name, kind in evaluators.items():
@@ -57,10 +61,38 @@ def _criteria_schema() -> JsonSchema:
     definitions = schema["$defs"]
     for definition in definitions.values():
         _add_camel_case(definition)
+    schema["properties"][SCHEMA_KEY] = {"type": "string", "description": "The schema that editors check by."}
+    definitions["ExpectedJson"] = _expected("ExpectedJson", MATCHER_ARGUMENTS)
+    definitions["ExpectedObject"] = {"type": "object", "$ref": "#/$defs/ExpectedJson"}
+    if "Condition" in definitions:
+        conditions = {key: schema for key, schema in MATCHER_ARGUMENTS.items() if key != INPUT}
+        definitions["Condition"] = _expected("Condition", conditions)
     entry = definitions["EvaluationEntry"]
-    entry["properties"]["evaluator"]["examples"] = list(evaluators)
+    known = [*evaluators, *custom_evaluators]
+    spellings = "|".join(name.replace("-", "[-_]") for name in known)
+    entry["properties"]["evaluator"] = {
+        "description": entry["properties"]["evaluator"]["description"],
+        "anyOf": [{"enum": known}, {"pattern": f"^(uipath[-_])?({spellings})$"}, _REFERENCE],
+    }
     entry["allOf"] = [_conditional(name, kind, references, definitions) for name, kind in evaluators.items()]
     return schema
+
+
+def _expected(name: str, matchers: Mapping[str, JsonSchema]) -> JsonSchema:
+    """The definition `name` of a value in which `matchers` may stand anywhere."""
+    reference = {"$ref": f"#/$defs/{name}"}
+    arguments = {key: _tidied(schema) for key, schema in matchers.items()}
+    arguments[ONE_OF]["items"] = reference
+    return {
+        "if": {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": 1,
+            "propertyNames": {"pattern": "^[$]"},
+        },
+        "then": {"properties": arguments, "additionalProperties": False},
+        "else": {"items": reference, "additionalProperties": reference},
+    }
 
 
 def _conditional(
@@ -70,10 +102,10 @@ def _conditional(
     criteria = references.get(f"{name}.criteria", {"type": "object", "maxProperties": 0})
     config = dict(definitions[references[f"{name}.config"]["$ref"].rpartition("/")[2]])
     accepted = {key: {"type": "string"} for key in ("name", "description")}
-    accepted |= {
-        key: _nullable(criteria) for key in ("default_evaluation_criteria", "defaultEvaluationCriteria")
-    }
+    spellings = ["default_evaluation_criteria", "defaultEvaluationCriteria"]
+    accepted |= {key: _nullable(criteria) for key in spellings}
     config["properties"] = accepted | config.get("properties", {})
+    config["not"] = {"anyOf": [{"required": spellings}, *config.get("not", {"anyOf": []})["anyOf"]]}
     pattern = f"^(uipath[-_])?{name.replace('-', '[-_]')}$"
     return {
         "if": {"required": ["evaluator"], "properties": {"evaluator": {"pattern": pattern}}},
@@ -120,7 +152,7 @@ def _tidied(schema: Any) -> Any:
 
 
 def _add_camel_case(definition: JsonSchema) -> None:
-    """Let the object that `definition` describes have its keys in camelCase as well."""
+    """Let the object that `definition` describes have each key in one of its two spellings."""
     properties = definition.get("properties", {})
     spellings = {key: to_camel(key) for key in properties if to_camel(key) != key}
     properties |= {camel: properties[key] for key, camel in spellings.items()}
@@ -131,6 +163,8 @@ def _add_camel_case(definition: JsonSchema) -> None:
         for key in required
         if key in spellings
     ]
+    if spellings:
+        definition["not"] = {"anyOf": [{"required": list(both)} for both in spellings.items()]}
     if plain:
         definition["required"] = plain
     if either:

@@ -192,6 +192,7 @@ def parse_configuration(
     config = validated(ServiceConfig, content, document, problems, context=folder)
     if config is not None:
         problems += _unused_exporters(exporters, config.results, document)
+        problems += _unheard_results(exporters, config.results, document)
         problems += _shared_addresses(config, exporters, document)
     problems += _shared_files(exporters, document)
     problems = document.all_problems(problems)
@@ -203,19 +204,25 @@ def parse_configuration(
 
 
 def print_configuration(config: ServiceConfig) -> str:
-    """`config` as YAML, with every default and without secrets.
+    """`config` as YAML, with every default but those that mean nothing, and without secrets.
 
     What came from the environment is printed as the reference that it was.
     """
-    content = config.model_dump(mode="json")
+    content = _without_nothing(config.model_dump(mode="json"))
     if config.prometheus.model_dump(exclude={"endpoint"}, exclude_defaults=True):
         content["exporters"][PROMETHEUS] = config.prometheus.model_dump(mode="json", exclude={"endpoint"})
-    protocols = content["receivers"]["otlp"]["protocols"]
-    for name in [name for name, listener in protocols.items() if listener is None]:
-        del protocols[name]  # written without settings it would be on
+    if "log" in config.results.emit and not _hears_logs(config.exporters, config.results):
+        del content["results"]["emit"]  # written it would be a mistake
     for path, reference in config.references.items():
         _replace(content, path, reference)
     return yaml.dump(_masked(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _without_nothing(content: Any) -> Any:
+    """`content` without keys that nothing is set for."""
+    if isinstance(content, dict):
+        return {key: _without_nothing(inner) for key, inner in content.items() if inner is not None}
+    return [_without_nothing(inner) for inner in content] if isinstance(content, list) else content
 
 
 class _Dumper(yaml.SafeDumper):
@@ -302,6 +309,23 @@ def _unused_exporters(
             for key in ("logs_path", "logs_endpoint"):
                 if getattr(exporter, key, None) is not None:
                     yield document.problem(("exporters", name, key), 'needs "log" in results.emit')
+
+
+def _unheard_results(
+    exporters: Mapping[str, BaseModel], results: ResultsConfig, document: LocatedYaml
+) -> Iterator[Problem]:
+    """Log records that are asked for and that no exporter takes."""
+    path = ("results", "emit")
+    if document.place_of(path) is not None and "log" in results.emit and not _hears_logs(exporters, results):
+        message = '"log" goes nowhere: expected logs in the signals of an exporter, or a file with logs_path'
+        yield document.problem(path, message)
+
+
+def _hears_logs(exporters: Mapping[str, BaseModel], results: ResultsConfig) -> bool:
+    return any(
+        isinstance(exporter, SpanExporterConfig) and receives_log_records(exporter, results)
+        for exporter in exporters.values()
+    )
 
 
 def _shared_files(exporters: Mapping[str, BaseModel], document: LocatedYaml) -> Iterator[Problem]:

@@ -13,10 +13,12 @@ from rich.console import Console
 from rich.text import Text
 
 from processors.model import (
+    CallCategory,
     EvaluationResult,
     GradedRun,
     JsonValue,
     Outcome,
+    Severity,
     Stage,
     ToolCall,
     ValueState,
@@ -52,7 +54,7 @@ class RunPrintout:
         """What fits `console` as it is now."""
         encoding = (getattr(console.file, "encoding", None) or "utf-8").lower()
         return cls(
-            width=console.width if console.is_terminal else None,
+            width=console.width if console.file.isatty() else None,
             show_content=show_content,
             unicode=encoding.startswith("utf"),
         )
@@ -68,7 +70,7 @@ class RunPrintout:
     def lines(self, graded: GradedRun, note: str = "") -> Iterator[Text]:
         """The lines of one run, without an empty one around them."""
         yield self._fit(self._head(graded, note))
-        calls = graded.run.tool_calls
+        calls = graded.run.calls
         for number, call in enumerate(calls[:_MAX_CALLS], 1):
             yield self._fit(self._call(number, call))
         if len(calls) > _MAX_CALLS:
@@ -80,8 +82,8 @@ class RunPrintout:
 
     def _head(self, graded: GradedRun, note: str) -> Text:
         run = graded.run
-        outcome = _worst(graded)
-        calls = f"{len(run.tool_calls)} call" + ("" if len(run.tool_calls) == 1 else "s")
+        outcome = graded.verdict
+        calls = f"{len(run.calls)} call" + ("" if len(run.calls) == 1 else "s")
         line = Text()
         line.append(f"{outcome.value.upper()} ", style=f"{_STYLES[outcome]} reverse")
         line.append(f" {self._clean(run.agent.name)}", style="bold")
@@ -89,7 +91,11 @@ class RunPrintout:
             line.append(f" {self._clean(run.agent.version)}")
         if note:
             line.append(f"  {self._clean(note)}", style="italic")
+        left_aside = Counter(
+            result.exemption for result in graded.results if result.is_failure and not result.counts
+        )
         notes = [calls, run.finish_reason.value] + ([] if graded.results else ["no criteria"])
+        notes += [f"{count} {word} {_failures(count)}" for word, count in left_aside.items()]
         line.append(f"  trace_id={run.trace_id.hex()}  {', '.join(notes)}", style="dim")
         return line
 
@@ -98,7 +104,7 @@ class RunPrintout:
         line.append(f"  {number:>2}. ", style="dim")
         line.append(self._clean(call.name), style="cyan")
         ending = self._ending(call)
-        if self._show_content:
+        if self._show_content and _tells(call, call.arguments_state):
             arguments = Text(" " + self._value(call.arguments, call.arguments_text, call.arguments_state))
             if self._width is not None:
                 # Long arguments leave half of the line to what came of the call.
@@ -115,8 +121,11 @@ class RunPrintout:
                 shown += f": {call.error.message[:_MAX_VALUE_LENGTH]}"
             return Text(f" {self._cross} {self._clean(shown)}", style="red")
         if not call.executed:
-            return Text(f" {self._cross} not executed", style="yellow")
-        if not self._show_content:
+            told = ""
+            if self._show_content and call.result_state is ValueState.PRESENT:
+                told = f": {self._value(call.result, call.result_text, call.result_state)}"
+            return Text(f" {self._cross} not executed{told}", style="yellow")
+        if not self._show_content or not _tells(call, call.result_state):
             return Text()
         return Text(f" {self._arrow} {self._value(call.result, call.result_text, call.result_state)}")
 
@@ -132,7 +141,7 @@ class RunPrintout:
         style = _STYLES[result.outcome]
         score = "" if result.score is None else f"{result.score:.2f}"
         name = self._name(result)
-        if _notes(result):
+        if not result.counts:
             style = "dim"
         line = Text("  ")
         line.append(f"{result.outcome.value:<{word_width}} ", style=style)
@@ -190,41 +199,38 @@ class RunPrintout:
         return text if self._unicode else text.encode("ascii", "backslashreplace").decode()
 
 
+def _tells(call: ToolCall, state: ValueState) -> bool:
+    """Whether the state of a value is worth a word: a handoff has mostly none but the name."""
+    return state is ValueState.PRESENT or call.category is not CallCategory.HANDOFF
+
+
 def count_outcomes(graded: GradedRun) -> Counter[str]:
     """How many results of a run ended in each outcome.
 
-    Those in shadow count as `shadow` alone, failures under a mute as `muted`.
+    Those in shadow count as `shadow` alone, failures that decide nothing as `muted` or `advisory`.
     """
     counts: Counter[str] = Counter()
     for result in graded.results:
-        if result.stage is Stage.SHADOW:
-            counts["shadow"] += 1
-        elif result.muted_until_unix_nano and result.outcome in (Outcome.FAIL, Outcome.ERROR):
-            counts["muted"] += 1
-        else:
-            counts[result.outcome.value] += 1
+        stands_apart = result.stage is Stage.SHADOW or (result.is_failure and not result.counts)
+        counts[result.exemption if stands_apart else result.outcome.value] += 1
     return counts
 
 
 def counts_text(counts: Counter[str]) -> str:
     """What `count_outcomes` gave, as people read it."""
-    words = (*(outcome.value for outcome in _STYLES), "shadow", "muted")
+    words = (*(outcome.value for outcome in _STYLES), "advisory", "shadow", "muted")
     return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
 
 
+def _failures(count: int) -> str:
+    return "failure" if count == 1 else "failures"
+
+
 def _notes(result: EvaluationResult) -> list[str]:
-    """What keeps a failure from alerting anybody, in words behind the name of the evaluation."""
+    """What a failure asks of people where it is no ticket, in words behind the name of the evaluation."""
     notes = ["(shadow)"] if result.stage is Stage.SHADOW else []
-    return [*notes, "(muted)"] if result.muted_until_unix_nano else notes
-
-
-def _worst(graded: GradedRun) -> Outcome:
-    """The outcome that the head of a block shows; what is in shadow or muted does not enter it."""
-    outcomes = {result.outcome for result in graded.results if not _notes(result)}
-    for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.PASS):
-        if outcome in outcomes:
-            return outcome
-    return Outcome.NOT_EVALUATED
+    notes += ["(muted)"] if result.muted_until_unix_nano else []
+    return notes if result.severity is Severity.TICKET else [*notes, f"({result.severity})"]
 
 
 def _wrap(text: str, width: int) -> list[str]:

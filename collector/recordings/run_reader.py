@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Literal, TypeVar, get_args
 
@@ -12,6 +14,7 @@ from processors.annotation import (
     ERROR_KEYS,
     KNOWN_VERSIONS,
     MESSAGE_KEYS,
+    REQUESTED_CALL_KEYS,
     RUN_KEYS,
     incomplete_reason_of,
     is_complete_by_default,
@@ -79,6 +82,13 @@ def run_from_json(entry: object, where: str) -> AgentRun:
     # A line that tells of other things only has no messages; a line of nothing is an empty trajectory.
     tells_other = "input" in entry or "output" in entry or bool(entry.get("tool_calls"))
     is_left_out = "messages" not in entry and tells_other
+    messages_state = run.word(
+        "messages_state", ValueState, ValueState.ABSENT if is_left_out else ValueState.PRESENT
+    )
+    is_complete = run.flag("complete", is_complete_by_default(reason))
+    if is_complete and messages_state in (ValueState.REDACTED, ValueState.TRUNCATED):
+        # Whoever wrote the line left out content: only verdicts that none of it could change may count.
+        is_complete, incomplete_reason = False, "content_not_captured"
     tools = "an object of tool names with their JSON schemas or null"
     attributes = "an object of attribute names with their values"
     result = AgentRun(
@@ -93,18 +103,19 @@ def run_from_json(entry: object, where: str) -> AgentRun:
         output=run_output,
         output_state=output_state,
         messages=_messages(run),
-        messages_state=run.word(
-            "messages_state", ValueState, ValueState.ABSENT if is_left_out else ValueState.PRESENT
-        ),
+        messages_state=messages_state,
         tool_calls=[_call(call) for call in run.objects("tool_calls", CALL_KEYS)],
         finish_reason=reason,
-        complete=run.flag("complete", is_complete_by_default(reason)),
+        complete=is_complete,
         incomplete_reason=_INCOMPLETE_REASONS.get(incomplete_reason, "incomplete_trace"),
         start_unix_nano=run.time("start_time"),
         end_unix_nano=run.time("end_time"),
         tenant=run.text("tenant") or "",
         available_tools=run.typed("available_tools", dict, tools),
-        requested_tools=_names(run, "requested_tools"),
+        requested_calls=(
+            *map(_requested_call, run.objects("requested_calls", REQUESTED_CALL_KEYS)),
+            *((sys.maxsize, ToolCall(name=name, executed=False)) for name in _names(run, "requested_tools")),
+        ),
         resource=run.typed("resource_attributes", dict, attributes, {}),
         span_attributes=run.typed("span_attributes", dict, attributes, {}),
     )
@@ -209,6 +220,11 @@ def _call(call: "_Object") -> ToolCall:
         attempt=1 if attempt is None else attempt,
         retry_of=call.number("retry_of"),
     )
+
+
+def _requested_call(call: "_Object") -> tuple[int, ToolCall]:
+    after = call.number("after")
+    return sys.maxsize if after is None else after, replace(_call(call), executed=False)
 
 
 def _error(call: "_Object") -> ToolError | None:

@@ -7,7 +7,8 @@ Some keys are written only where they say something: times that are known, `grad
 a service graded, `input_state` and `output_state` when the value is not present, `messages_state` when no
 answer of the agent was captured, `complete` when the finish reason does not tell it already,
 `carrier_span_id` when it is not the agent's own span, `available_tools` (name to JSON schema or null) when
-they are known, `resource_attributes` and `span_attributes` when there are any, `tenant`, `executed` and
+they are known, `requested_calls` (asked for and never executed) with how many of `tool_calls` each stands
+`after`, `resource_attributes` and `span_attributes` when there are any, `tenant`, `executed` and
 `lenient_values` when they are not the default, and a result's `stage`, `muted` and `muted_until` when it is
 in shadow or muted.
 """
@@ -70,8 +71,10 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         entry["tenant"] = run.tenant
     if run.available_tools:
         entry["available_tools"] = dict(run.available_tools)
-    if run.requested_tools:
-        entry["requested_tools"] = list(run.requested_tools)
+    if run.requested_calls:
+        entry["requested_calls"] = [
+            {"after": before, **_call_to_json(call)} for before, call in run.requested_calls
+        ]
     if run.carrier_span_id != run.span_id:
         entry["carrier_span_id"] = _hex(run.carrier_span_id)
     if run.resource:

@@ -99,7 +99,11 @@ _RUN: JsonSchema = {
     "evaluations": _list_of("evaluation", "The verdicts; not read when the run is graded again."),
     "input_state": _words(ValueState, "`present` if left out, and the input is there."),
     "output_state": _words(ValueState, "`present` if left out, and the output is there."),
-    "messages_state": _words(ValueState, "`absent`: no answer of the agent was captured."),
+    "messages_state": _words(
+        ValueState,
+        "`absent`: no answer of the agent was captured. `redacted`, `truncated`: content was left out "
+        "(`results.content`, `results.redact`); only verdicts that it could not change are reached again.",
+    ),
     "complete": _flag("Whether all spans of the run came. Left out: as the finish reason tells."),
     "incomplete_reason": _or_null(
         _words(get_args(IncompleteReason), "Why a run that is not complete is not.")
@@ -109,8 +113,12 @@ _RUN: JsonSchema = {
     "requested_tools": {
         "type": "array",
         "items": {"type": "string"},
-        "description": "Tools that a model asked for and that no call went to.",
+        "description": "Tools that a model asked for and that no call went to, as lines had them before "
+        "there were `requested_calls`.",
     },
+    "requested_calls": _list_of(
+        "requested_call", "What models asked for and was never executed, where spans tell of what was."
+    ),
     "carrier_span_id": _or_null(_id(8, "The span that bears the verdicts, if it is not the agent's own.")),
     "resource_attributes": _members("Attributes of the resource, which `when` can select runs by."),
     "span_attributes": _members("Attributes of the span that bears the verdicts, likewise."),
@@ -154,6 +162,11 @@ _CALL: JsonSchema = {
     "retry_of": _or_null(_count("The place of that call in `tool_calls`, from 0.")),
 }
 
+_REQUESTED_CALL: JsonSchema = {
+    "after": _count("How many of `tool_calls` stand before it; left out: all."),
+    **_CALL,
+}
+
 _ERROR: JsonSchema = {
     "type": _or_null(_text("A class or a code.")),
     "message": _or_null(_text("What people read.")),
@@ -193,13 +206,14 @@ def run_line_schema() -> JsonSchema:
             "agent": _object(_AGENT, "name"),
             "message": _object(_MESSAGE, "role"),
             "tool_call": _object(_CALL, "name"),
+            "requested_call": _object(_REQUESTED_CALL, "name"),
             "error": _object(_ERROR),
             "evaluation": _object(_EVALUATION, "name", "evaluator", "outcome"),
         },
     }
 
 
-RUN_KEYS, AGENT_KEYS, MESSAGE_KEYS, CALL_KEYS, ERROR_KEYS = map(
-    tuple, (_RUN, _AGENT, _MESSAGE, _CALL, _ERROR)
+RUN_KEYS, AGENT_KEYS, MESSAGE_KEYS, CALL_KEYS, REQUESTED_CALL_KEYS, ERROR_KEYS = map(
+    tuple, (_RUN, _AGENT, _MESSAGE, _CALL, _REQUESTED_CALL, _ERROR)
 )
 """The keys that each kind of object takes."""

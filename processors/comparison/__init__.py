@@ -28,6 +28,7 @@ from processors.comparison.expected_value import (
     INPUT,
     KNOWN_MATCHERS,
     LITERAL,
+    MATCHER_ARGUMENTS,
     ONE_OF,
     Expected,
     Matcher,
@@ -58,14 +59,20 @@ from processors.comparison.output import (
     with_floats,
 )
 from processors.comparison.run_input import input_object, unknown_input
-from processors.comparison.tool_selection import ToolCallConfig, ToolPatterns, ToolSelectionConfig, calls_of
+from processors.comparison.tool_selection import (
+    ToolCallConfig,
+    ToolPatterns,
+    ToolSelectionConfig,
+    calls_of,
+    without_failed,
+)
 from processors.comparison.value_equality import equal_values, equality_key
 
 __all__ = [
-    "INPUT", "KNOWN_MATCHERS", "LITERAL", "ONE_OF", "WHOLE_OUTPUT", "Aggregator", "ClassCounts",
-    "ClassMetrics", "Evidence", "EvidenceTooLargeError", "Expected", "Extraction", "ExtractorName",
-    "ExtractorSettings", "JsonPath", "Matcher", "OutputConfig", "OutputPath", "OutputTarget", "Place",
-    "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns", "ToolSelectionConfig",
+    "INPUT", "KNOWN_MATCHERS", "LITERAL", "MATCHER_ARGUMENTS", "ONE_OF", "WHOLE_OUTPUT", "Aggregator",
+    "ClassCounts", "ClassMetrics", "Evidence", "EvidenceTooLargeError", "Expected", "Extraction",
+    "ExtractorName", "ExtractorSettings", "JsonPath", "Matcher", "OutputConfig", "OutputPath", "OutputTarget",
+    "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns", "ToolSelectionConfig",
     "all_comparable_arguments", "alternatives", "arguments_detail", "best_fitting_order", "calls_of",
     "check_classes", "common_subsequence_length", "comparable_arguments", "comparable_result_text",
     "comparable_result_value", "compile_expected", "detail_text", "equal_values", "equality_key",
@@ -74,5 +81,5 @@ __all__ = [
     "looks_failed", "matching_cost", "matching_size", "maximum_matching", "ordered_keys", "output_detail",
     "output_line", "parallel_segments", "parse_json_path", "place_text", "python_text", "schema_problems",
     "schema_violations", "unknown_arguments", "unknown_input", "unknown_result", "value_written_in",
-    "with_floats",
+    "with_floats", "without_failed",
 ]  # fmt: skip

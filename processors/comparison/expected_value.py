@@ -179,6 +179,51 @@ ONE_OF, LITERAL, INPUT = "$in", "$literal", "$input"
 KNOWN_MATCHERS = (*MATCHERS, ONE_OF, INPUT, LITERAL)
 """All keys that make an object more than a literal."""
 
+_NUMBER: JsonObject = {"type": "number"}
+_BOUND: JsonObject = {"anyOf": [_NUMBER, {"type": "null"}]}
+_TYPE_NAME: JsonObject = {"enum": list(JSON_TYPES)}
+_TRUE: JsonObject = {"const": True}
+
+MATCHER_ARGUMENTS: Mapping[str, JsonObject] = MappingProxyType({
+    "$regex": {"type": "string", "description": "A text in which the regular expression is found."},
+    "$glob": {"type": "string", "description": "A text that as a whole matches *, ? and [abc]."},
+    "$range": {
+        "description": "A number from the lowest to the highest, both included; null leaves an end open.",
+        "type": "array",
+        "items": _BOUND,
+        "minItems": 2,
+        "maxItems": 2,
+    },
+    "$approx": {
+        "description": "A number within a tolerance: abs, or rel as a share of the expected one.",
+        "anyOf": [
+            _NUMBER,
+            {
+                "type": "object",
+                "properties": {"value": _NUMBER, "abs": _NUMBER, "rel": _NUMBER},
+                "required": ["value"],
+                "minProperties": 2,
+                "additionalProperties": False,
+            },
+        ],
+    },
+    "$type": {
+        "description": "A value of this JSON type, or of one of these.",
+        "anyOf": [_TYPE_NAME, {"type": "array", "items": _TYPE_NAME, "minItems": 1}],
+    },
+    "$schema": {
+        "description": "A value that follows this JSON schema.",
+        "anyOf": [{"type": "object"}, {"type": "boolean"}],
+    },
+    "$present": {**_TRUE, "description": "Any value, null included."},
+    "$absent": {**_TRUE, "description": "No value: the key is not there."},
+    "$any": {**_TRUE, "description": "Any value, or none."},
+    ONE_OF: {"type": "array", "minItems": 1, "description": "One of these, matchers among them."},
+    INPUT: {"type": "string", "description": "The value at this path of the run's own input."},
+    LITERAL: {"description": "Exactly this, where it would be read as a matcher."},
+})  # fmt: skip
+"""For each matcher the JSON schema of its argument, for editors."""
+
 Path: TypeAlias = tuple[str | int, ...]
 
 

@@ -191,7 +191,7 @@ def _last_assistant(run: AgentRun, turn: int | None) -> str | NotEvaluated:
     if turn is None and not (messages and messages[-1].role == "assistant"):
         if isinstance(run.output, str) and run.output_state is ValueState.PRESENT:
             return run.output
-        if run.messages_state is ValueState.ABSENT:
+        if run.messages_state is not ValueState.PRESENT:
             return _NOT_CAPTURED
     answers = _answers(messages)
     return answers[-1].content if answers else ""
@@ -274,7 +274,7 @@ def _over_first_call(
     """The text that `text_of` makes of the first call of the tool; empty where it was not called."""
 
     def extract(run: AgentRun, _: int | None) -> str | NotEvaluated:
-        for call in run.tool_calls:
+        for call in run.calls:
             if call.name == tool_name and (call.call_id or not with_id):
                 return text_of(run, call)
         return ""

@@ -35,7 +35,12 @@ class ToolCallConfig(ToolSelectionConfig):
 
 def calls_of(run: AgentRun, categories: frozenset[CallCategory]) -> list[ToolCall]:
     """The calls of `run` of one of `categories`, in order."""
-    return [call for call in run.tool_calls if call.category in categories]
+    return [call for call in run.calls if call.category in categories]
+
+
+def without_failed(calls: Iterable[ToolCall]) -> list[ToolCall]:
+    """The calls that `include_failed: false` leaves: executed, and without an error of their own."""
+    return [call for call in calls if call.error is None and call.executed]
 
 
 _WILDCARD = re.compile(r"([*?])")
@@ -69,7 +74,7 @@ class ToolPatterns:
 
     def select(self, run: AgentRun, categories: frozenset[CallCategory]) -> list[ToolCall]:
         """The calls of `run` of one of `categories`, and those of any category that are named, in order."""
-        return [call for call in run.tool_calls if call.category in categories or call.name in self]
+        return [call for call in run.calls if call.category in categories or call.name in self]
 
 
 @lru_cache(maxsize=1024)

@@ -2,11 +2,14 @@
 
 from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet, Evaluation
 from processors.criteria.criteria_file import (
+    SCHEMA_KEY,
     SELF_CHECK_AGENT,
     CriteriaCase,
     CriteriaDocument,
     evaluator_id,
+    is_schema,
     read_criteria,
+    read_criteria_document,
     read_criteria_file,
 )
 from processors.criteria.criteria_file_model import CriteriaFile, ExpectedResultEntry
@@ -15,7 +18,8 @@ from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import is_sampled
 
 __all__ = [
-    "SELF_CHECK_AGENT", "AgentCriteria", "CriteriaCase", "CriteriaDocument", "CriteriaFile", "CriteriaSet",
-    "Evaluation", "ExpectedResultEntry", "criteria_warnings", "evaluator_id", "evaluator_types", "is_sampled",
-    "read_criteria", "read_criteria_file",
+    "SCHEMA_KEY", "SELF_CHECK_AGENT", "AgentCriteria", "CriteriaCase", "CriteriaDocument", "CriteriaFile",
+    "CriteriaSet", "Evaluation", "ExpectedResultEntry", "criteria_warnings", "evaluator_id",
+    "evaluator_types", "is_sampled", "is_schema", "read_criteria", "read_criteria_document",
+    "read_criteria_file",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from processors.comparison import KNOWN_MATCHERS, expected_value_problems, is_ma
 from processors.criteria.agent_criteria import AgentCriteria, Evaluation, Mute
 from processors.criteria.criteria_file_model import (
     CriteriaFile,
+    CriteriaTestEntry,
     EvaluationEntry,
     ExpectedResultEntry,
     MuteEntry,
@@ -29,12 +30,18 @@ from processors.documents import (
     expand,
     model_problems,
     read_yaml,
+    second_spelling,
     validated,
 )
 from processors.model import Evaluator, JsonObject, JsonValue
 
 SELF_CHECK_AGENT = "tracegrade.self-check"
 """The agent of the traces by which the service checks itself. Criteria files cannot name it."""
+
+SCHEMA_KEY = "$schema"
+"""Where a JSON file says which schema editors check it by; it says nothing to tracegrade."""
+
+_SCHEMA_SITE = b"json-schema.org"
 
 _DEFAULT_CRITERIA = "default_evaluation_criteria"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -70,10 +77,19 @@ class CriteriaCase:
 
 @dataclass(frozen=True, slots=True)
 class CriteriaDocument:
-    """What a criteria file holds: its criteria in their order, and the tests of them."""
+    """What a criteria file holds: its criteria in their order, and the tests of them.
 
-    agents: Sequence[AgentCriteria]
+    With `problems` the file must not be used: `agents` and `cases` then lack what has mistakes, so that the
+    rest can be checked as well. `broken` are the names of the evaluations that are missing for it, empty
+    where they are not known. `warnings`
+    are no reason to refuse the file.
+    """
+
+    agents: Sequence[AgentCriteria] = ()
     cases: Sequence[CriteriaCase] = ()
+    problems: Sequence[Problem] = ()
+    warnings: Sequence[Problem] = ()
+    broken: frozenset[str] = frozenset()
 
 
 def read_criteria(
@@ -92,70 +108,108 @@ def read_criteria_file(
     environment: Mapping[str, str],
     evaluators: Mapping[str, type[Evaluator]] | None = None,
 ) -> CriteriaDocument:
-    """The criteria and tests in `text`, in its order.
-
-    `file` is the name that messages use. `evaluators` are the known evaluators by id; None: all there are.
+    """The criteria and tests in `text`, in its order; as `read_criteria_document`.
 
     Raises:
         ProblemsFound: with all problems of the file, in its order; none of the criteria can be used then.
     """
-    document = read_yaml(text, file, partial(expand, environment=environment, dollars="criteria"))
-    reader = _Reader(document, evaluator_types() if evaluators is None else evaluators)
-    found = reader.read()
-    problems = document.all_problems(reader.problems)
-    if problems:
-        raise ProblemsFound(problems)
-    return found
+    document = read_criteria_document(text, file, environment, evaluators)
+    if document.problems:
+        raise ProblemsFound(document.problems)
+    return document
+
+
+def read_criteria_document(
+    text: str,
+    file: str,
+    environment: Mapping[str, str],
+    evaluators: Mapping[str, type[Evaluator]] | None = None,
+) -> CriteriaDocument:
+    """What `text` holds, with what is wrong with it in the order of the file.
+
+    `file` is the name that messages use. `evaluators` are the known evaluators by id; None: all there are.
+    """
+    try:
+        document = read_yaml(text, file, partial(expand, environment=environment, dollars="criteria"))
+    except ProblemsFound as error:
+        return CriteriaDocument(problems=error.problems)
+    if _is_schema(document.value):
+        return CriteriaDocument(problems=[document.problem((), "this is a JSON schema, not criteria")])
+    return _Reader(document, evaluator_types() if evaluators is None else evaluators).read()
 
 
 class _Reader:
     def __init__(self, document: LocatedYaml, evaluators: Mapping[str, type[Evaluator]]) -> None:
-        self.problems: list[Problem] = []
+        self._problems: list[Problem] = []
+        self._warnings: list[Problem] = []
+        self._broken: set[str] = set()
         self._document = document
         self._evaluators = evaluators
 
     def read(self) -> CriteriaDocument:
-        """What the file holds; only to be used when there are no problems."""
+        """What the file holds."""
         content = self._document.value
-        file = validated(CriteriaFile, content, self._document, self.problems)
-        written = content.get("agents") if isinstance(content, dict) else None
-        agents = []
+        if isinstance(content, dict):
+            content = {key: value for key, value in content.items() if key != SCHEMA_KEY}
+            if content.get("agents", "") in ({}, None):
+                message = "there are no agents: nothing is evaluated by this file"
+                self._warnings.append(self._document.problem(("agents",), message))
+                content["agents"] = {}
+        validated(CriteriaFile, content, self._document, self._problems)
+        written = content if isinstance(content, dict) else {}
+        agents = tuple(self._agents(written))
+        cases = tuple(self._cases(written))
+        problems = tuple(self._document.all_problems(self._problems))
+        return CriteriaDocument(agents, cases, problems, tuple(self._warnings), frozenset(self._broken))
+
+    def _agents(self, content: JsonObject) -> Iterator[AgentCriteria]:
+        tenant, owner, contact = (_text(content.get(key)) for key in ("tenant", "owner", "contact"))
+        written = content.get("agents")
         for name, agent in written.items() if isinstance(written, dict) else ():
             if name == SELF_CHECK_AGENT:
                 message = "this agent is tracegrade's check of itself, which has criteria of its own"
                 self._problem(("agents", name), message)
             entries = agent.get("evaluations") if isinstance(agent, dict) else None
             if isinstance(entries, list):
-                agents.append(
-                    AgentCriteria(
-                        pattern=name,
-                        evaluations=tuple(self._evaluations(name, entries, file)),
-                        tenant=file.tenant if file else "",
-                        owner=(file.owner if file else None) or "",
-                        contact=(file.contact if file else None) or "",
-                        source=self._source(("agents", name)),
-                    )
+                yield AgentCriteria(
+                    pattern=name,
+                    evaluations=tuple(self._evaluations(name, entries)),
+                    tenant=tenant,
+                    owner=owner,
+                    contact=contact,
+                    source=self._source(("agents", name)),
                 )
-        return CriteriaDocument(tuple(agents), tuple(self._cases(file)) if file else ())
+            else:
+                self._broken.add("")
 
     def _problem(self, path: Path, message: str) -> None:
-        self.problems.append(self._document.problem(path, message))
+        self._problems.append(self._document.problem(path, message))
 
     def _source(self, path: Path) -> str:
         return f"{self._document.file}:{self._document.problem(path, '').line}"
 
-    def _cases(self, file: CriteriaFile) -> Iterator[CriteriaCase]:
-        for index, test in enumerate(file.tests):
+    def _cases(self, content: JsonObject) -> Iterator[CriteriaCase]:
+        tests = content.get("tests")
+        names: dict[str, int] = {}
+        for index, written in enumerate(tests if isinstance(tests, list) else ()):
+            if not isinstance(written, dict):
+                continue  # the model has reported it
             path: Path = ("tests", index)
-            if (test.run is None) == (test.trace is None):
+            if (written.get("run") is None) == (written.get("trace") is None):
                 self._problem(path, 'expected one of the keys "run" and "trace"')
-            if test.run is not None and test.agent is not None:
+            if written.get("run") is not None and written.get("agent") is not None:
                 self._problem((*path, "agent"), 'the agent of a "run" is named in it')
-            yield CriteriaCase(**dict(test), tenant=file.tenant, document=self._document, path=path)
+            self._check_name("test", _text(written.get("name")), path, names)
+            case = partial(
+                CriteriaCase, tenant=_text(content.get("tenant")), document=self._document, path=path
+            )
+            entry = validated(CriteriaTestEntry, written, self._document, [], path)
+            if entry is not None:
+                yield case(**dict(entry))
+            elif isinstance(run := written.get("run"), dict):  # what is wrong with the run is told as well
+                yield case(name=_text(written.get("name")), run=run, trace=None, agent=None, expect={})
 
-    def _evaluations(
-        self, agent: str, entries: Sequence[JsonValue], file: CriteriaFile | None
-    ) -> Iterator[Evaluation]:
+    def _evaluations(self, agent: str, entries: Sequence[JsonValue]) -> Iterator[Evaluation]:
         names: dict[str, int] = {}
         for index, entry in enumerate(entries):
             if not isinstance(entry, dict):
@@ -166,12 +220,15 @@ class _Reader:
             for inner, message in conditions:
                 self._problem((*path, "when", *inner), message)
             kind = self._evaluator(entry.get("evaluator"), path)
+            evaluation = None
             if kind is not None:
-                self._check_name(entry.get("name"), kind.id, path, names)
-                parsed = file.agents[agent].evaluations[index] if file and not conditions else None
-                evaluation = self._evaluation(kind, entry, path, parsed)
-                if evaluation is not None:
-                    yield evaluation
+                self._check_name("evaluation", _text(entry.get("name"), kind.id), path, names)
+                parsed = validated(EvaluationEntry, entry, self._document, [], path)
+                evaluation = self._evaluation(kind, entry, path, None if conditions else parsed)
+            if evaluation is not None:
+                yield evaluation
+            else:
+                self._broken.add(_text(entry.get("name"), "" if kind is None else kind.id))
 
     def _evaluator(self, written: JsonValue, path: Path) -> type[Evaluator] | None:
         if not isinstance(written, str) or not written:
@@ -182,35 +239,33 @@ class _Reader:
             self._problem((*path, "evaluator"), f'unknown evaluator "{written[:100]}"{hint}')
         return found
 
-    def _check_name(self, written: JsonValue, default: str, path: Path, names: dict[str, int]) -> None:
-        name = default if written is None else written
-        if not isinstance(name, str) or not name:
-            return
-        line = self._document.problem(path, "").line
+    def _check_name(self, what: str, name: str, path: Path, names: dict[str, int]) -> None:
         if name in names:
             hint = "" if self._document.place_of((*path, "name")) else "; give one of them a name"
-            self._problem(path, f'second evaluation named "{name}", the first is on line {names[name]}{hint}')
-        else:
-            names[name] = line
+            message = f'second {what} named "{name}", the first is on line {names[name]}{hint}'
+            self._problem(path, message)
+        elif name:
+            names[name] = self._document.problem(path, "").line
 
     def _evaluation(
         self, kind: type[Evaluator], entry: JsonObject, path: Path, parsed: EvaluationEntry | None
     ) -> Evaluation | None:
         """What `entry` says; None where it has mistakes, or `parsed`, the same validated, is missing."""
-        before = len(self.problems)
+        before = len(self._problems)
         settings, given = entry.get("config"), entry.get("criteria")
-        if not isinstance(settings, dict | None):
-            return None
         config_path: Path = (*path, "config")
-        settings = dict(settings or {})
+        has_settings = isinstance(settings, dict | None)  # if not, the model has reported it
+        settings = dict(settings) if isinstance(settings, dict) else {}
         default, default_key = None, ""
-        for key in (_DEFAULT_CRITERIA, to_camel(_DEFAULT_CRITERIA)):  # of both, camelCase counts
+        for key in (to_camel(_DEFAULT_CRITERIA), _DEFAULT_CRITERIA):
             if key in settings:
+                if default_key:
+                    self._problem((*config_path, key), second_spelling(default_key))
                 default, default_key = settings.pop(key), key
         for key in ("name", "description"):
             if key not in kind.Config.model_fields and not isinstance(settings.pop(key, ""), str):
                 self._problem((*config_path, key), "expected a text")
-        config = self._validated(kind.Config, settings, config_path)
+        config = self._validated(kind.Config, settings, config_path) if has_settings else None
         criteria = None
         if default is not None:
             criteria = self._criteria(kind, default, (*config_path, default_key))
@@ -223,7 +278,7 @@ class _Reader:
                 keys = ", ".join(kind.Criteria.model_fields)
                 self._problem(path, f'missing key "criteria": {kind.id} needs {keys}')
         written = default if given is None else given
-        if config is None or len(self.problems) > before or not isinstance(written, dict | None):
+        if config is None or len(self._problems) > before or not isinstance(written, dict | None):
             return None
         try:
             evaluator = kind(config, criteria)
@@ -256,16 +311,16 @@ class _Reader:
             for key in value:
                 self._problem((*path, key), f"unknown key; {kind.id} takes no criteria")
             return None
-        before = len(self.problems)
+        before = len(self._problems)
         places: set[int] = set()
         valid = self._validated(kind.Criteria, value, path, places)
-        shape = self.problems[before:]
-        self.problems[before:] = []
+        shape = self._problems[before:]
+        self._problems[before:] = []
         self._check_matchers(value, path, places)
-        refused = tuple(problem.path.rpartition(".")[0] for problem in self.problems[before:])
+        refused = tuple(problem.path.rpartition(".")[0] for problem in self._problems[before:])
         if refused:  # what the model says of the same values would only confuse
             shape = [problem for problem in shape if not problem.path.startswith(refused)]
-        self.problems += shape
+        self._problems += shape
         return valid
 
     def _validated(
@@ -278,7 +333,7 @@ class _Reader:
         try:
             return model.model_validate(value, context=places)
         except ValidationError as error:
-            self.problems += model_problems(error, model, self._document, path)
+            self._problems += model_problems(error, model, self._document, path)
             return None
 
     def _check_matchers(self, value: JsonValue, path: Path, places: set[int]) -> None:
@@ -296,9 +351,33 @@ class _Reader:
                 self._check_matchers(item, (*path, index), places)
 
 
+def is_schema(content: bytes) -> bool:
+    """Whether the file with `content` is a JSON schema, such as may stand beside criteria for editors.
+
+    A criteria file may name its schema with the key that makes a schema one.
+    """
+    if _SCHEMA_SITE not in content:
+        return False
+    try:
+        return _is_schema(read_yaml(content.decode("utf-8-sig"), "").value)
+    except (ProblemsFound, UnicodeDecodeError):
+        return False
+
+
+def _is_schema(value: JsonValue) -> bool:
+    return isinstance(value, dict) and isinstance(value.get(SCHEMA_KEY), str) and "agents" not in value
+
+
 def evaluator_id(written: str) -> str:
     """The short id with hyphens of an evaluator as people write it, `uipath-` and underscores included."""
     return written.replace("_", "-").removeprefix("uipath-")
+
+
+def _text(written: JsonValue, default: str = "") -> str:
+    """`written` where it is a text; `default` where there is none."""
+    if written is None:
+        return default
+    return written if isinstance(written, str) else ""
 
 
 def _mute(entry: MuteEntry) -> Mute:

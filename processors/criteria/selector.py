@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from pydantic import Field, JsonValue
+from typing_extensions import TypeAliasType
 
 from processors.comparison import (
     Expected,
@@ -60,26 +61,30 @@ class Selector:
             return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "`when`: a $schema takes too long to check")
 
 
+Condition = TypeAliasType("Condition", JsonValue)
+"""A value in which matchers may stand, all but `$input`."""
+
+
 class WhenEntry(EvaluatorModel):
     """Which runs an evaluation applies to: all conditions have to hold. Matchers may stand in each.
 
     Runs that are not selected give no result.
     """
 
-    input: JsonValue = Field(
+    input: Condition = Field(
         default=None,
         description="The run's input: of an object the members that have to be there, else all of it.",
         examples=[{"action": "get_forecast"}, {"$regex": "(?i)forecast"}],
     )
-    session: JsonValue = Field(
+    session: Condition = Field(
         default=None, description="The run's session (conversation).", examples=[{"$glob": "load-test-*"}]
     )
-    resource_attributes: dict[str, JsonValue] = Field(
+    resource_attributes: dict[str, Condition] = Field(
         default_factory=dict,
         description="Resource attributes that have to be there, by name.",
         examples=[{"deployment.environment.name": {"$in": ["staging", "production"]}}],
     )
-    span_attributes: dict[str, JsonValue] = Field(
+    span_attributes: dict[str, Condition] = Field(
         default_factory=dict,
         description="Attributes of the agent's own span that have to be there, by name.",
         examples=[{"user.tier": "gold"}],

@@ -7,6 +7,7 @@ from processors.documents.models import (
     ExpectedObject,
     StrictModel,
     model_problems,
+    second_spelling,
     validated,
     without_user_info,
 )
@@ -16,5 +17,5 @@ from processors.documents.yaml import LocatedYaml, expand, plain_scalar, read_ya
 __all__ = [
     "MASK", "EvaluatorModel", "ExpectedJson", "ExpectedObject", "LocatedYaml", "Path", "Problem",
     "ProblemsFound", "StrictModel", "did_you_mean", "expand", "model_problems", "path_text", "plain_scalar",
-    "read_yaml", "validated", "without_user_info",
+    "read_yaml", "second_spelling", "validated", "without_user_info",
 ]  # fmt: skip

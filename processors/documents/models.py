@@ -7,7 +7,7 @@ steps that Pydantic adds for variants. Values are quoted only where they are sho
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -17,10 +17,10 @@ from pydantic import (
     SecretStr,
     ValidationError,
     ValidationInfo,
-    model_validator,
 )
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
+from typing_extensions import TypeAliasType
 
 from processors.documents.problems import Path, Problem, did_you_mean
 from processors.documents.yaml import LocatedYaml
@@ -73,23 +73,10 @@ class StrictModel(BaseModel):
 class EvaluatorModel(StrictModel):
     """Configuration or criteria of an evaluator.
 
-    Keys are written in snake_case or in camelCase; where both spellings of one key are given, camelCase
-    wins.
+    Keys are written in snake_case or in camelCase; both spellings of one key are refused.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _camel_case_wins(cls, data: object) -> object:
-        if not isinstance(data, dict):
-            return data
-        shadowed = {
-            name
-            for name, field in cls.model_fields.items()
-            if field.alias != name and name in data and field.alias in data
-        }
-        return {key: value for key, value in data.items() if key not in shadowed} if shadowed else data
 
 
 def _note_place(value: object, info: ValidationInfo) -> object:
@@ -98,14 +85,16 @@ def _note_place(value: object, info: ValidationInfo) -> object:
     return value
 
 
-ExpectedJson: TypeAlias = Annotated[JsonValue, BeforeValidator(_note_place)]
+ExpectedJson = TypeAliasType("ExpectedJson", Annotated[JsonValue, BeforeValidator(_note_place)])
 """An expected value in which matchers may stand (`processors.comparison.expected_value`).
 
 The evaluator compiles it with `compile_expected` and compares with `fits`. In a field of any other type a
 matcher is refused when criteria are loaded. A set as validation context takes the ids of such values.
 """
 
-ExpectedObject: TypeAlias = Annotated[dict[str, JsonValue], BeforeValidator(_note_place)]
+ExpectedObject = TypeAliasType(
+    "ExpectedObject", Annotated[dict[str, JsonValue], BeforeValidator(_note_place)]
+)
 """An expected object in which matchers may stand, or a matcher for an object as a whole."""
 
 
@@ -162,6 +151,11 @@ def model_problems(
     return sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
 
 
+def second_spelling(key: str) -> str:
+    """What is wrong with a key that is there in its other spelling, `key`, as well."""
+    return f'the same key as "{key}": expected one of the two'
+
+
 def without_user_info(text: str) -> str:
     """`text` with a mask where a URL in it has credentials."""
     return _USER_INFO.sub(MASK, text)
@@ -192,7 +186,10 @@ def _problem(document: LocatedYaml, place: Path, details: ErrorDetails, model: t
         what = f"entry {step + 1} of the list" if isinstance(step, int) else f'key "{_spellings(step)[-1]}"'
         return document.problem(place, f"missing {what}")
     if kind == "extra_forbidden":
-        return document.problem(place, _unknown_key(str(step), sorted(_keys_at(model, details["loc"][:-1]))))
+        known = sorted(_keys_at(model, details["loc"][:-1]))
+        if step in known:  # it was read under its other spelling
+            return document.problem(place, second_spelling(to_camel(str(step))))
+        return document.problem(place, _unknown_key(str(step), known))
     if kind == "union_tag_not_found":
         return document.problem(place, f"missing key {_quoted(str(context['discriminator']))}")
     if kind == "union_tag_invalid":  # the one key that tells what else an object holds

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -69,17 +70,24 @@ class Place(NamedTuple):
     height: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LocatedYaml:
     """A YAML document as a tree of places.
 
     `problems` are mistakes that leave the rest of the document readable: duplicate keys, keys that are no
     texts, tags, scalars that cannot be expanded. A document with any must not be used.
+    `has_aliases`: some nodes stand at several paths.
     """
 
     file: str
     place: Place
     problems: Sequence[Problem] = ()
+    has_aliases: bool = False
+
+    @cached_property
+    def _written(self) -> Mapping[int, Path]:
+        """Where the nodes are written of a document in which some stand at several paths."""
+        return _first_paths(self.place) if self.has_aliases else {}
 
     @property
     def value(self) -> JsonValue:
@@ -96,11 +104,17 @@ class LocatedYaml:
         return sorted(dict.fromkeys([*self.problems, *others]), key=lambda problem: problem.line)
 
     def problem(self, path: Path, message: str) -> Problem:
-        """A problem with the node at `path`, or with its nearest ancestor that is there."""
+        """A problem with the node at `path`, or with its nearest ancestor that is there.
+
+        What stands inside an anchor is told where it is written, so that it is one problem for all aliases.
+        """
         place = self.place
+        written: Path = ()
         for step in path:
-            place = place.children.get(step, place)
-        return Problem(self.file, place.line, path_text(path), message)
+            inner = place.children.get(step, place)
+            written = (*written, step) if inner is place else self._written.get(id(inner), (*written, step))
+            place = inner
+        return Problem(self.file, place.line, path_text(written), message)
 
     def place_of(self, path: Path) -> Place | None:
         """The node at `path`, None if there is none."""
@@ -122,6 +136,18 @@ class LocatedYaml:
             if len(str(place.value)) > 3:
                 message = message.replace(str(place.value), str(place.reference))
         return message
+
+
+def _first_paths(root: Place) -> dict[int, Path]:
+    """The path at which each node below `root` stands first, by the node's identity."""
+    found: dict[int, Path] = {}
+    waiting: list[tuple[Path, Place]] = [((), root)]
+    while waiting:
+        path, place = waiting.pop()
+        if id(place) not in found:
+            found[id(place)] = path
+            waiting += [((*path, step), inner) for step, inner in [*place.children.items()][::-1]]
+    return found
 
 
 def _references(place: Place, wanted: Path, path: Path) -> Iterator[tuple[Path, Place]]:
@@ -247,7 +273,7 @@ def read_yaml(text: str, file: str, expand: Callable[[str], Expansion] | None = 
         )
     reader = _Reader(file, expand or Expansion)
     try:
-        return LocatedYaml(file, reader.read(text), reader.problems)
+        return LocatedYaml(file, reader.read(text), reader.problems, reader.has_aliases)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = " ".join(part for part in (error.problem, error.context) if part)
@@ -269,6 +295,11 @@ class _Reader:
         self._path: list[str | int] = []
         self._aliased = 0
         self._events: Iterator[yaml.Event] = iter(())
+
+    @property
+    def has_aliases(self) -> bool:
+        """Whether an alias was read."""
+        return self._aliased > 0
 
     def read(self, text: str) -> Place:
         self._events = yaml.parse(_SURROGATE_PAIR.sub(_join_surrogates, text), Loader=_LOADER)

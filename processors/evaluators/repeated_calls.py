@@ -279,7 +279,7 @@ class DuplicateSideEffect(Evaluator):
     def _repeated(self, run: AgentRun) -> tuple[list[ToolCall], ToolCall | None]:
         """The calls that repeat a success, and a call whose unknown arguments may make another one."""
         by_tool: dict[str, list[ToolCall]] = {}
-        for call in run.tool_calls:
+        for call in run.calls:
             if call.executed and call.name in self._tools:
                 by_tool.setdefault(canonical_tool_name(call.name), []).append(call)
         repeated: list[ToolCall] = []

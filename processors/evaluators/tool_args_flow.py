@@ -136,7 +136,7 @@ class ToolArgsFlow(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where values that are not known decide, and beyond caps."""
-        calls = run.tool_calls
+        calls = run.calls
         checks = _Checks()
         for flow in self._flows:
             for position, call in enumerate(calls):
@@ -200,7 +200,7 @@ class ToolArgsFlow(Evaluator):
             has_source = True
             text = comparable_result_text(call)
             if text is None or is_oversized(text):
-                if call.error is None:
+                if call.error is None and call.executed:
                     unknown = unknown or call
                 continue
             found += flow.path.values(comparable_result_value(call, text))

@@ -135,7 +135,7 @@ class ToolArgsGrounded(Evaluator):
         return Score(grounded / answer.checked, details, tuple(f"{path}: never told" for path in shown))
 
     def _check(self, run: AgentRun) -> _Findings | NotEvaluated:
-        calls = run.tool_calls
+        calls = run.calls
         findings = _Findings()
         evidence: Evidence | None = None
         blind: NotEvaluated | None = None
@@ -220,7 +220,7 @@ def _add_result(call: ToolCall, evidence: Evidence) -> NotEvaluated | None:
         evidence.add(call.error.message)
     text = comparable_result_text(call)
     if text is None or is_oversized(text):
-        return unknown_result(call) if call.error is None else None
+        return unknown_result(call) if call.error is None and call.executed else None
     evidence.add(comparable_result_value(call, text))
     return None
 

@@ -39,6 +39,7 @@ from processors.comparison import (
     unknown_arguments,
     unknown_result,
     value_written_in,
+    without_failed,
 )
 from processors.documents import EvaluatorModel, ExpectedJson, ExpectedObject
 from processors.frameworks import LateMapping
@@ -79,7 +80,8 @@ class ToolCallCountConfig(ToolCallConfig):
     """Settings of `tool-call-count`."""
 
     include_failed: bool = Field(
-        default=True, description="Whether calls that ended in an error count as calls."
+        default=True,
+        description="Whether calls that ended in an error, or were never executed, count as calls.",
     )
 
 
@@ -171,7 +173,7 @@ class ToolCallCount(Evaluator):
 
     def _counted(self, run: AgentRun) -> list[ToolCall]:
         calls = self._keys.select(run, self._categories)
-        return calls if self._include_failed else [call for call in calls if call.error is None]
+        return calls if self._include_failed else without_failed(calls)
 
     def _counts(self, calls: list[ToolCall]) -> list[int]:
         """The number of calls of each criterion."""

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from processors.comparison import ToolPatterns, ToolSelectionConfig, calls_of
+from processors.comparison import ToolPatterns, ToolSelectionConfig, calls_of, without_failed
 from processors.documents import EvaluatorModel
 from processors.model import (
     AgentRun,
@@ -125,9 +125,8 @@ class ToolKnown(Evaluator):
 
     score = calls of available tools / calls. The available tools are those that telemetry lists for the run
     (`gen_ai.tool.definitions` and its kin), and those in `also_known`. Where it lists none, the evaluation is
-    not applicable. Failed calls count as calls: a tool that does not exist mostly fails. Most frameworks do
-    not even try to run one; so an unknown tool that a model asked for, and that no call went to, counts as
-    one more call.
+    not applicable. Failed calls count as calls, and so do those that were only asked for: most frameworks do
+    not even try to run a tool that does not exist.
 
     There is nothing to expect. A run without calls scores 1.
 
@@ -157,17 +156,15 @@ class ToolKnown(Evaluator):
             )
         known = set(map(canonical_tool_name, tools))
         calls = calls_of(run, self._categories)
-        asked_for = [name for name in run.requested_tools if self._is_unknown(name, known)]
-        names = [call.name for call in calls if self._is_unknown(call.name, known)] + asked_for
-        total = len(calls) + len(asked_for)
-        details: dict[str, JsonValue] = {"available": [*tools], "calls": total, "unknown": [*names]}
+        names = [call.name for call in calls if self._is_unknown(call.name, known)]
+        details: dict[str, JsonValue] = {"available": [*tools], "calls": len(calls), "unknown": [*names]}
         if not names:
             return Score(
                 1.0, details, ("all calls went to available tools" if calls else "no call was made",)
             )
         shown = ", ".join(list(dict.fromkeys(names))[:_SHOWN_TOOLS])
         return Score(
-            (total - len(names)) / total,
+            (len(calls) - len(names)) / len(calls),
             details,
             (f"unknown tools: {shown}", f"available: {', '.join(list(tools)[:_SHOWN_TOOLS])}"),
         )
@@ -180,7 +177,8 @@ class ToolCallBudgetConfig(ToolSelectionConfig):
     """Settings of `tool-call-budget`."""
 
     include_failed: bool = Field(
-        default=True, description="Whether calls that ended in an error count as calls."
+        default=True,
+        description="Whether calls that ended in an error, or were never executed, count as calls.",
     )
 
 
@@ -282,10 +280,9 @@ class ToolCallBudget(Evaluator):
         calls = self._named.select(run, self._categories)
         by_name: dict[str, int] = {}
         total = 0
-        for call in calls:
-            if self._include_failed or call.error is None:
-                by_name[call.name] = by_name.get(call.name, 0) + 1
-                total += 1
+        for call in calls if self._include_failed else without_failed(calls):
+            by_name[call.name] = by_name.get(call.name, 0) + 1
+            total += 1
         counts = [
             sum(count for name, count in by_name.items() if name in tools) for _, tools, *_ in self._budgets
         ]
@@ -349,7 +346,7 @@ class ToolPrecedence(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        calls = [call for call in run.tool_calls if call.name in self._named]
+        calls = [call for call in run.calls if call.name in self._named]
         explained: dict[str, str] = {}
         applicable = held = 0
         for first, second, guards, guarded in self._pairs:
@@ -388,7 +385,8 @@ class SingleToolUseConfig(EvaluatorModel):
     """Settings of `single-tool-use`."""
 
     include_failed: bool = Field(
-        default=True, description="Whether calls that ended in an error count as calls."
+        default=True,
+        description="Whether calls that ended in an error, or were never executed, count as calls.",
     )
 
 
@@ -438,6 +436,5 @@ class SingleToolUse(Evaluator):
         return float(bool(self._calls(run))), 1.0
 
     def _calls(self, run: AgentRun) -> list[ToolCall]:
-        return [
-            call for call in run.tool_calls if call in self._keys and (self._include_failed or not call.error)
-        ]
+        calls = [call for call in run.calls if call in self._keys]
+        return calls if self._include_failed else without_failed(calls)

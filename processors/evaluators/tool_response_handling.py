@@ -121,7 +121,12 @@ class ToolResponseHandling(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated without calls, without content for any gating check, and over limits."""
-        calls = run.evaluated_calls(self._categories)
+        # What was never executed counts with what the model was told instead of a result, if anything.
+        calls = [
+            call
+            for call in run.evaluated_calls(self._categories)
+            if call.executed or call.result_state is not ValueState.ABSENT
+        ]
         if not calls:
             return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, "no tool was called")
         answer = facts.once(self._facts_key, lambda: self._facts(run, calls))

@@ -32,6 +32,7 @@ from processors.comparison import (
     ordered_keys,
     parallel_segments,
     unknown_arguments,
+    without_failed,
 )
 from processors.documents import EvaluatorModel, ExpectedJson
 from processors.model import (
@@ -88,7 +89,8 @@ class TrajectoryConfig(ToolSelectionConfig):
         examples=[{"get_weather": {"unit": "celsius"}}],
     )
     include_failed: bool = Field(
-        default=True, description="Whether calls that ended in an error count as calls."
+        default=True,
+        description="Whether calls that ended in an error, or were never executed, count as calls.",
     )
 
 
@@ -298,7 +300,7 @@ class _Trajectory(Evaluator):
     def _calls(self, run: AgentRun) -> list[ToolCall]:
         """The calls of `run` that are compared, in order."""
         calls = self._keys.select(run, self._categories)
-        return calls if self._include_failed else [call for call in calls if call.error is None]
+        return calls if self._include_failed else without_failed(calls)
 
     def _rows(self, run: AgentRun) -> _CallRows | NotEvaluated:
         """Who can stand for whom, as the run stands."""

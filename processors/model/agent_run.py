@@ -6,13 +6,14 @@ calls and agent runs; how each is read from telemetry is the matter of `processo
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias, TypeVar, cast, dataclass_transform
 
 from processors.model.finish_reason import FinishReason
 from processors.model.json_values import JsonValue
-from processors.model.value_type import positional_value_type, value_type
+from processors.model.value_type import late, positional_value_type, value_type
 
 IncompleteReason: TypeAlias = Literal["incomplete_trace", "interrupted", "over_limit", "content_not_captured"]
 """Why a run is not known whole: its trace was cut short, spans of it may have been lost on our side, it was
@@ -89,7 +90,8 @@ class ToolCall:
     start_unix_nano: int = 0
     end_unix_nano: int = 0
     executed: bool = True
-    """False where only a model's request for the call was seen and nothing shows that it ran."""
+    """False where only a model's request for the call was seen and nothing shows that it ran. A result is
+    then what the model was told instead of one."""
     attempt: int = 1
     """1, or one more than that of the call which this one tries again."""
     retry_of: int | None = None
@@ -135,13 +137,16 @@ class RunContent(Protocol):
     def messages(self) -> Sequence[Message]: ...  # noqa: D102
 
     @property
+    def messages_state(self) -> ValueState: ...  # noqa: D102
+
+    @property
     def span_attributes(self) -> Mapping[str, JsonValue]: ...  # noqa: D102
 
     @property
     def available_tools(self) -> Mapping[str, JsonValue] | None: ...  # noqa: D102
 
     @property
-    def requested_tools(self) -> Sequence[str]: ...  # noqa: D102
+    def requested_calls(self) -> Sequence[tuple[int, ToolCall]]: ...  # noqa: D102
 
 
 class _OfContent:
@@ -183,7 +188,7 @@ def _run_type(cls: type[_ValueT]) -> type[_ValueT]:
 class AgentRun:
     """One invocation of one agent, with its tool calls in the order of execution.
 
-    `tool_calls` holds every category; evaluators take `evaluated_calls`. `input` and `output` are text,
+    `calls` holds every category; evaluators take `evaluated_calls`. `input` and `output` are text,
     or the JSON value where the agent's own is an object; they mean something only while their state is
     `PRESENT`. Runs are equal if their fields are, whether these were given or are read from `content`.
     """
@@ -199,8 +204,9 @@ class AgentRun:
     output: JsonValue = _of_content(None)
     output_state: ValueState = _of_content(ValueState.ABSENT)
     messages: Sequence[Message] = _of_content(())
-    messages_state: ValueState = ValueState.PRESENT
-    """`PRESENT`: `messages` is the whole conversation. `ABSENT`: it is what telemetry shows of it."""
+    messages_state: ValueState = _of_content(ValueState.PRESENT)
+    """`PRESENT`: `messages` is the whole conversation. `ABSENT`: it is what telemetry shows of it. `REDACTED`
+    and `TRUNCATED`: texts in it were hidden or cut, or all of it was left out."""
     finish_reason: FinishReason = FinishReason.ROOT
     complete: bool = True
     """False when spans of this run may be missing: only verdicts that no further span could change count."""
@@ -218,20 +224,54 @@ class AgentRun:
     available_tools: Mapping[str, JsonValue] | None = _of_content(None)
     """The tools that the run could call, by name, with their JSON schemas (null where none is told).
     None or empty: nobody told which."""
-    requested_tools: Sequence[str] = _of_content(())
-    """Tools that a model asked for and that no call of the run went to, each once, in order: mostly names
-    that it made up. Tools of the provider, handoffs and final answers are left out."""
+    requested_calls: Sequence[tuple[int, ToolCall]] = _of_content(())
+    """Calls that a model asked for and that were never executed, where spans tell of those that were: each
+    with the number of `tool_calls` that stand before it, in order. The tool does not exist, somebody refused
+    the call, or a limit was reached. What runs at the provider, handoffs and final answers are left out."""
     content: RunContent | None = field(default=None, repr=False, compare=False)
-    """Tells those of `input`, `output`, their states, `messages`, `span_attributes`, `available_tools` and
-    `requested_tools` that were not given."""
+    """Tells those of `input`, `output`, `messages`, their states, `span_attributes`, `available_tools` and
+    `requested_calls` that were not given."""
+
+    @late
+    def calls(self) -> Sequence[ToolCall]:
+        """Every call that the agent made, in order: `tool_calls` with `requested_calls` at their places."""
+        requested = self.requested_calls
+        if not requested:
+            return self.tool_calls
+        made: list[ToolCall] = []
+        position = 0
+        for before, call in requested:
+            made += self.tool_calls[position:before]
+            position = max(position, before)
+            made.append(call)
+        return [*made, *self.tool_calls[position:]]
+
+    def told_by(
+        self,
+        content: RunContent,
+        *,
+        tool_calls: Sequence[ToolCall],
+        session: str | None,
+        resource: Mapping[str, JsonValue],
+    ) -> "AgentRun":
+        """The same run with these values, and with all that is read late told by `content`."""
+        told = copy(self)
+        told.__dict__.update({name: AgentRun.__dict__[name] for name in _READ_LATE})
+        told.__dict__.pop("calls", None)
+        told.__dict__.update(content=content, tool_calls=tool_calls, session=session, resource=resource)
+        return told
 
     def answers_are_known(self) -> bool:
-        """Whether `messages` shows what the agent said; if not, nothing of it was captured."""
-        return self.messages_state is ValueState.PRESENT or any(
-            message.role == "assistant" for message in self.messages
-        )
+        """Whether `messages` shows what the agent said; if not, it was not captured, or is hidden."""
+        if self.messages_state is not ValueState.ABSENT:
+            return self.messages_state is ValueState.PRESENT
+        return any(message.role == "assistant" for message in self.messages)
 
     def evaluated_calls(self, extra: frozenset[CallCategory] = frozenset()) -> list[ToolCall]:
         """The calls that evaluators see: `EVALUATED_CATEGORIES` and those in `extra`, in order."""
         categories = EVALUATED_CATEGORIES | extra
-        return [call for call in self.tool_calls if call.category in categories]
+        return [call for call in self.calls if call.category in categories]
+
+
+_READ_LATE = tuple(name for name, value in AgentRun.__dict__.items() if isinstance(value, _OfContent))
+"""The fields of a run that its `content` tells."""

@@ -44,7 +44,7 @@ class ToolKeys:
 
     def select(self, run: AgentRun, categories: frozenset[CallCategory]) -> list[ToolCall]:
         """The calls of `run` of one of `categories`, and those of any category that a key means, in order."""
-        return [call for call in run.tool_calls if call.category in categories or call in self]
+        return [call for call in run.calls if call.category in categories or call in self]
 
 
 def _canonical(name: str) -> str:

@@ -46,12 +46,11 @@ def order_calls(
             placed.append((around, times, position))
             continue
         turn = bisect_right(turn_ends, start + _TURN_TOLERANCE_NANOS) - 1
-        # Some senders end a turn's span only when its calls are done.
+        # Some senders end a turn's span when its calls are done, some begin a call while the model answers.
         following = turn + 1
         if (
             following < len(turns)
             and turns[following][0] <= start
-            and -times[1] <= turn_ends[following]
             and (turn < 0 or turn_ends[turn] <= turns[following][0])
         ):
             turn = following

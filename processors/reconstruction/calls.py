@@ -42,9 +42,15 @@ from processors.model import (
     canonical_tool_name,
     decode_arguments,
     decode_result,
+    late,
 )
-from processors.reconstruction.call_order import NOT_ASKED_FOR, order_calls
-from processors.reconstruction.requested_calls import OfferedCalls, RequestedCall, RequestedCalls
+from processors.reconstruction.call_order import NOT_ASKED_FOR, CallTimes, order_calls
+from processors.reconstruction.requested_calls import (
+    OfferedCalls,
+    RequestedCall,
+    RequestedCalls,
+    leaves_calls_out,
+)
 from processors.spans import KIND_SERVER, STATUS_ERROR, Span, SpanTree
 
 _TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState.UNPARSED})
@@ -57,6 +63,8 @@ _BEGINS_WITH_CALL = re.compile(
     rb'\{"type": ?"tool_call", ?"id": ?"[^"\\]*", ?"name": ?"[^"\\]+", ?"arguments": ?[{"]'
 )
 """How an answer begins that tells a call, as the GenAI conventions write it."""
+_ASKS = re.compile(rb'[Cc]all"|tool|function')
+"""A word without which no answer asks for a call, however it is written."""
 _HANDOFF_MARKERS = tuple(prefix.encode() for prefix in HANDOFF_TOOL_PREFIXES)
 
 
@@ -111,27 +119,40 @@ class RunCalls:
                 return mark_retries(calls)
         return calls
 
-    def never_made(self) -> list[str]:
-        """The tools that models asked for and that no call of the run went to, each once."""
-        if not self._merged:
-            return []  # the calls are what models asked for
-        called = {call.name for call in self._merged}
-        called.update(name for name, _ in self._nested_agents())
-        known = set(map(canonical_tool_name, called))
-        behind_servers = {name for made in called for name in names_behind_servers(made)}
-        asked_for = dict.fromkeys(
-            requested.request.name
-            for requested in self._all_requests().in_order
-            if _category_of(requested.request) is CallCategory.FUNCTION
-        )
-        return [
-            name
-            for name in asked_for
-            if name
-            and canonical_tool_name(name) not in known
-            and name not in behind_servers
-            and called.isdisjoint(names_behind_servers(name))
+    def requested_among(self, made: Sequence[ToolCall]) -> list[tuple[int, ToolCall]]:
+        """The calls that were never executed, each with how many of those that were stand before it."""
+        never_executed = self._never_executed() if self._may_lack_calls() else []
+        if not never_executed:
+            return []
+        requested = [
+            replace(self._message_call(requested, None, is_last_turn=False), executed=False)
+            for requested in never_executed
         ]
+        spans = {self._trace.tree.span_ids[merged.spans[0]]: at for at, merged in enumerate(self._merged)}
+        around = self._turns_around()
+        merged_at = [spans.get(call.span_id or b"", len(spans)) for call in made]
+        starts, ends = self._trace.tree.starts, self._trace.tree.ends
+        order, groups = order_calls(
+            [_times_of(call) for call in (*made, *requested)],
+            [(starts[position], ends[position]) for position in self.turns],
+            lambda position: (
+                self._place(made[position], merged_at[position])
+                if position < len(made)
+                else never_executed[position - len(made)].place
+            ),
+            {position: around[at] for position, at in enumerate(merged_at) if at in around},
+        )
+        group_of = {groups[at]: call.parallel_group for at, call in enumerate(made) if at in groups}
+        found: list[tuple[int, ToolCall]] = []
+        before = 0
+        for position in order:
+            if position < len(made):
+                before += 1
+                continue
+            group = groups.get(position)
+            number = None if group is None else group_of.get(group, len(made) + group)
+            found.append((before, replace(requested[position - len(made)], parallel_group=number)))
+        return found
 
     def _in_order(self) -> list[ToolCall]:
         merged = self._merged
@@ -151,10 +172,7 @@ class RunCalls:
             return calls
         starts, ends = self._trace.tree.starts, self._trace.tree.ends
         order, groups = order_calls(
-            [
-                (call.start_unix_nano, -call.end_unix_nano, call.span_id or (call.call_id or "").encode())
-                for call in calls
-            ],
+            [_times_of(call) for call in calls],
             [(starts[position], ends[position]) for position in self.turns],
             lambda position: self._place(calls[position], position),
             self._turns_around(),
@@ -276,8 +294,7 @@ class RunCalls:
         It is enough to look at a turn's answer, unless it may leave its calls to the next turn's history.
         """
         answers: list[bytes] = []
-        for turn, reading in enumerate(self._trace.told(self.turns), 1):
-            held = reading.answer
+        for turn, held in enumerate(self._answers, 1):
             if held is not None and (turn == len(self.turns) or _BEGINS_WITH_CALL.match(held)):
                 answers.append(held)
                 continue
@@ -341,6 +358,71 @@ class RunCalls:
             if waiting:
                 calls.append(self._call_of_agent(waiting.popleft(), carrier))
         return calls
+
+    def _never_executed(self) -> list[RequestedCall]:
+        """What models asked for and no call of the run went to.
+
+        These are the requests for tools that were not called at all, and, where all calls of a tool carry ids
+        of requests, those for it whose id none of them has. Calls at the provider, handoffs and final answers
+        are no such requests: mostly no span tells of them.
+        """
+        requests = self._all_requests()
+        ids_of: dict[str, set[str]] = {}
+        behind_servers: dict[str, set[str]] = {}
+        for call in self._merged:
+            ids_of.setdefault(canonical_tool_name(call.name), set()).add(call.reading.call_id)
+            for name in names_behind_servers(call.name):
+                behind_servers.setdefault(name, set()).add(call.reading.call_id)
+        for name, _ in self._nested_agents():
+            ids_of.setdefault(canonical_tool_name(name), set()).add("")
+        asked = {requests.call_id(requested) for requested in requests.in_order}
+        found: list[RequestedCall] = []
+        for requested in requests.in_order:
+            name = requested.request.name
+            if not name or _category_of(requested.request) is not CallCategory.FUNCTION:
+                continue
+            ids = set(ids_of.get(canonical_tool_name(name), ())) | behind_servers.get(name, set())
+            for shorter in names_behind_servers(name):
+                ids |= ids_of.get(canonical_tool_name(shorter), set())
+            call_id = requests.call_id(requested)
+            if not ids or (is_call_id(call_id) and call_id not in ids and "" not in ids and ids <= asked):
+                found.append(requested)
+        return found
+
+    def _may_lack_calls(self) -> bool:
+        """Whether some turn asked for a call that no span has the id and the name of."""
+        if not self._merged:
+            return False  # the calls are what models asked for
+        if self._asks_for_these_alone():
+            return False
+        known = {(call.reading.call_id, call.name) for call in self._merged}
+        for _, told in self._conversations(self.turns):
+            if told.output and leaves_calls_out(told.output):
+                return True
+            for message in told.output:
+                for request in message.requests:
+                    if (request.call_id, request.name) not in known:
+                        return True
+        return False
+
+    def _asks_for_these_alone(self) -> bool:
+        """Whether the bytes of all answers tell that they ask for the calls that were made, each once."""
+        answers = [held for held in self._answers if held is not None]
+        if len(answers) < len(self.turns) or not answers:
+            return False
+        counts = [held.count(b"tool_call") for held in answers]
+        if 0 in counts[:-1] or not (counts[-1] or _ASKS.search(answers[-1]) is None):
+            return False  # an answer without a call may leave it to the next turn's history
+        ids = {call.reading.call_id for call in self._merged}
+        if "" in ids or not sum(counts) == len(ids) == len(self._merged):
+            return False
+        told = b"\n".join(answers)
+        return all(told.find(call_id.encode()) >= 0 for call_id in ids)
+
+    @late
+    def _answers(self) -> list[bytes | None]:
+        """The text in which a turn's whole answer stands, where that is known; for each turn."""
+        return [reading.answer for reading in self._trace.told(self.turns)]
 
     def _nested_agents(self) -> list[tuple[str, int]]:
         """The names and spans of the agents that ran within this run and under no call, in order of start."""
@@ -421,6 +503,10 @@ def _tells_provider_call(held: bytes) -> bool:
         if held.find(marker) >= 0:  # `in` makes and drops an exception for every search in bytes
             return True
     return False
+
+
+def _times_of(call: ToolCall) -> CallTimes:
+    return call.start_unix_nano, -call.end_unix_nano, call.span_id or (call.call_id or "").encode()
 
 
 def _first_span(call: "MergedCall") -> int:

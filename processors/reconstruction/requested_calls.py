@@ -49,7 +49,7 @@ class RequestedCalls:
             place = after = 0
             answered: set[str] | None = None
             output = conversation.output
-            if output and _leaves_calls_out(output):
+            if output and leaves_calls_out(output):
                 output = self._told_later(number)
             for message in output:
                 if message.responses:
@@ -151,7 +151,7 @@ class RequestedCalls:
         return same_name[nth] if nth < len(same_name) else None
 
 
-def _leaves_calls_out(output: Sequence[ChatMessage]) -> bool:
+def leaves_calls_out(output: Sequence[ChatMessage]) -> bool:
     """Whether an answer asks for nothing, and says nothing at all or ends with an empty message."""
     if any(message.requests for message in output):
         return False

@@ -17,6 +17,7 @@ from processors.frameworks import (
     SpanRole,
     Trace,
     is_placeholder_agent,
+    last_text,
 )
 from processors.reconstruction.calls import service_of_caller
 from processors.spans import KIND_SERVER
@@ -162,7 +163,11 @@ def _only_wraps(outer: SpanReading | None, inner: SpanReading) -> bool:
     if outer is None:
         return False
     around, within = outer.conversation, inner.conversation
-    return not (around.input or around.output) and bool(within.input or within.output)
+    if around.output:
+        return False
+    if around.input:  # its answer may be told below it alone
+        return bool(within.output) and last_text(around.input, "user") == last_text(within.input, "user")
+    return bool(within.input or within.output)
 
 
 def _is_same_agent(trace: Trace, state: Descent, run: RunScope, reading: SpanReading) -> bool:

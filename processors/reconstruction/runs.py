@@ -136,6 +136,10 @@ class _Content:
         """The conversation, in turns."""
         return in_turns(self._chat())
 
+    @property
+    def messages_state(self) -> ValueState:
+        return ValueState.ABSENT
+
     @late
     def span_attributes(self) -> Mapping[str, JsonValue]:
         """The attributes of the span that stands for the run."""
@@ -150,9 +154,9 @@ class _Content:
         return found
 
     @late
-    def requested_tools(self) -> Sequence[str]:
-        """The tools that models asked for and that no call went to."""
-        return self._telling.calls.never_made()
+    def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:
+        """The calls that models asked for and that were never executed."""
+        return self._telling.calls.requested_among(self._made)
 
     @late
     def _asked(self) -> DecodedValue:
@@ -232,7 +236,6 @@ def rebuilt_run(
         tool_calls=calls,
         parent_agent=None if run.parent is None else told[id(run.parent)].agent_name,
         session=session or None,
-        messages_state=ValueState.ABSENT,
         finish_reason=ending.reason,
         complete=is_complete,
         incomplete_reason=_incomplete_reason(ending, tree.lacks_events, hides_calls),

@@ -4,12 +4,16 @@ import re
 import subprocess
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from collector.cli import run_command
 from collector.telemetry.metrics import Metrics
+from collector.tools.alerting.objectives import PAIRS, BaselinesFile, ObjectivesFile
 from collector.tools.alerting.rules import RuleInputs, rules_text
+from collector.tools.alerting.windows import TimeScale
 from tests.support.metric_table import OF_THE_PROCESS, OF_THE_SCRAPE, series_names
 from tests.support.promql_selectors import read
 
@@ -165,9 +169,12 @@ def test_every_recorded_series_names_its_level_and_its_operation() -> None:
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert["alert"]))
 def test_every_alert_says_how_loud_it_is_and_where_to_look(alert: dict[str, dict[str, str]]) -> None:
-    name, labels, annotations = str(alert["alert"]), alert["labels"], alert["annotations"]
+    name, labels, annotations = str(alert["alert"]), alert.get("labels", {}), alert["annotations"]
+    expression = str(alert["expr"])
 
-    assert labels.get("severity") in ("page", "ticket") or 'severity=~"page|ticket"' in str(alert["expr"])
+    is_watched = "watched" in labels  # of advisory evaluations and those in shadow the rate alone alerts
+    assert is_watched == ("advisory" in expression)
+    assert labels.get("severity") in ("page", "ticket") or re.search(r'severity=~?"[a-z|]+"', expression)
     assert {"summary", "description", "runbook_url", "dashboard_url"} == set(annotations)
     assert annotations["runbook_url"].endswith(f"/docs/runbooks.md#{name.lower()}")
     assert "/d/tracegrade-" in annotations["dashboard_url"]
@@ -202,3 +209,85 @@ def test_every_query_of_the_runbooks_reads_series_that_exist() -> None:
 
     assert len(queries) >= len(ALERTS) / 2
     assert set() == used - known
+
+
+_OBJECTIVES = ObjectivesFile.model_validate(
+    {
+        "agents": {
+            "a": {"evaluations": {"*": {"target": 0.9}, "x": {"target": 0.99, "severity": "page"}}},
+            "b": {"evaluations": {"y": {"target": 0.99, "severity": "ticket"}}},
+        }
+    }
+)
+_GENERATED = {
+    "as shipped": RuleInputs(),
+    "with everything": RuleInputs(
+        objectives=_OBJECTIVES,
+        baselines=BaselinesFile.model_validate(
+            {
+                "release": "1.0",
+                "created": "2026-01-31T08:00:00Z",
+                "agents": {"a": {"x": {"mean": 0.9, "samples": 100}}},
+            }
+        ),
+        volume={("a", "x"): 1.0, ("b", "y"): 0.2},
+        unconditional=[("a", "x")],
+        scale=TimeScale.parse("1/600"),
+    ),
+}
+
+
+def generated(name: str) -> list[dict[str, Any]]:
+    groups = yaml.safe_load(rules_text(_GENERATED[name]))["groups"]
+    return [rule for group in groups for rule in group["rules"] if "alert" in rule]
+
+
+@pytest.mark.parametrize("name", _GENERATED)
+def test_alerts_on_agents_have_the_severity_of_the_criteria(name: str) -> None:
+    burns = "AgentEvaluationObjectiveBurn"
+    for rule in generated(name):
+        labels, expression = rule.get("labels", {}), rule["expr"]
+        if rule["alert"].startswith("Tracegrade") or rule["alert"] == "AgentFleetRegression":
+            assert labels["severity"] in ("page", "ticket")  # about tracegrade, or about one common cause
+        elif rule["alert"] == burns and labels.get("severity") is not None:
+            slow = labels["window"].split("/")[0] not in _fast_windows(name)
+            asked = labels["target"] == "0.99"
+            assert asked or (
+                slow and labels["severity"] == "ticket"
+            )  # the objective says so; slow is no page
+        else:
+            assert "severity" not in labels, rule["alert"]
+            taken = ("group_left (severity, owner, contact)", ", severity, owner, contact)")
+            assert any(text in expression for text in taken), expression
+
+
+def _fast_windows(name: str) -> set[str]:
+    scale = _GENERATED[name].scale
+    return {scale.scaled(pair.long) for pair in PAIRS if pair.is_fast}
+
+
+def test_at_another_scale_alerts_on_the_service_itself_stay_as_they_are() -> None:
+    def of_the_service(scale: str) -> list[dict[str, Any]]:
+        groups = yaml.safe_load(rules_text(RuleInputs(scale=TimeScale.parse(scale))))["groups"]
+        return [
+            rule
+            for group in groups
+            for rule in group["rules"]
+            if str(rule.get("alert", "")).startswith("Tracegrade")
+        ]
+
+    assert len(of_the_service("1")) > 10
+    assert of_the_service("1") == of_the_service("1/600")
+    assert rules_text(RuleInputs()) != rules_text(RuleInputs(scale=TimeScale.parse("1/600")))
+
+
+def test_the_help_of_the_scale_says_what_is_to_be_shortened_with_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        run_command(["rules", "--help"])
+
+    told = " ".join(capsys.readouterr().out.split())
+    for word in ("scrape_interval", "evaluation_interval", "lookback-delta", "group_wait", "root_grace"):
+        assert word in told
+    assert "those on tracegrade itself keep theirs" in told

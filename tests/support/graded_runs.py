@@ -1,5 +1,6 @@
 """Graded runs made by hand, and strategies for any run that a line can hold."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -154,5 +155,12 @@ def agent_runs(draw: st.DrawFn) -> AgentRun:
         tenant=draw(_texts),
         resource=draw(_attributes),
         span_attributes=draw(_attributes),
-        requested_tools=tuple(draw(st.lists(_texts, max_size=2))),
+        requested_calls=tuple(
+            draw(
+                st.lists(
+                    st.tuples(st.integers(0, 3), st.builds(replace, _calls, executed=st.just(False))),
+                    max_size=2,
+                )
+            )
+        ),
     )

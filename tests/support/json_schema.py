@@ -53,16 +53,20 @@ def _mismatches_of(
         return [] if [] in branches else [line for branch in branches for line in branch]
     if keyword == "allOf":
         return [line for branch in argument for line in mismatches(value, branch, root)]
+    if keyword == "not":
+        return [] if mismatches(value, argument, root) else [f"{value!r} is {argument}"]
     if keyword == "if":
-        return mismatches(value, schema["then"], root) if not mismatches(value, argument, root) else []
-    if keyword == "then":
+        branch = "else" if mismatches(value, argument, root) else "then"
+        return mismatches(value, schema.get(branch, {}), root)
+    if keyword in ("then", "else"):
         return []
     if keyword == "type":
         return [] if _TYPES[argument](value) else [f"{value!r} is no {argument}"]
     if keyword == "enum":
         return [] if value in argument else [f"{value!r} is not one of {argument}"]
     if keyword == "const":
-        return [] if value == argument else [f"{value!r} is not {argument!r}"]
+        is_same = value == argument and type(value) is type(argument)
+        return [] if is_same else [f"{value!r} is not {argument!r}"]
     if keyword == "pattern":
         return [] if not isinstance(value, str) or re.search(argument, value) else [f"{value!r}: {argument}"]
     if keyword in _BOUNDS:

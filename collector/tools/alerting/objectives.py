@@ -67,7 +67,7 @@ class Thresholds(_Part):
         "results alerts nobody. 0 asks for none.",
     )
     failures_in_a_row: int = Field(
-        default=5, ge=2, description="So many failures without a pass are a ticket at any volume."
+        default=5, ge=2, description="So many failures without a pass alert at any volume."
     )
     not_evaluated: Share = Field(
         default=0.2, description="How much the share of runs that could not be evaluated may rise."

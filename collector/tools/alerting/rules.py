@@ -59,6 +59,9 @@ _COUNT, _SUM = "agent:gen_ai_evaluation_results:increase", "agent:gen_ai_evaluat
 _ALWAYS_COUNTED = ("6h", "1d", "3d")
 """The longer windows of which `rules.yaml` has the number of results."""
 
+_OF_THE_SERVICE = ("service", "instance")
+"""What alerts that keep their durations at any scale are about."""
+
 _Rule = Mapping[str, str | Mapping[str, str]]
 """A rule as Prometheus names its parts: `record` or `alert`, `expr`, `for`, `labels`, `annotations`."""
 
@@ -162,6 +165,7 @@ class _RuleTemplate:
 
     def __init__(self, inputs: RuleInputs) -> None:
         self.blanks = Blanks(inputs.scale, inputs.objectives.thresholds)
+        self._real_time = Blanks(TimeScale(), inputs.objectives.thresholds)
         self._links = inputs.links
         self._content: dict[str, Any] = yaml.safe_load(
             Path(__file__).with_name("rules.yaml").read_text("utf-8")
@@ -169,7 +173,7 @@ class _RuleTemplate:
 
     def series(self, part: str, variables: Mapping[str, str] | None = None) -> list[_Rule]:
         """The recording rules of a part."""
-        fill = self._filler(variables or {})
+        fill = self._filler(variables or {}, self.blanks)
         return [
             {"record": fill(record), "expr": fill(expression)}
             for record, expression in self._content["series"][part].items()
@@ -185,7 +189,7 @@ class _RuleTemplate:
         return rules
 
     def _alert(self, row: Mapping[str, Any], own: Mapping[str, str]) -> _Rule:
-        fill = self._filler(own)
+        fill = self._filler(own, self._real_time if row["about"] in _OF_THE_SERVICE else self.blanks)
         dashboard = self._content["dashboards"][row["about"]]
         query = "&".join(
             f"var-{name}={{{{ $labels.{label} | urlquery }}}}"
@@ -224,9 +228,9 @@ class _RuleTemplate:
             f'  {_ROUTING}{{severity{matches}"{severities}"}}'
         )
 
-    def _filler(self, variables: Mapping[str, str]) -> Callable[[str], str]:
+    def _filler(self, variables: Mapping[str, str], blanks: Blanks) -> Callable[[str], str]:
         known = {**self._content["names"], **variables}
-        return lambda text: self.blanks.fill(_promql(Template(text).safe_substitute(known)))
+        return lambda text: blanks.fill(_promql(Template(text).safe_substitute(known)))
 
 
 def _promql(text: str) -> str:

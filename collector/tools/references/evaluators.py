@@ -33,6 +33,11 @@ How evaluations are written down for agents is told in [criteria.md](criteria.md
   reason `content_not_captured`; where criteria do not fit what the run holds, it is `error`.
   Neither has a score.
 - A trace that was cut short passes or fails only where no further span could change the outcome.
+- A call that a model asked for and that was never executed (the tool does not exist, somebody refused it, a
+  limit was reached) is a call that the agent made: every evaluator sees it, at its place among the others.
+  It counts as a failed call does (`include_failed: false` leaves it out) and took no effect.
+  Printed runs mark it `not executed`; run lines have it in `requested_calls`, or in `tool_calls` with
+  `executed: false` where all calls are read from messages.
 - Each example below is a whole criteria file: `tracegrade validate FILE` runs the test in it.
   The result under it is what that run gets, as `tracegrade replay --format json` prints it, without what the
   criteria say already (severity, threshold, versions).

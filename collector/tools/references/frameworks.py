@@ -25,14 +25,23 @@ Several dialects may read one span, so instrumentations can be mixed; what one l
 - A convention that is not listed can be described under `processors.evaluation.dialects` in the service file:
   see `config/tracegrade.yaml`.
 
-| Framework | Versions | Dialect |
-|---|---|---|
+How it is known that a framework is read rightly stands in the last column, and with each framework under
+Evidence: *recorded* means that requests of the real package are kept and a test reads them; *run* that the
+spans in a test were written after what the package sent when it was run; *source* that they were written
+after its source or its documentation.
+
+| Framework | Versions | Dialect | Evidence |
+|---|---|---|---|
 """
 _SECTION = re.compile(
     r"^## (?P<name>.+)\n\n(?:- Dialect: `(?P<dialect>\w+)`\.\n)?- Versions: (?P<versions>.+)\.\n"
+    r"(?P<evidence>- Evidence: (?P<kind>recorded|written|read)\b.+\.\n)"
     r"(?P<rest>- Read: .+\.\n- Switch on: .+\.\n- Cannot be known: .+\.\n)(?=\n## |\Z)",
     re.MULTILINE,
 )
+
+
+_KINDS = {"recorded": "recorded", "written": "run", "read": "source"}
 
 
 class Framework(NamedTuple):
@@ -43,14 +52,16 @@ class Framework(NamedTuple):
     """Whose reading it is."""
     versions: str
     """What the reading was built from: versions, or "any"."""
+    evidence: str
+    """How it is known that the reading is right: `recorded`, `run` or `source`."""
     rest: str
-    """Which spans are calls and runs, what must be switched on at the sender, what the spans cannot tell."""
+    """Which spans are calls and runs, what must be switched on, what cannot be known, and the evidence."""
 
 
 def frameworks_reference() -> str:
     """The page in Markdown."""
     rows = sorted(supported_frameworks(), key=lambda row: row.name.lower())
-    table = "".join(f"| {row.name} | {row.versions} | `{row.dialect}` |\n" for row in rows)
+    table = "".join(f"| {row.name} | {row.versions} | `{row.dialect}` | {row.evidence} |\n" for row in rows)
     return _INTRODUCTION + table + "".join(f"\n## {row.name}\n\n{row.rest}" for row in rows)
 
 
@@ -64,9 +75,17 @@ def supported_frameworks() -> Iterator[Framework]:
         text = page.read_text()
         sections = list(_SECTION.finditer(text))
         if len(sections) != text.count("\n## "):
-            raise ValueError(f"{page}: a section lacks Versions, Read, Switch on or Cannot be known")
+            raise ValueError(
+                f"{page}: a section lacks Versions, Evidence, Read, Switch on or Cannot be known"
+            )
         for told in sections:
-            yield Framework(told["name"], told["dialect"] or page.parent.name, told["versions"], told["rest"])
+            yield Framework(
+                name=told["name"],
+                dialect=told["dialect"] or page.parent.name,
+                versions=told["versions"],
+                evidence=_KINDS[told["kind"]],
+                rest=told["rest"] + told["evidence"],
+            )
 
 
 if __name__ == "__main__":

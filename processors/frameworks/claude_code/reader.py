@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from processors.frameworks.claude_code.sub_agents import AGENT_TOOLS, SUB_AGENT
 from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_text
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
@@ -27,8 +28,10 @@ _ROLES = {
     "claude_code.tool": SpanRole.TOOL,
     _EXECUTION: SpanRole.TOOL,
 }
-_SUB_AGENT = "subagent_type"
-_AGENT_TOOLS = ("Agent", "Task")
+_DETAILS = {
+    "full_command": "command", "file_path": "file_path", "skill_name": "skill", SUB_AGENT: SUB_AGENT
+}  # fmt: skip
+"""What the span of a call tells of its arguments, and what the tool calls them."""
 _OUTPUT_KEYS = ("output", "content", "diff")
 
 
@@ -50,7 +53,7 @@ def _tool(span: Span) -> ToolReading:
         arguments=better(first_arguments(attributes, ("tool_input",)), _details(attributes)),
         result=result.result,
         error=result.error,
-        runs_agent=_SUB_AGENT in attributes or attributes.get("tool_name") in _AGENT_TOOLS,
+        runs_agent=SUB_AGENT in attributes or attributes.get("tool_name") in AGENT_TOOLS,
     )
 
 
@@ -66,7 +69,7 @@ def _agent(span: Span) -> AgentReading:
 
 def _name_of_sub_agent(attributes: Attributes) -> str:
     """The kind of agent that a call started, which is its name; empty for the interaction itself."""
-    name = first_text(attributes, (_SUB_AGENT,))
+    name = first_text(attributes, (SUB_AGENT,))
     return "" if name in REDACTION_MARKERS else name
 
 
@@ -74,12 +77,12 @@ def _details(attributes: Attributes) -> DecodedValue:
     """What the span tells of the arguments besides the arguments themselves."""
     told: JsonObject = {}
     is_redacted = False
-    for key in ("full_command", "file_path", "skill_name", "subagent_type"):
+    for key, name in _DETAILS.items():
         detail = attributes.text(key)
         if detail is not None and detail.strip() in REDACTION_MARKERS:
             is_redacted = True
         elif detail is not None:
-            told[key] = detail
+            told[name] = detail
     if told:
         return value_of(told)
     return DecodedValue(None, "", ValueState.REDACTED) if is_redacted else ABSENT

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from processors.frameworks.claude_code.sub_agents import called_sub_agent
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.haystack.printed_chat import PRINTED_CHAT, printed_chat
 from processors.frameworks.langgraph.graphs import (
     GRAPH_AGENT,
     GRAPH_INTEGRATION,
@@ -82,11 +84,15 @@ _AGENT_SPAN_PREFIXES = ("invoke_agent ",)
 _AGENT_STEPS = '"setup_agent": {'
 _JAVASCRIPT_GRAPH_SCOPE = "@arizeai/openinference-instrumentation-langchain"
 _EMITTER_SCOPE = "openinference.instrumentation.beeai"
+_SUB_AGENT_SPAN = "ClaudeAgentSDK."
+_COMPONENTS_SCOPE = "openinference.instrumentation.haystack"
+_COMPONENT_ROLES = {"Agent.run": SpanRole.AGENT, "ToolInvoker.run": SpanRole.MODEL}
 _TOOL_CALLS = '"tool_calls"'
 _GRAPH_METADATA = (GRAPH_NODE, "ls_integration", GRAPH_AGENT)
 _OPTIONS_OF_CALLS = frozenset({"sanitize_inputs_outputs", "tool_name"})
 _INPUT = "input.value"
 _OUTPUT = "output.value"
+_MESSAGES = "messages"
 _STEERING_KEYS = {"agent", "context", "tools"}
 _WORKFLOW_KEYS = {"init_state", "start_event"}
 _WORKFLOW_BEGINS = '{"init_state": {'
@@ -119,6 +125,8 @@ class _OpenInference:
         if kind == "LLM":
             return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else SpanRole.MODEL
         if kind in ("AGENT", "CHAIN"):
+            if kind == "CHAIN" and span.envelope.scope_name == _COMPONENTS_SCOPE:
+                return _COMPONENT_ROLES.get(span.name, SpanRole.OTHER)
             if _run_in_graph(span) is not None:
                 return SpanRole.AGENT
             if kind == "AGENT":
@@ -160,6 +168,8 @@ class _OpenInference:
         called = first_text(attributes, ("tool.name",))
         given_to = _delegated_work(called, _arguments(span).value) if called else None
         name = name if given_to is None else given_to.agent
+        if span.name == f"{_SUB_AGENT_SPAN}{name}":  # called as the tool that started it
+            return AgentReading(inferred_name=name)
         if not name and span.name.endswith(AGENT_STEP):
             given, made = attributes.text("input.value") or "", attributes.text("output.value") or ""
             name = agent_in_printed_step(given) or agent_in_printed_step(made)  # long ones are cut off
@@ -176,6 +186,7 @@ class _OpenInference:
             session=session,
             input=self._asked(span) if given_to is None else text_value(given_to.asked or None),
             output=ABSENT if _answers_with_error(span) else _recorded_output(attributes),
+            hides_calls=_may_hide_calls(span),
         )
 
     def _asked(self, span: Span) -> DecodedValue:
@@ -185,6 +196,8 @@ class _OpenInference:
 
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
+        if span.envelope.scope_name == _COMPONENTS_SCOPE:
+            return _conversation_of_component(span)
         if attributes.get(_KIND) != "LLM":
             return Conversation(read_output=lambda: _requests_of_node(span)).offering(
                 lambda: read_tool_definitions(_named_tools(attributes))
@@ -193,6 +206,37 @@ class _OpenInference:
             lambda: read_messages(flattened_list(attributes, "llm.input_messages."), "user"),
             lambda: () if _answers_with_error(span) else _answered(attributes),
         ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
+
+
+def _may_hide_calls(span: Span) -> bool:
+    """Whether the run is that of a component whose calls only its messages tell, and these are not there."""
+    is_component = span.envelope.scope_name == _COMPONENTS_SCOPE
+    return is_component and PRINTED_CHAT not in (span.attributes.text(_OUTPUT) or "")
+
+
+def _conversation_of_component(span: Span) -> Conversation:
+    """What went into a component and came out of it; the results that one of them made are its input."""
+    attributes = span.attributes
+    if _COMPONENT_ROLES.get(span.name) is SpanRole.MODEL:
+        return Conversation(lambda: _printed_in(attributes, _OUTPUT))
+    if _COMPONENT_ROLES.get(span.name) is SpanRole.AGENT:  # what it made begins with what it was given
+
+        def made() -> list[ChatMessage]:
+            messages = _printed_in(attributes, _OUTPUT, _MESSAGES)
+            return messages[len(_printed_in(attributes, _INPUT, _MESSAGES)) :]
+
+        return Conversation(lambda: _printed_in(attributes, _INPUT, _MESSAGES), made)
+    return Conversation(
+        lambda: _printed_in(attributes, _INPUT, _MESSAGES), lambda: _printed_in(attributes, _OUTPUT)
+    )
+
+
+def _printed_in(attributes: Attributes, key: str, member: str = "") -> list[ChatMessage]:
+    """The printed messages in a value, or in one of its members."""
+    if PRINTED_CHAT not in (attributes.text(key) or ""):
+        return []
+    told = first_value(attributes, (key,))
+    return printed_chat(told.get(member) if member and isinstance(told, dict) else told)
 
 
 def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
@@ -340,7 +384,7 @@ def _category(span: Span, name: str) -> CallCategory:
         return CallCategory.HANDOFF
     if called in FINAL_ANSWER_TOOL_NAMES:
         return CallCategory.FINAL_ANSWER
-    if called in DELEGATION_TOOL_NAMES:
+    if called in DELEGATION_TOOL_NAMES or called_sub_agent(called, span.attributes.text(_INPUT)):
         return CallCategory.AGENT
     return CallCategory.RETRIEVAL if kind == "RETRIEVER" else CallCategory.FUNCTION
 
@@ -472,6 +516,9 @@ def _recorded_input(attributes: Attributes) -> DecodedValue:
     if value.keys() == _STEERING_KEYS:
         report = _report(attributes)
         return ABSENT if report is None else _if_text(report["description"])
+    printed = _printed_in(attributes, _INPUT)
+    if printed:
+        return text_value(last_text(printed, "user"))
     messages = value.get("messages")
     if isinstance(messages, list):
         text = last_printed_message(messages)
@@ -494,6 +541,9 @@ def _recorded_output(attributes: Attributes) -> DecodedValue:
     report = _report(attributes)
     if report is not None:
         return _if_text(report["raw"])
+    printed = _printed_in(attributes, _OUTPUT)
+    if printed:
+        return text_value(last_text(printed, "assistant"))
     decoded = decode_output(raw)
     return _answer_beside_trajectory(decoded) if isinstance(decoded.value, dict) else decoded
 

@@ -1,4 +1,5 @@
 import asyncio
+import json
 import logging
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from collector.configuration.criteria_files import (
     load_criteria,
 )
 from collector.configuration.files import default_file
+from collector.configuration.json_schemas import schema_documents
 from collector.telemetry.metrics import Metrics
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.documents.problems import ProblemsFound
@@ -60,6 +62,23 @@ def test_files_folders_and_globs_are_found_in_order_and_once(tmp_path: Path) -> 
     assert names(load_criteria([tmp_path / "d.txt"], environment={})) == ["d"]
     assert names(load_criteria([tmp_path / "**" / "*.yaml"], environment={})) == ["b", "e"]
     assert names(load_criteria([tmp_path / "c.yml", tmp_path], environment={})) == ["c", "a", "b"]
+
+
+def test_a_json_schema_beside_criteria_is_not_read_as_criteria(tmp_path: Path) -> None:
+    schema = json.dumps(schema_documents()["criteria"])
+    (tmp_path / "a.json").write_text(
+        '{"$schema": "./schema.json", "agents": {"weather": {"evaluations": []}}}'
+    )
+    (tmp_path / "schema.json").write_text(schema)
+    (tmp_path / "own.schema.yaml").write_text("$schema: https://json-schema.org/draft/2020-12/schema\n")
+
+    for pattern in (tmp_path, tmp_path / "*"):
+        assert [agent.pattern for agent in load_criteria([pattern], environment={}).agents] == ["weather"]
+    assert refused(tmp_path / "schema.json") == [
+        f"{tmp_path}/schema.json:1: this is a JSON schema, not criteria"
+    ]
+    (tmp_path / "a.json").unlink()
+    assert refused(tmp_path) == [f"{tmp_path}: no file in this folder"]
 
 
 def test_environment_variables_expand(tmp_path: Path) -> None:

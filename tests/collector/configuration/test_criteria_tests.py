@@ -7,6 +7,7 @@ import pytest
 from collector.cli import run_command
 from collector.configuration.criteria_files import CriteriaStore
 from collector.configuration.criteria_tests import run_criteria_tests
+from processors.documents.problems import Problem
 from tests.support.corpus import CORPUS
 
 CRITERIA = """\
@@ -147,6 +148,61 @@ def test_validate_warns_of_what_has_no_effect(tmp_path: Path, capsys: pytest.Cap
 
     assert 0 == run_command(["validate", str(file)])
     assert f"warning: {file}:1: " in capsys.readouterr().err
+
+
+def test_validate_tells_all_problems_of_all_files_together_and_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, first, second = (tmp_path / name for name in ("tracegrade.yaml", "a.yaml", "b.yaml"))
+    config.write_text("processors: {evaluation: {criteria: [a.yaml, b.yaml]}}")
+    first.write_text(
+        "agents: {a: {evaluations: [{evaluator: tool-repetition}, {evaluator: tool-call-ars}]}}\n"
+        "tests:\n"
+        "  - {name: t, run: {agent: {name: a}}, expect: {tool-repetition: fail, tool-call-args: pass}}\n"
+        "  - {name: u, run: {agent: {nam: a}}, expect: {tool-repetition: fail}}\n"
+    )
+    second.write_text(
+        "agents: {b: {evaluations: [{evaluator: tool-repetition, enabled: false}]}}\n"
+        "tests:\n"
+        "  - {name: t, run: {agent: {name: b}}, expect: {tool-repetition: skipped}}\n"
+        "  - {name: u, run: {agent: {name: b}, calls: []}, expect: {tool-repetition: skipped}}\n"
+    )
+
+    assert 2 == run_command(["validate", "--config", str(config), str(first), str(second)])
+
+    lines = capsys.readouterr().err.replace(f"{tmp_path}/", "").splitlines()
+    assert len(set(lines)) == len(lines)
+    assert [line.split(": ")[0:2] for line in lines if not line.startswith("warning")] == [
+        ["a.yaml:1", "agents.a.evaluations[1].evaluator"],
+        ["a.yaml:3", "tests[0].expect.tool-repetition"],
+        ["a.yaml:4", "tests[1].run.agent.nam"],
+        ["a.yaml:4", "tests[1].run.agent.name"],
+        ["b.yaml:3", "tests[0].expect.tool-repetition"],
+        ["b.yaml:4", "tests[1].run.calls"],
+    ]
+
+
+def test_of_evaluations_with_mistakes_a_test_says_nothing(tmp_path: Path) -> None:
+    criteria = """\
+agents:
+  a:
+    evaluations:
+      - {evaluator: tool-repetition, name: broken, sample: 0}
+      - {evaluator: tool-repetition, name: sound}
+"""
+    tests = """\
+tests:
+  - {name: t, run: {agent: {name: a}}, expect: {broken: fail, sound: fail, unknown: pass}}
+"""
+    file = tmp_path / "criteria.yaml"
+    file.write_text(criteria + tests)
+    problems: list[Problem] = []
+    store = CriteriaStore([file], environment={}, problems=problems)
+
+    found = run_criteria_tests(store.cases, store.current, refused=store.refused)
+
+    assert ["agents.a.evaluations[0].sample"] == [problem.path for problem in problems]
+    assert ["tests[0].expect.sound"] == [problem.path for problem in found]
 
 
 def test_validate_says_whom_nobody_grades(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,13 +1,18 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from collector.cli import run_command
 from collector.configuration.files import default_file
 from collector.configuration.json_schemas import schema_documents
 from collector.exporters.assembly import exporter_types
+from processors.comparison.expected_value import KNOWN_MATCHERS, MATCHER_ARGUMENTS
+from processors.criteria.criteria_file import read_criteria
 from processors.criteria.evaluator_discovery import evaluator_types
+from processors.documents.problems import ProblemsFound
 from tests.support.json_schema import mismatches
 
 FILES = {
@@ -16,6 +21,24 @@ FILES = {
     "objectives": "objectives.schema.json",
     "run": "run.schema.json",
 }
+WRONG_MATCHERS: list[dict[str, Any]] = [
+    {"$rage": [1, 2]},
+    {"$range": [1]},
+    {"$range": 1},
+    {"$regex": 1},
+    {"$glob": ["a"]},
+    {"$approx": {"value": 1}},
+    {"$approx": {"value": 1, "absolute": 2}},
+    {"$type": "text"},
+    {"$type": []},
+    {"$schema": "object"},
+    {"$present": False},
+    {"$absent": 1},
+    {"$any": None},
+    {"$in": "a"},
+    {"$in": [{"$rage": 1}]},
+    {"$input": 5},
+]
 
 
 @pytest.mark.parametrize("document", FILES)
@@ -72,6 +95,12 @@ def test_the_files_that_are_shipped_follow_their_schema(document: str, file: str
          "when": {"input": {"a": {"$in": [1]}}, "resourceAttributes": {"b": 1}, "span_attributes": {}}},
         {"evaluator": "tool-repetition", "when": None,
          "mute": {"until": "2026-01-31", "reason": "x", "by": "y"}},
+        {"evaluator": "${env:CHECK}"},
+        {"evaluator": "tool-call-args", "criteria": {"tool_calls": [{"name": "a", "args": {
+            "a": {"$range": [None, 5]}, "b": {"$in": [1, {"$glob": "x*"}]}, "c": [{"$input": "city"}],
+            "d": {"$approx": {"value": 1, "abs": 0.1}}, "e": {"$type": ["string", "null"]},
+            "f": {"$literal": {"$rage": 1}}, "g": {"$schema": {"type": "object"}}, "h": {"$absent": True},
+            "i": {"$ref": 1, "other": 2}, "j": {"$range": ["${env:LOW}", "${env:HIGH}"]}}}]}},
     ],
 )  # fmt: skip
 def test_the_schema_takes_every_spelling(entry: dict[str, Any]) -> None:
@@ -93,9 +122,56 @@ def test_the_schema_takes_every_spelling(entry: dict[str, Any]) -> None:
         {"evaluator": "tool-repetition", "sample": 0},
         {"evaluator": "tool-repetition", "stage": "dark"},
         {"evaluator": "tool-repetition", "mute": {"until": "2026-01-31"}},
+        {"evaluator": "tool-repetitoin"},
+        {"evaluator": "tool-repetition", "passThreshold": 1, "pass_threshold": 1},
+        {"evaluator": "tool-call-order", "criteria": {"toolCallsOrder": [], "tool_calls_order": []}},
+        {"evaluator": "tool-call-order",
+         "config": {"default_evaluation_criteria": {}, "defaultEvaluationCriteria": {}}},
+        {"evaluator": "tool-repetition", "when": {"input": {"a": {"$rage": [1, 2]}}}},
+        {"evaluator": "tool-repetition", "when": {"session": {"$input": "city"}}},
+        {"evaluator": "tool-repetition", "when": {"spanAttributes": {"a": {"$in": []}}}},
+        *(
+            {"evaluator": "tool-call-args",
+             "criteria": {"tool_calls": [{"name": "a", "args": {"b": [wrong]}}]}}
+            for wrong in WRONG_MATCHERS
+        ),
+        {"evaluator": "tool-call-output",
+         "criteria": {"tool_outputs": [{"name": "a", "output": {"$rage": [1, 2]}}]}},
+        {"evaluator": "trajectory-exact",
+         "criteria": {"tool_calls": [{"name": "a", "args": {"b": {"$rage": [1, 2]}}}]}},
     ],
-)
+)  # fmt: skip
 def test_the_schema_refuses_what_the_models_refuse(entry: dict[str, Any]) -> None:
     schema = schema_documents()["criteria"]
+    document = {"agents": {"a": {"evaluations": [entry]}}}
 
-    assert mismatches({"agents": {"a": {"evaluations": [entry]}}}, schema, schema) != []
+    assert mismatches(document, schema, schema) != []
+    with pytest.raises(ProblemsFound):
+        read_criteria(json.dumps(document), "criteria.json", {})
+
+
+def test_every_matcher_is_in_the_schema_of_expected_values() -> None:
+    assert set(KNOWN_MATCHERS) == set(MATCHER_ARGUMENTS)
+
+
+def test_a_criteria_file_may_name_its_schema() -> None:
+    schema = schema_documents()["criteria"]
+    document = {"$schema": "../criteria.schema.json", "agents": {}}
+
+    assert mismatches(document, schema, schema) == []
+    assert read_criteria(json.dumps(document), "criteria.json", {}) == []
+
+
+def test_the_schema_takes_the_custom_evaluators_of_a_service_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "tracegrade.yaml"
+    file.write_text("processors: {evaluation: {custom_evaluators: {in-budget: {file: budget.py}}}}")
+    criteria = {"agents": {"a": {"evaluations": [{"evaluator": "in_budget", "criteria": {"euros": 5}}]}}}
+
+    assert run_command(["schema", "criteria", "--config", str(file)]) == 0
+    schema = json.loads(capsys.readouterr().out)
+
+    assert mismatches(criteria, schema, schema) == []
+    plain = schema_documents()["criteria"]
+    assert mismatches(criteria, plain, plain) != []

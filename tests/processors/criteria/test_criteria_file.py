@@ -86,20 +86,32 @@ def test_an_evaluator_is_known_by_every_spelling_of_its_id(written: str) -> None
     assert evaluation.name == "tool-call-order"
 
 
-def test_camel_case_is_the_same_and_wins_over_snake_case() -> None:
+def test_camel_case_is_the_same_as_snake_case() -> None:
     snake = one(evaluator="tool-call-order", criteria=ORDER, pass_threshold=0.5)
     camel = one(
         evaluator="tool-call-order", criteria={"toolCallsOrder": ["search", "book"]}, passThreshold=0.5
     )
-    both = one(
+
+    assert snake.criteria_hash == camel.criteria_hash
+    assert (snake.pass_threshold, camel.pass_threshold) == (0.5, 0.5)
+
+
+def test_both_spellings_of_one_key_are_refused() -> None:
+    lines = refused(
         evaluator="tool-call-order",
         criteria={"tool_calls_order": ["x"], "toolCallsOrder": ["search", "book"]},
+        config={"include_categories": [], "includeCategories": []},
         pass_threshold=0.7,
         passThreshold=0.5,
+        when={"span_attributes": {"a": 1}, "spanAttributes": {"a": 2}},
     )
 
-    assert snake.criteria_hash == camel.criteria_hash == both.criteria_hash
-    assert (snake.pass_threshold, camel.pass_threshold, both.pass_threshold) == (0.5, 0.5, 0.5)
+    assert lines == [
+        '.when.span_attributes: the same key as "spanAttributes": expected one of the two',
+        '.pass_threshold: the same key as "passThreshold": expected one of the two',
+        '.config.include_categories: the same key as "includeCategories": expected one of the two',
+        '.criteria.tool_calls_order: the same key as "toolCallsOrder": expected one of the two',
+    ]
 
 
 def test_the_hash_changes_with_whatever_could_change_a_verdict() -> None:
@@ -129,15 +141,13 @@ def test_default_criteria_count_where_none_are_given_and_are_not_merged(key: str
     assert wanted == one(evaluator="tool-call-order", config={key: other}, criteria=ORDER).criteria_hash
 
 
-def test_both_spellings_of_default_criteria_are_read_as_camel_case() -> None:
-    config: JsonObject = {
-        "default_evaluation_criteria": {"tool_calls_order": ["x"]}, "defaultEvaluationCriteria": ORDER
-    }  # fmt: skip
+def test_both_spellings_of_default_criteria_are_refused() -> None:
+    config: JsonObject = {"default_evaluation_criteria": ORDER, "defaultEvaluationCriteria": ORDER}
 
-    assert (
-        one(evaluator="tool-call-order", criteria=ORDER).criteria_hash
-        == one(evaluator="tool-call-order", config=config).criteria_hash
-    )
+    assert refused(evaluator="tool-call-order", config=config) == [
+        ".config.default_evaluation_criteria: "
+        'the same key as "defaultEvaluationCriteria": expected one of the two'
+    ]
 
 
 def test_an_evaluator_that_expects_nothing_needs_no_criteria() -> None:
@@ -585,7 +595,14 @@ tests:
 @pytest.mark.parametrize(
     ("test", "expected"),
     [
-        ("{}", ['tests[0]: missing key "name"', 'tests[0]: missing key "expect"']),
+        (
+            "{}",
+            [
+                'tests[0]: missing key "name"',
+                'tests[0]: missing key "expect"',
+                'tests[0]: expected one of the keys "run" and "trace"',
+            ],
+        ),
         ("{name: x, expect: {a: pass}}", ['tests[0]: expected one of the keys "run" and "trace"']),
         (
             "{name: x, run: {}, trace: a, expect: {a: pass}}",
@@ -605,6 +622,68 @@ def test_a_mistake_in_a_test_is_told(test: str, expected: list[str]) -> None:
     lines = problems(f"agents: {{}}\ntests: [{test}]")
 
     assert [line.removeprefix("criteria.yaml:2: ") for line in lines] == expected
+
+
+def test_two_tests_of_one_name_are_refused() -> None:
+    text = """
+agents: {}
+tests:
+  - {name: x, run: {agent: {name: a}}, expect: {e: pass}}
+  - {name: y, run: {agent: {name: a}}, expect: {e: pass}}
+  - {name: x, run: {agent: {name: b}}, expect: {e: pass}}
+"""
+
+    assert problems(text) == ['criteria.yaml:6: tests[2]: second test named "x", the first is on line 4']
+
+
+def test_mistakes_in_criteria_and_in_tests_are_told_together() -> None:
+    text = """
+agents:
+  a:
+    evaluations:
+      - {evaluator: tool-call-args, config: [], criteria: {tool_calls: [{name: x, args: {y: {$rage: 1}}}]}}
+      - {evaluator: tool-repetition, severity: pager}
+tests:
+  - {name: x, run: {agent: {name: a}}, trace: b, expect: {tool-repetition: pas}}
+"""
+
+    assert [line.partition(":")[2].partition(": ")[::2] for line in problems(text)] == [
+        ("5", "agents.a.evaluations[0].config: expected a mapping of keys to values; found an empty list"),
+        ("5", "agents.a.evaluations[0].criteria.tool_calls[0].args.y.$rage: "
+              'unknown matcher "$rage"; did you mean "$range"?'),
+        ("6", 'agents.a.evaluations[1].severity: expected "page", "ticket" or "advisory"; '
+              'found the text "pager"; did you mean "page"?'),
+        ("8", 'tests[0].expect.tool-repetition: expected "pass", "fail", "error", "not_evaluated" or '
+              '"skipped" or a mapping of keys to values; found the text "pas"'),
+        ("8", 'tests[0]: expected one of the keys "run" and "trace"'),
+    ]  # fmt: skip
+
+
+def test_a_mistake_in_an_anchor_is_told_once_where_it_is_written() -> None:
+    text = """
+agents:
+  a:
+    evaluations:
+      - &base
+        evaluator: tool-call-order
+        criteria: &order {tool_calls_order: [1]}
+      - {evaluator: tool-call-order, name: second, criteria: *order}
+      - {<<: *base, name: third}
+"""
+
+    assert problems(text) == [
+        "criteria.yaml:7: agents.a.evaluations[0].criteria.tool_calls_order[0]: "
+        "expected a text; found the number 1; put it in quotes"
+    ]
+
+
+@pytest.mark.parametrize("agents", ["", " {}", " ~"])
+def test_a_file_without_agents_is_warned_of(agents: str) -> None:
+    document = read_criteria_file(f"owner: me\nagents:{agents}\n", "criteria.yaml", {})
+
+    assert [str(warning) for warning in document.warnings] == [
+        "criteria.yaml:2: agents: there are no agents: nothing is evaluated by this file"
+    ]
 
 
 WORDS = st.sampled_from([
@@ -648,6 +727,6 @@ def test_any_content_is_either_loaded_or_refused(content: JsonValue) -> None:
     else:
         lines = []
         assert isinstance(content, dict)
-        assert [agent.pattern for agent in agents] == list(content["agents"])  # type: ignore[arg-type]
+        assert [agent.pattern for agent in agents] == list(content["agents"] or {})  # type: ignore[arg-type]
 
     assert all(line.startswith("criteria.json:1: ") and "pydantic" not in line for line in lines)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentRun
+from processors.model.agent_run import AgentRun, ValueState
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import Evaluator, RunFacts
@@ -18,6 +18,7 @@ from tests.strategies import agent_runs, evaluators, models
 
 _TYPES = list(evaluator_types().values())
 _EXPLAINED_ERRORS = {error.__name__ for error in EvaluationError.__subclasses__()}
+_ABSENT = ValueState.ABSENT
 _EXAMPLES = settings(max_examples=40, deadline=None)
 
 
@@ -110,6 +111,50 @@ def test_no_further_call_moves_the_score_out_of_what_was_attainable(kind: type[E
         for answer in (_answer(evaluator, partial), _answer(evaluator, run)):
             if isinstance(answer, Score):
                 assert lowest <= answer.value <= highest
+
+    check()
+
+
+def test_a_call_that_was_only_asked_for_is_one_wherever_telemetry_tells_of_it(kind: type[Evaluator]) -> None:
+    @_EXAMPLES
+    @given(evaluator=evaluators(kind), run=agent_runs())
+    def check(evaluator: Evaluator, run: AgentRun) -> None:
+        executed = [call for call in run.tool_calls if call.executed]
+        requested = []
+        before = 0
+        for call in run.tool_calls:
+            if call.executed:
+                before += 1
+            else:
+                requested.append((before, call))
+
+        told_apart = replace(run, tool_calls=executed, requested_calls=requested)
+
+        assert list(run.tool_calls) == list(told_apart.calls)
+        assert _answer(evaluator, run) == _answer(evaluator, told_apart)
+        assert evaluator.attainable(run) == evaluator.attainable(told_apart)
+
+    check()
+
+
+def test_a_call_that_turns_out_to_be_executed_moves_no_score_out_of_what_was_attainable(
+    kind: type[Evaluator],
+) -> None:
+    @_EXAMPLES
+    @given(evaluator=evaluators(kind), run=agent_runs(), data=st.data())
+    def check(evaluator: Evaluator, run: AgentRun, data: st.DataObject) -> None:
+        early = [
+            replace(call, executed=False, error=None, result=None, result_text=None, result_state=_ABSENT)
+            if data.draw(st.booleans())
+            else call
+            for call in run.tool_calls
+        ]
+
+        lowest, highest = evaluator.attainable(replace(run, tool_calls=early, complete=False))
+
+        answer = _answer(evaluator, run)
+        if isinstance(answer, Score):
+            assert lowest <= answer.value <= highest
 
     check()
 

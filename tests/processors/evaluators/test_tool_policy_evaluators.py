@@ -104,6 +104,33 @@ def test_an_incomplete_run_fails_as_soon_as_a_forbidden_tool_was_called() -> Non
     assert Outcome.NOT_EVALUATED is _outcome(evaluator, _run("search", complete=False))
 
 
+@pytest.mark.parametrize("others", [[], ["search"], ["search", "search"]])
+def test_a_forbidden_call_that_was_only_asked_for_is_not_permitted_whatever_is_beside_it(
+    others: list[str],
+) -> None:
+    asked_for = ToolCall(name="delete_account", executed=False)
+    beside = [ToolCall(name=name) for name in others]
+    run = run_with(beside, requested_calls=[(len(beside), asked_for)])
+
+    answer = _score(_evaluator("tool-permission", {"deny": ["delete_*"]}), run)
+
+    assert len(others) / (len(others) + 1) == answer.value
+    assert ["delete_account"] == answer.details["not_permitted"]
+
+
+@pytest.mark.parametrize("evaluator", ["single-tool-use", "tool-call-budget", "tool-call-count"])
+def test_a_call_that_was_only_asked_for_counts_as_a_failed_one_does(evaluator: str) -> None:
+    criteria: dict[str, dict[str, Any]] = {
+        "single-tool-use": {"tool_name": "book"},
+        "tool-call-budget": {"tools": {"book": {"min": 1}}},
+        "tool-call-count": {"tool_calls_count": {"book": ["=", 1]}},
+    }
+    run = run_with([ToolCall(name="search")], requested_calls=[(0, ToolCall(name="book", executed=False))])
+
+    assert 1.0 == _score(_evaluator(evaluator, criteria[evaluator]), run).value
+    assert 0.0 == _score(_evaluator(evaluator, criteria[evaluator], include_failed=False), run).value
+
+
 def test_criteria_that_say_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match="allow"):
         _evaluator("tool-permission", {})

@@ -1,6 +1,7 @@
 """Spans of Claude Code: bare attribute names, outcomes on a child, content redacted unless switched on."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -67,8 +68,19 @@ def test_arguments_and_result_are_read_where_content_is_on() -> None:
     )
 
 
-def test_details_stand_in_for_the_arguments() -> None:
-    assert {"file_path": "/a.txt"} == call_in(tool(file_path="/a.txt")).arguments
+@pytest.mark.parametrize(
+    ("key", "argument"),
+    [
+        ("file_path", "file_path"),
+        ("full_command", "command"),
+        ("skill_name", "skill"),
+        ("subagent_type", "subagent_type"),
+    ],
+)
+def test_details_stand_in_for_the_arguments_under_the_tools_own_names(key: str, argument: str) -> None:
+    fields: dict[str, Any] = {key: "x"}
+
+    assert {argument: "x"} == call_in(tool(**fields)).arguments
 
 
 @pytest.mark.parametrize("key", ["content", "diff"])
@@ -150,3 +162,20 @@ def test_a_sub_agent_without_spans_below_its_call_is_no_run() -> None:
     ]
 
     assert [["Task"]] == [[call.name for call in run.tool_calls] for run in runs_of(spans)]
+
+
+def test_calls_that_begin_while_the_model_still_answers_are_of_that_turn() -> None:
+    model: JsonObject = {"span.type": "llm_request"}
+    bash: JsonObject = {"span.type": "tool", "tool_name": "Bash"}
+    spans = [
+        interaction(),
+        span(2, 1, "claude_code.llm_request", model, at=(0, 20)),
+        span(3, 1, "claude_code.tool", bash, at=(10, 19)),
+        span(4, 1, "claude_code.llm_request", model, at=(21, 40)),
+        span(5, 1, "claude_code.tool", bash, at=(35, 50)),
+        span(6, 1, "claude_code.llm_request", model, at=(51, 60)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert [None, None] == [call.parallel_group for call in run.tool_calls]

@@ -238,6 +238,56 @@ def test_a_sub_agents_calls_are_its_own() -> None:
     )
 
 
+def sub_agent_call(number: int, name: str, at: int) -> RawSpan:
+    given = json.dumps({"prompt": "go", "subagent_type": name})
+    return tool(number, 1, "Agent", {"tool__name": "Agent", "input__value": given}, at, "")
+
+
+def in_background(number: int, at: int) -> list[RawSpan]:
+    return [
+        span(number, 1, "ClaudeAgentSDK.Subagent", kind("AGENT"), at=(at, 90)),
+        tool(number + 1, number, "get", {"tool__name": "get"}, at + 1, ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("calls", "names"),
+    [
+        (("explorer", "explorer"), ["explorer", "explorer"]),
+        (("explorer", "writer"), ["ClaudeAgentSDK.Subagent", "ClaudeAgentSDK.Subagent"]),
+        (("explorer", "__REDACTED__"), ["explorer", "ClaudeAgentSDK.Subagent"]),
+    ],
+)
+def test_a_sub_agent_in_the_background_has_the_name_that_only_its_call_can_tell(
+    calls: tuple[str, str], names: list[str]
+) -> None:
+    spans = [
+        span(1, None, "ClaudeAgentSDK.query", kind("AGENT"), at=(0, 100)),
+        *(sub_agent_call(2 + number, name, 10 + number) for number, name in enumerate(calls)),
+        *in_background(10, 20),
+        *in_background(20, 30),
+    ]
+
+    outer, *inner = runs_of(spans)
+
+    assert CallCategory.AGENT is outer.tool_calls[0].category
+    assert [(name, "demo", ["get"]) for name in names] == [
+        (run.agent.name, run.parent_agent, [call.name for call in run.tool_calls]) for run in inner
+    ]
+
+
+def test_a_sub_agent_below_its_call_has_the_name_that_the_call_tells() -> None:
+    given = '{"prompt": "go", "subagent_type": "explorer"}'
+    task = kind("TOOL", tool__name="Task", input__value=given)
+    spans = [
+        span(1, None, "ClaudeAgentSDK.query", kind("AGENT"), at=(0, 100)),
+        span(2, 1, "Task", task, at=(10, 50)),
+        span(3, 2, "ClaudeAgentSDK.Task", kind("AGENT", agent__name="Task"), at=(11, 49)),
+    ]
+
+    assert ["demo", "explorer"] == [run.agent.name for run in runs_of(spans)]
+
+
 def test_what_is_hidden_is_redacted_and_not_made_up() -> None:
     hidden = "__REDACTED__"
     fields: JsonObject = {"tool__name": "get", "input__value": hidden, "output__value": hidden}

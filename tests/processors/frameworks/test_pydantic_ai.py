@@ -356,4 +356,4 @@ def test_a_tool_for_the_answer_that_runs_nowhere_was_not_left_out() -> None:
         ]
     )
 
-    assert [] == list(run.requested_tools)
+    assert [] == list(run.requested_calls)

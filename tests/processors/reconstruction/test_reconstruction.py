@@ -365,14 +365,75 @@ def test_calls_known_from_messages_alone_are_rebuilt_once() -> None:
     assert [0, 0, None] == [call.parallel_group for call in calls]
 
 
-def test_requests_add_no_call_where_spans_tell_of_calls() -> None:
+def test_a_request_that_no_span_answers_is_a_call_that_was_never_executed() -> None:
     spans = [
         agent(1, None, "a"),
         model(2, 1, (0, 5), **{"gen_ai.output.messages": requests(("c1", "x", {}), ("c2", "unknown", {}))}),
         tool(3, 1, "x", call_id="c1"),
     ]
 
-    assert ["x"] == [call.name for call in runs_of(spans)[0].tool_calls]
+    (run,) = runs_of(spans)
+
+    assert ["x"] == [call.name for call in run.tool_calls]
+    assert [("x", True), ("unknown", False)] == [(call.name, call.executed) for call in run.calls]
+
+
+def test_a_call_that_was_refused_stands_where_it_was_asked_for_with_what_the_model_was_told() -> None:
+    refused = [
+        {
+            "role": "tool",
+            "parts": [{"type": "tool_call_response", "id": "c2", "response": "Denied by the user."}],
+        }
+    ]
+    spans = [
+        agent(1, None, "a"),
+        model(2, 1, (0, 5), **{"gen_ai.output.messages": requests(("c1", "refund", {"amount": 50}))}),
+        tool(3, 1, "refund", call_id="c1", at=(6, 8)),
+        model(4, 1, (9, 12), **{"gen_ai.output.messages": requests(("c2", "refund", {"amount": 5000}))}),
+        model(
+            5,
+            1,
+            (13, 15),
+            **{
+                "gen_ai.input.messages": json.dumps(refused),
+                "gen_ai.output.messages": requests(("c3", "refund", {"amount": 90})),
+            },
+        ),
+        tool(6, 1, "refund", call_id="c3", at=(16, 18)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert [("c1", True), ("c2", False), ("c3", True)] == [
+        (call.call_id, call.executed) for call in run.calls
+    ]
+    ((before, call),) = run.requested_calls
+    assert (1, {"amount": 5000}, "Denied by the user.") == (before, call.arguments, call.result)
+
+
+@pytest.mark.parametrize("call_id", ["", "t7"])
+def test_a_request_is_executed_where_the_calls_of_its_tool_bear_no_ids_of_requests(call_id: str) -> None:
+    spans = [
+        agent(1, None, "a"),
+        model(2, 1, (0, 5), **{"gen_ai.output.messages": requests(("c1", "x", {}), ("c2", "x", {}))}),
+        tool(3, 1, "x", call_id=call_id),
+    ]
+
+    assert [] == list(runs_of(spans)[0].requested_calls)
+
+
+def test_calls_of_one_answer_of_which_one_was_not_executed_stand_in_their_order() -> None:
+    answer = requests(("c1", "x", {}), ("c2", "refused", {}), ("c3", "y", {}))
+    spans = [
+        agent(1, None, "a"),
+        model(2, 1, (0, 5), **{"gen_ai.output.messages": answer}),
+        tool(3, 1, "y", call_id="c3", at=(6, 8)),
+        tool(4, 1, "x", call_id="c1", at=(6, 9)),
+    ]
+
+    assert [("x", 0), ("refused", 0), ("y", 0)] == [
+        (call.name, call.parallel_group) for call in runs_of(spans)[0].calls
+    ]
 
 
 def test_calls_at_the_provider_are_added_from_messages() -> None:

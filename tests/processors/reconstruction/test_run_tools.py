@@ -111,24 +111,31 @@ def test_without_definitions_there_are_no_tools() -> None:
 
 
 @pytest.mark.parametrize("framework", ["agent-framework", "ai-sdk-6", "ai-sdk-7"])
-def test_a_tool_that_a_model_made_up_is_told_though_nothing_ran(framework: str) -> None:
+def test_a_tool_that_a_model_made_up_is_a_call_though_nothing_ran(framework: str) -> None:
     (run,) = _recorded_runs(framework, "s9-unknown-tool")
 
-    assert ["get_wind_speed"] == run.requested_tools
-    assert "get_wind_speed" not in {call.name for call in run.tool_calls}
+    executed = [call.name for call in run.tool_calls]
+    assert "get_wind_speed" not in executed
+    ((before, requested),) = run.requested_calls
+    assert ("get_wind_speed", {"city": "Paris"}, False) == (
+        requested.name,
+        requested.arguments,
+        requested.executed,
+    )
+    assert [*executed[:before], "get_wind_speed", *executed[before:]] == [call.name for call in run.calls]
+    assert 1 == before
 
-    config = ToolKnownConfig(also_known=tuple(sorted({call.name for call in run.tool_calls})))
-    answer = ToolKnown(config).evaluate(
+    answer = ToolKnown(ToolKnownConfig(also_known=tuple(executed))).evaluate(
         replace(run, available_tools=dict.fromkeys(_WEATHER_TOOLS)), RunFacts()
     )
 
     assert isinstance(answer, Score)
     assert ["get_wind_speed"] == answer.details["unknown"]
-    assert len(run.tool_calls) / (len(run.tool_calls) + 1) == answer.value
+    assert len(executed) / len(run.calls) == answer.value
 
 
 @pytest.mark.parametrize("scenario", ["s1", "s2", "s3"])
 @pytest.mark.parametrize("framework", ["ai-sdk-6", "autogen", "openinference_langchain", "pydantic_ai"])
 def test_no_tool_that_ran_counts_as_only_asked_for(framework: str, scenario: str) -> None:
     for run in _recorded_runs(framework, scenario):
-        assert [] == list(run.requested_tools)
+        assert [] == list(run.requested_calls)

@@ -98,3 +98,26 @@ def test_where_the_parent_of_a_client_is_not_known_its_answer_decides(
     spans = an_agent_under_a_request(of_client(7, 99, (14, 26), told, REMOTE_PARENT))
 
     assert number_of_runs == len(runs_of(spans))
+
+
+@pytest.mark.parametrize(
+    ("asked", "output"), [("Weather?", "It rains."), ("What else?", None)], ids=["the same", "another"]
+)
+def test_an_answer_that_only_the_clients_span_below_tells_is_the_turns(
+    asked: str, output: str | None
+) -> None:
+    def question(text: str) -> JsonValue:
+        return json.dumps([{"role": "user", "parts": [{"type": "text", "content": text}]}])
+
+    below: dict[str, JsonValue] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": question(asked),
+        "gen_ai.output.messages": answer(text="It rains."),
+    }
+    spans = [
+        agent(1, None, "weather", (0, 100)),
+        model(2, 1, (10, 90), **{"gen_ai.input.messages": question("Weather?")}),
+        span(3, 2, "chat m", below, at=(20, 80), of=CLIENT),
+    ]
+
+    assert [output] == [run.output for run in runs_of(spans)]

@@ -141,5 +141,5 @@ def test_an_evaluation_that_applies_to_every_run_must_not_be_silent(tmp_path: Pa
         ),
     ]
 
-    assert {("agent", "", "ticket")} == firing(tmp_path, inputs, series, "3h", SILENT, "10m")
+    assert {("agent", "", "page")} == firing(tmp_path, inputs, series, "3h", SILENT, "10m")
     assert set() == firing(tmp_path, RuleInputs(), series, "3h", SILENT, "10m")

@@ -1,11 +1,13 @@
 """The page of frameworks is what the families say of themselves."""
 
+import re
 from pathlib import Path
 
 from collector.tools.references.frameworks import frameworks_reference, supported_frameworks
 from processors.frameworks.discovery import discover_dialects
 
-PAGE = Path(__file__).parents[4] / "docs" / "frameworks.md"
+ROOT = Path(__file__).parents[4]
+PAGE = ROOT / "docs" / "frameworks.md"
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -28,3 +30,14 @@ def test_every_framework_is_told_once_and_whole() -> None:
         assert all(framework), framework.name
         assert "..\n" not in framework.rest, framework.name
         assert "|" not in "".join(framework), framework.name
+
+
+def test_the_evidence_for_every_framework_is_there() -> None:
+    for framework in supported_frameworks():
+        (told,) = re.findall(r"^- Evidence: .+$", framework.rest, re.MULTILINE)
+        paths = re.findall(r"`(tests/[^`]+)`", told)
+
+        assert paths, framework.name
+        assert all((ROOT / path).exists() for path in paths), framework.name
+        if framework.evidence == "recorded":
+            assert all(any((ROOT / path).rglob("*.binpb")) for path in paths), framework.name

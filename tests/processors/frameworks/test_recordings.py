@@ -1,0 +1,76 @@
+"""Requests that real packages sent, against what their programs did (`tests/data/recordings/README.md`)."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.otlp.codec import split_request
+from processors.model.agent_run import AgentRun, ValueState
+from processors.model.finish_reason import FinishReason
+from processors.reconstruction.passes import reconstruct
+from processors.spans.span import RawSpan
+
+RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
+NAMES = sorted(path.parent.name for path in RECORDINGS.glob("*/recording.json"))
+
+
+@cache
+def runs_in(name: str) -> list[AgentRun]:
+    traces: dict[bytes, list[RawSpan]] = {}
+    for path in sorted((RECORDINGS / name).glob("*.binpb")):
+        for trace_id, spans in split_request(path.read_bytes()).traces.items():
+            traces.setdefault(trace_id, []).extend(spans)
+    return [
+        run
+        for trace_id, spans in traces.items()
+        for run in reconstruct(spans, trace_id=trace_id, reason=FinishReason.ROOT)
+    ]
+
+
+def told(run: AgentRun) -> dict[str, Any]:
+    """A run in the form of `recording.json`."""
+    return {
+        "agent": run.agent.name,
+        "parent": run.parent_agent,
+        "input": run.input,
+        "output": run.output,
+        "calls": [
+            {
+                "name": call.name,
+                "arguments": call.arguments,
+                "result": call.result,
+                "failed": call.error is not None,
+                "category": call.category.value,
+            }
+            for call in run.tool_calls
+        ],
+    }
+
+
+def in_any_order(runs: list[dict[str, Any]]) -> list[str]:
+    return sorted(json.dumps(run, sort_keys=True) for run in runs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_are_what_the_program_did(name: str) -> None:
+    expected = json.loads((RECORDINGS / name / "recording.json").read_text("utf-8"))["runs"]
+
+    assert in_any_order(expected) == in_any_order([told(run) for run in runs_in(name)])
+
+
+def test_a_run_whose_calls_only_hidden_messages_tell_may_have_made_some() -> None:
+    (run,) = runs_in("haystack_agent_without_content")
+
+    assert (False, ValueState.REDACTED, ValueState.REDACTED) == (
+        run.complete,
+        run.input_state,
+        run.output_state,
+    )
+
+
+@pytest.mark.parametrize("name", ["claude_code_sub_agent", "claude_agent_sdk_sub_agent"])
+def test_calls_of_turns_that_followed_each_other_did_not_run_side_by_side(name: str) -> None:
+    assert {None} == {call.parallel_group for run in runs_in(name) for call in run.tool_calls}
