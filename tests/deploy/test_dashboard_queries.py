@@ -71,7 +71,10 @@ agents:
 """
 """All outcomes for one agent: passes, failures, errors (no class named) and no verdict (no schema told)."""
 
-SETTINGS: JsonObject = {"service": {"telemetry": {"self_check": {"enabled": True}}}}
+SETTINGS: JsonObject = {
+    "cluster": {"peers": ["127.0.0.1:4317"], "resolver_interval": "1s"},
+    "service": {"telemetry": {"self_check": {"enabled": True}}},
+}
 
 UNGRADED_RUN = ScriptedRun(
     UNGRADED,

@@ -79,12 +79,19 @@ def grading() -> list[JsonObject]:
         time_series(
             "Replicas as each of them sees them",
             "How many replicas there are by the name that they share or by the list, and changes and "
-            "problems of that name in an hour; nothing where there is only one.",
+            "problems of that name between two points; nothing where there is only one.",
             [
                 Query(select("tracegrade_cluster_peers"), "{{instance}}"),
-                Query(total(select("tracegrade_cluster_changes_total"), "kind", window="1h"), "{{kind}}"),
                 Query(
-                    total(select("tracegrade_cluster_resolve_problems_total"), "reason", window="1h"),
+                    total(select("tracegrade_cluster_changes_total"), "kind", window="$__rate_interval"),
+                    "{{kind}}",
+                ),
+                Query(
+                    total(
+                        select("tracegrade_cluster_resolve_problems_total"),
+                        "reason",
+                        window="$__rate_interval",
+                    ),
                     "{{reason}}",
                 ),
             ],
