@@ -23,6 +23,7 @@ from processors.model import (
     ToolCall,
     ValueState,
     json_text,
+    time_text,
 )
 
 _STYLES = {
@@ -70,6 +71,7 @@ class RunPrintout:
     def lines(self, graded: GradedRun, note: str = "") -> Iterator[Text]:
         """The lines of one run, without an empty one around them."""
         yield self._fit(self._head(graded, note))
+        yield from self._whose(graded)
         calls = graded.run.calls
         for number, call in enumerate(calls[:_MAX_CALLS], 1):
             yield self._fit(self._call(number, call))
@@ -98,6 +100,23 @@ class RunPrintout:
         notes += [f"{count} {word} {_failures(count)}" for word, count in left_aside.items()]
         line.append(f"  trace_id={run.trace_id.hex()}  {', '.join(notes)}", style="dim")
         return line
+
+    def _whose(self, graded: GradedRun) -> Iterator[Text]:
+        """When it was and whose it is, as far as that is known."""
+        run = graded.run
+        known = {
+            "ended": _moment(run.end_unix_nano),
+            "graded": _moment(graded.graded_unix_nano),
+            "service": run.resource.get("service.name"),
+            "agent_id": run.agent.id,
+            "conversation": run.session,
+            "tenant": run.tenant,
+        }
+        told = "  ".join(f"{name}={self._clean(str(value))}" for name, value in known.items() if value)
+        if not told:
+            return
+        for line in [told] if self._width is None else _wrap(told, self._width - 2):
+            yield self._fit(Text(f"  {line}", style="dim"))
 
     def _call(self, number: int, call: ToolCall) -> Text:
         line = Text()
@@ -222,15 +241,21 @@ def counts_text(counts: Counter[str]) -> str:
     return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
 
 
+def _moment(unix_nano: int) -> str:
+    """A time to the millisecond; empty where it is not known."""
+    return f"{time_text(unix_nano)[:23]}Z" if unix_nano else ""
+
+
 def _failures(count: int) -> str:
     return "failure" if count == 1 else "failures"
 
 
 def _notes(result: EvaluationResult) -> list[str]:
-    """What a failure asks of people where it is no ticket, in words behind the name of the evaluation."""
+    """What a failure asks of people where it is no ticket, and the call that it is on, behind its name."""
     notes = ["(shadow)"] if result.stage is Stage.SHADOW else []
     notes += ["(muted)"] if result.muted_until_unix_nano else []
-    return notes if result.severity is Severity.TICKET else [*notes, f"({result.severity})"]
+    notes += [] if result.severity is Severity.TICKET else [f"({result.severity})"]
+    return notes if result.tool_call_id is None else [*notes, f"(call {result.tool_call_id})"]
 
 
 def _wrap(text: str, width: int) -> list[str]:

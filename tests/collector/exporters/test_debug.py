@@ -32,6 +32,7 @@ async def _printed(config: DebugConfig, stream: io.TextIOBase, *runs: GradedRun)
 def test_without_a_terminal_every_verdict_is_one_line_that_grep_finds() -> None:
     assert [
         f"FAIL  weather_agent 1.2  trace_id={TRACE_ID.hex()}  3 calls, root",
+        "  ended=2026-01-31T08:00:02.500Z",
         '   1. get_temperature {"city": "Oslo"} → {"temperature": 21.5}',
         '   2. get_forecast {"days": 7} ✗ TimeoutError: took  [31mtoo long',
         "   3. send_mail <absent> ✗ not executed",
@@ -56,7 +57,7 @@ def test_a_call_that_was_only_asked_for_is_printed_where_it_was_asked_for_with_w
 
     shown = [line.plain for line in lines]
     assert "4 calls" in shown[0]
-    assert "   2. refund <absent> ✗ not executed: Denied." == shown[2]
+    assert "   2. refund <absent> ✗ not executed: Denied." == shown[3]
     assert "   2. refund ✗ not executed" in [line.plain for line in hidden]
 
 
