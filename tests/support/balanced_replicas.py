@@ -47,6 +47,8 @@ agents:
       - {evaluator: tool-permission, criteria: {deny: [delete]}}
 """
 
+IDLE_SECONDS = 5
+"""How long a part of a split trace that has no root waits for it."""
 _BATCH_SECONDS = 0.1
 _IN_NAMESPACE = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
 
@@ -203,7 +205,11 @@ class BalancedReplicas:
             "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": f"{address}:{self.port}"}}}},
             "service": {"telemetry": {"endpoint": f"{address}:0"}},
             "processors": {
-                "group_by_trace": {"root_grace": "1s", "incomplete_grace": "1s", "idle_timeout": "20s"}
+                "group_by_trace": {
+                    "root_grace": "1s",
+                    "incomplete_grace": "1s",
+                    "idle_timeout": f"{IDLE_SECONDS}s",
+                }
             },
         }
         if self.watched:
