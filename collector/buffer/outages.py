@@ -39,6 +39,9 @@ class Outages:
     def __init__(self) -> None:
         self._outages: list[Outage] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._outages)
+
     def record(self, outage: Outage) -> None:
         """Add an outage; it may lie in the past."""
         near = int(SETTLE_SECONDS * _NANOSECONDS)

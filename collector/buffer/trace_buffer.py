@@ -415,6 +415,8 @@ class TraceBuffer:
             stored_nano = min(self._max_lateness_nano, _STORED_NANO)
             if trace.latest_end >= trace.last_unix_nano - stored_nano:
                 return "start"
+        if not self._reroutings:
+            return None
         grace = self._policy.grace(trace) - self._verdict_delay
         is_split = self._reroutings.touch(
             trace.first_monotonic,

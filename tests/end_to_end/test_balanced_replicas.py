@@ -111,12 +111,11 @@ async def test_six_hundred_traces_without_a_flip(event: Event | None, tmp_path: 
 
     outcomes = replicas.outcomes(traffic)
     name = "steady" if event is None else event.__name__.strip("_")
-    print(
-        f"{name}: {outcomes.traces} traces, {len(outcomes.undecided)} undecided, {metrics[ORPHANED]:g} orphaned"
-    )
+    undecided = len(outcomes.undecided)
+    print(f"{name}: {outcomes.traces} traces, {undecided} undecided, {metrics[ORPHANED]:g} orphaned")
     _check(outcomes, began if event is _crash else None, traffic, replicas)
     assert 600 <= outcomes.traces
     if event is None:
         assert set() == outcomes.undecided
         assert 0 == metrics[ORPHANED]
-    assert len(outcomes.undecided) <= _undecided_bound(replicas, traffic, seconds)
+    assert undecided <= _undecided_bound(replicas, traffic, seconds)
