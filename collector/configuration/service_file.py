@@ -26,6 +26,7 @@ from collector.buffer import GroupByTraceConfig
 from collector.cluster import ClusterConfig
 from collector.config_fields import BUILTIN, CriteriaSources, Duration, Section, parse_endpoint
 from collector.exporters import (
+    DeadLettersConfig,
     SpanExporterConfig,
     exporter_types,
     receives_evaluation_spans,
@@ -104,6 +105,11 @@ class ServiceSection(StrictModel):
     telemetry: Section[TelemetryConfig] = TelemetryConfig()
     shutdown_timeout: Duration = Field(
         default=30.0, description="Time from SIGTERM in which everything held is delivered."
+    )
+    dead_letters: DeadLettersConfig | None = Field(
+        default=None,
+        description="Keeps what backends refuse for good in a file, which `tracegrade redrive` sends again. "
+        "Left out, it is dropped; it is counted either way.",
     )
 
 
@@ -194,7 +200,7 @@ def parse_configuration(
         problems += _unused_exporters(exporters, config.results, document)
         problems += _unheard_results(exporters, config.results, document)
         problems += _shared_addresses(config, exporters, document)
-    problems += _shared_files(exporters, document)
+    problems += _shared_files(exporters, None if config is None else config.service.dead_letters, document)
     problems = document.all_problems(problems)
     if problems or config is None:
         raise ProblemsFound(problems)
@@ -328,10 +334,14 @@ def _hears_logs(exporters: Mapping[str, BaseModel], results: ResultsConfig) -> b
     )
 
 
-def _shared_files(exporters: Mapping[str, BaseModel], document: LocatedYaml) -> Iterator[Problem]:
-    """Files that two settings of exporters name: what is in them could not be told apart."""
+def _shared_files(
+    exporters: Mapping[str, BaseModel], dead_letters: DeadLettersConfig | None, document: LocatedYaml
+) -> Iterator[Problem]:
+    """Files that two settings name: what is in them could not be told apart."""
     settings = [("exporters", name, key) for name in exporters for key in ("path", "logs_path")]
     files = [(path, getattr(exporters[path[1]], path[2], None)) for path in settings]
+    if dead_letters is not None:
+        files.append((("service", "dead_letters", "path"), dead_letters.path))
     for path, first in _repeated((path, normpath(file)) for path, file in files if file is not None):
         yield document.problem(path, f"{first} is the same file")
 
