@@ -272,7 +272,7 @@ class EvaluationStage:
 
     `criteria` is asked for the set in force once per trace, so a reload never mixes two sets in one.
     `workers` answer for custom evaluators; without them such evaluations end in `error`. `results` says in
-    which forms verdicts leave, by default on the spans.
+    which forms verdicts leave, by default on the spans; scores are made of log records.
     """
 
     def __init__(
@@ -286,12 +286,13 @@ class EvaluationStage:
         dialects: Sequence[Dialect] = (),
         workers: WorkerPool | None = None,
         results: ResultsConfig = _ON_SPANS,
+        writes_scores: bool = False,
     ) -> None:
         self._criteria = criteria
         self._metrics = metrics
         self._clock = clock
         self._instance = instance
-        self._writer = _ResultWriter(results, instance)
+        self._writer = _ResultWriter(results, instance, writes_scores=writes_scores)
         self._missing_parents = missing_parents
         self._reader = span_reader(dialects)
         self._workers = workers
@@ -404,11 +405,11 @@ class _ResultWriter:
     Where spans are forwarded when they come (`stream`), what it makes holds none of them.
     """
 
-    def __init__(self, config: ResultsConfig, instance: str) -> None:
+    def __init__(self, config: ResultsConfig, instance: str, *, writes_scores: bool) -> None:
         self._instance = instance
         self._spans_left_already = config.mode == "stream"
         self._writes_events = "span_event" in config.emit
-        self._writes_records = "log" in config.emit
+        self._writes_records = writes_scores or "log" in config.emit
         self._writes_spans = "span" in config.emit
         self._openinference = "openinference" in config.annotations
         self._writes_on_spans = config.holds_spans and (self._writes_events or self._openinference)

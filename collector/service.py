@@ -22,7 +22,7 @@ from collector.buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
 from collector.errors import BackgroundTaskDied
-from collector.exporters import ExporterContext, build_fan_out
+from collector.exporters import ExporterContext, build_fan_out, receives_scores
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry
 from collector.pipeline import EvaluationStage, Pipeline
@@ -139,6 +139,7 @@ class Service:
             dialects=config.own_dialects(),
             workers=self._workers,
             results=config.results,
+            writes_scores=any(map(receives_scores, config.exporters.values())),
         )
         self._fan_out = build_fan_out(
             config.exporters,

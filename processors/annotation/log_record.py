@@ -1,13 +1,18 @@
 """Evaluation results as OTLP log records: the event `gen_ai.evaluation.result` in the logs data model.
 
 A record belongs to the span that it judges: it carries that span's trace and span id and travels under its
-resource and scope. It says what the span event of the same result says.
+resource and scope. It says what the span event of the same result says, and whose run it was.
 """
 
 import struct
 from collections.abc import Sequence
 
-from processors.annotation.result_attributes import EVENT_NAME, LOG_ATTRIBUTE, encode_result_attributes
+from processors.annotation.result_attributes import (
+    EVENT_NAME,
+    LOG_ATTRIBUTE,
+    encode_result_attributes,
+    encode_run_attributes,
+)
 from processors.annotation.span_event import GradedRuns, results_by_carrier
 from processors.model import AgentRun, EvaluationResult, Outcome
 from processors.spans import RawSpan, encode_field
@@ -57,6 +62,7 @@ def _log_record(
             time,
             _SEVERITY[result.outcome],
             encode_result_attributes(result, run, instance, LOG_ATTRIBUTE),
+            encode_run_attributes(run, LOG_ATTRIBUTE),
             encode_field(0x4A, run.trace_id),
             encode_field(0x52, span_id),
             b"\x59",

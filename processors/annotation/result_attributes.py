@@ -60,6 +60,18 @@ def encode_result_attributes(result: EvaluationResult, run: AgentRun, instance: 
     return encoded
 
 
+def encode_run_attributes(run: AgentRun, tag: int) -> bytes:
+    """Whose run was graded, for a form of a result that travels without the span: what is told of it."""
+    told = (
+        (_AGENT_NAME, run.agent.name),
+        (_AGENT_ID, run.agent.id),
+        (_AGENT_VERSION, run.agent.version),
+        (_CONVERSATION, run.session),
+        (_TENANT, run.tenant),
+    )
+    return b"".join(encode_text_attribute(tag, key, value) for key, value in told if value)
+
+
 def encode_text_attribute(tag: int, key: bytes, value: str) -> bytes:
     """An attribute with a text; `key` comes from `encode_key`."""
     text = value.encode("utf-8", "replace")
@@ -110,6 +122,11 @@ _SCORE_VALUE = {
 }
 """The attribute without the eight bytes of its double, by tag."""
 
+_AGENT_NAME = encode_key("gen_ai.agent.name")
+_AGENT_ID = encode_key("gen_ai.agent.id")
+_AGENT_VERSION = encode_key("gen_ai.agent.version")
+_CONVERSATION = encode_key("gen_ai.conversation.id")
+_TENANT = encode_key("tracegrade.tenant")
 _EXPLANATION = encode_key("gen_ai.evaluation.explanation")
 _ERROR_TYPE = encode_key("error.type")
 _REASON = encode_key("tracegrade.not_evaluated.reason")
