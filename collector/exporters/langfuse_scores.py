@@ -4,11 +4,11 @@ A score is known by its id, so a repeated one overwrites the first. Langfuse tak
 does not know yet.
 """
 
+import base64
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-import aiohttp
 from pydantic import SecretStr, field_validator
 
 from collector.errors import RetryableExportError
@@ -42,9 +42,9 @@ class LangfuseScoresExporter(ScoreExporter):
     """Sends all scores of a request at once; the answer says of each whether it was taken."""
 
     def __init__(self, name: str, config: LangfuseScoresConfig, context: ExporterContext) -> None:
-        keys = aiohttp.BasicAuth(config.public_key.get_secret_value(), config.secret_key.get_secret_value())
-        credentials = SecretStr(keys.encode())
-        headers = {**config.headers, "Authorization": credentials}
+        keys = f"{config.public_key.get_secret_value()}:{config.secret_key.get_secret_value()}"
+        credentials = base64.b64encode(keys.encode()).decode()
+        headers = {**config.headers, "Authorization": SecretStr(f"Basic {credentials}")}
         super().__init__(name, config.model_copy(update={"headers": headers}), context.clock)
 
     async def send(self, scores: Sequence[Score]) -> Sent:

@@ -48,6 +48,10 @@ _CONTENT = frozenset({400, 413, 422})
 _LOOK_AGAIN_SECONDS = 2.0
 """From a request whose spans were not all there to the next attempt."""
 
+_QUEUE = SendingQueueConfig(
+    batch=BatchConfig.model_validate({"flush_timeout": "1s", "max_spans": 200, "max_bytes": 1_000_000})
+)
+
 
 class ScoreExporterConfig(BaseModel):
     """The keys that all exporters of scores share; their own configuration models derive from it.
@@ -67,9 +71,7 @@ class ScoreExporterConfig(BaseModel):
     span_wait: Duration = 60.0
     """How long a score waits for its span to be there, where the server refuses scores of spans that it does
     not know; then it is dropped as `partial_success`."""
-    sending_queue: SendingQueueConfig = SendingQueueConfig(
-        batch=BatchConfig(flush_timeout=1.0, max_spans=200, max_bytes=1_000_000)
-    )
+    sending_queue: SendingQueueConfig = _QUEUE
     """`max_spans` counts scores."""
     retry_on_failure: RetryConfig = RetryConfig()
 
