@@ -6,7 +6,6 @@ those that a trace has already are written over.
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 from collector.errors import ContentRefusedError
@@ -18,12 +17,12 @@ from collector.exporters.score_exporter import (
     ScoreExporterConfig,
     Sent,
 )
-from processors.model import JsonObject, JsonValue, json_text
+from processors.model import JsonObject, JsonValue, json_text, time_text
 
 _TRACES = "/api/3.0/mlflow/traces/tr-"
 _ID: Final = "tracegrade.verdict.id"
 _OUTCOME: Final = "tracegrade.outcome"
-_AT_A_TIME = 8
+_AT_A_TIME = 4
 """Traces whose assessments are written side by side."""
 
 
@@ -116,7 +115,7 @@ def _assessment(score: Score, trace_id: str) -> JsonObject:
         "trace_id": f"tr-{trace_id}",
         "span_id": score.span_id,
         "source": {"source_type": "CODE", "source_id": "tracegrade"},
-        "create_time": datetime.fromtimestamp(score.time_unix_nano / 1e9, UTC).isoformat(),
+        "create_time": time_text(score.time_unix_nano),
         "feedback": feedback,
         "rationale": score.explanation,
         "metadata": _facts(score),

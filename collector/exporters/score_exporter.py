@@ -36,12 +36,13 @@ from collector.exporters.span_exporter_config import (
     SendingQueueConfig,
     SpanExporterConfig,
 )
-from processors.model import JsonObject, JsonValue, json_text, parse_json
+from processors.model import JsonObject, JsonValue, json_text, parse_json, time_text
 
 NAME: Final = "gen_ai.evaluation.name"
 VALUE: Final = "gen_ai.evaluation.score.value"
 LABEL: Final = "gen_ai.evaluation.score.label"
 EXPLANATION: Final = "gen_ai.evaluation.explanation"
+RUN_END: Final = "tracegrade.run.end_time"
 _OF_ID = (NAME, "gen_ai.agent.name", "tracegrade.tenant", "tracegrade.tool.call.id")
 _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 _CONTENT = frozenset({400, 413, 422})
@@ -105,6 +106,10 @@ class Score:
     label: str
     explanation: str
     time_unix_nano: int
+    """When the verdict was reached."""
+    run_end_time: str
+    """When the run ended that it is on, as RFC 3339: the same whoever grades it. Where that is not told, when
+    the verdict was reached."""
     facts: Mapping[str, JsonValue]
     """All else that the log record says, by attribute, and under `resource` whose it is."""
 
@@ -124,6 +129,7 @@ def _score(record: LogRecord, resource: JsonObject) -> Score:
     trace_id, span_id = record.trace_id.hex(), record.span_id.hex()
     told: list[JsonValue] = [trace_id, span_id, *(str(facts.get(key, "")) for key in _OF_ID)]
     value = facts.pop(VALUE, None)
+    ended = facts.get(RUN_END)
     return Score(
         id=hashlib.sha256(json_text(told).encode("utf-8", "surrogatepass")).hexdigest()[:32],
         trace_id=trace_id,
@@ -133,6 +139,7 @@ def _score(record: LogRecord, resource: JsonObject) -> Score:
         label=str(facts.pop(LABEL, "")),
         explanation=str(facts.pop(EXPLANATION, "")),
         time_unix_nano=record.time_unix_nano,
+        run_end_time=ended if isinstance(ended, str) else time_text(record.time_unix_nano),
         facts={**facts, **({"resource": resource} if resource else {})},
     )
 

@@ -6,7 +6,7 @@ event `gen_ai.evaluation.result`; everything of our own stands under `tracegrade
 
 import struct
 
-from processors.model import AgentRun, EvaluationResult, FinishReason, NotEvaluatedReason, Stage
+from processors.model import AgentRun, EvaluationResult, FinishReason, NotEvaluatedReason, Stage, time_text
 from processors.spans import encode_field
 
 EVENT_NAME = "gen_ai.evaluation.result"
@@ -68,6 +68,7 @@ def encode_run_attributes(run: AgentRun, tag: int) -> bytes:
         (_AGENT_VERSION, run.agent.version),
         (_CONVERSATION, run.session),
         (_TENANT, run.tenant),
+        (_END_TIME, time_text(run.end_unix_nano) if run.end_unix_nano else ""),
     )
     return b"".join(encode_text_attribute(tag, key, value) for key, value in told if value)
 
@@ -127,6 +128,7 @@ _AGENT_ID = encode_key("gen_ai.agent.id")
 _AGENT_VERSION = encode_key("gen_ai.agent.version")
 _CONVERSATION = encode_key("gen_ai.conversation.id")
 _TENANT = encode_key("tracegrade.tenant")
+_END_TIME = encode_key("tracegrade.run.end_time")
 _EXPLANATION = encode_key("gen_ai.evaluation.explanation")
 _ERROR_TYPE = encode_key("error.type")
 _REASON = encode_key("tracegrade.not_evaluated.reason")

@@ -308,6 +308,7 @@ async def test_a_score_in_langfuse_keeps_its_id_in_events_of_their_own() -> None
     events = [event for call in backend.calls for event in _events(call)]
     assert 1 == len({body["id"] for call in backend.calls for body in bodies_of(call)})
     assert events[0]["id"] == events[1]["id"] != events[2]["id"]
+    assert {"1970-01-01T00:00:00.100Z"} == {event["timestamp"] for event in events}  # when the run ended
 
 
 def _events(call: Call) -> list[Mapping[str, Any]]:
@@ -401,7 +402,7 @@ async def test_a_server_that_never_answers_costs_scores_and_nothing_else() -> No
         ("phoenix_annotations", {"endpoint": "http://p", "delivery": "required"}, "delivery"),
         ("mlflow_assessments", {"endpoint": "http://m", "experiment": "x"}, "experiment"),
         ("langfuse_scores", {"endpoint": "http://l"}, "public_key"),
-        ("langfuse_scores", {"endpoint": "http://l", "public_key": "a:b", "secret_key": "s"}, "colon"),
+        ("langfuse_scores", {"endpoint": "http://l", "public_key": "", "secret_key": "s"}, "printable"),
     ],
 )
 def test_a_mistake_in_the_settings_is_named(kind: str, settings: dict[str, object], message: str) -> None:

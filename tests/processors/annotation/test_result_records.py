@@ -1,11 +1,14 @@
 """Results as log records say what their events say, and belong to the span that they judge."""
 
+from dataclasses import replace
+
 import pytest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from processors.annotation.log_record import result_records
 from processors.annotation.span_event import EVENT_NAME, append_results
+from processors.model.agent_run import AgentIdentity
 from processors.model.evaluation_result import EvaluationResult
 from tests.support.agent_spans import TRACE_ID, span_id
 from tests.support.graded_spans import (
@@ -42,14 +45,30 @@ def test_a_verdict_on_a_call_belongs_to_the_span_of_the_call() -> None:
 
 
 @pytest.mark.parametrize("result", [PASSED, FAILED_CALL, BROKEN, NOT_EVALUATED], ids=lambda each: each.name)
-def test_the_attributes_are_those_of_the_span_event(result: EvaluationResult) -> None:
+def test_the_attributes_are_those_of_the_span_event_and_of_the_run(result: EvaluationResult) -> None:
     annotated = append_results(SPANS, [(RUN, [result])], time_unix_nano=7, instance="i-1")
     (event,) = [event for span in annotated for event in Span.FromString(span[1]).events]
 
     (record,) = _records(result)
 
-    assert attributes_of(list(event.attributes)) == attributes_of(list(record.attributes))
-    assert len(event.attributes) == len(record.attributes)
+    of_run = {"gen_ai.agent.name": "planner", "tracegrade.run.end_time": "1970-01-01T00:00:00.100000000Z"}
+    assert {**attributes_of(list(event.attributes)), **of_run} == attributes_of(list(record.attributes))
+    assert len(event.attributes) + len(of_run) == len(record.attributes)
+
+
+def test_a_record_says_whose_run_was_graded_as_far_as_that_is_known() -> None:
+    agent = AgentIdentity(name="planner", id="a1", version="7")
+    known = replace(RUN, agent=agent, session="s1", tenant="north")
+    ((_, payload, _),) = result_records(SPANS, [(known, [PASSED])], time_unix_nano=7, instance="i-1")
+
+    expected = {
+        "gen_ai.agent.name": "planner",
+        "gen_ai.agent.id": "a1",
+        "gen_ai.agent.version": "7",
+        "gen_ai.conversation.id": "s1",
+        "tracegrade.tenant": "north",
+    }
+    assert expected.items() <= attributes_of(list(LogRecord.FromString(payload).attributes)).items()
 
 
 def test_the_severity_tells_the_outcome() -> None:
