@@ -412,6 +412,7 @@ class _ResultWriter:
         self._writes_records = writes_scores or "log" in config.emit
         self._writes_spans = "span" in config.emit
         self._openinference = "openinference" in config.annotations
+        self._content = config.content_rules()
         self._writes_on_spans = config.holds_spans and (self._writes_events or self._openinference)
 
     def write(self, trace: FinishedTrace, runs: Sequence[GradedRun], unix_nano: int) -> GradedTrace:
@@ -419,8 +420,9 @@ class _ResultWriter:
         spans: Sequence[RawSpan] = () if self._spans_left_already else trace.spans
         log_records: Sequence[RawSpan] = ()
         spans_of_results: Sequence[RawSpan] = ()
+        shown = runs if self._content.shows_all else [self._content.shown(run) for run in runs]
         if runs:
-            graded = [(run.run, run.results) for run in runs]
+            graded = [(run.run, run.results) for run in shown]
             if self._writes_on_spans:
                 spans = append_results(
                     spans,
@@ -431,21 +433,24 @@ class _ResultWriter:
                     openinference=self._openinference,
                 )
             if self._writes_records:
-                log_records = result_records(
-                    trace.spans, graded, time_unix_nano=unix_nano, instance=self._instance
+                log_records = self._content.shown_records(
+                    result_records(trace.spans, graded, time_unix_nano=unix_nano, instance=self._instance)
                 )
             if self._writes_spans:
-                spans_of_results = evaluation_spans(
-                    trace.spans,
-                    graded,
-                    time_unix_nano=unix_nano,
-                    instance=self._instance,
-                    openinference=self._openinference,
+                spans_of_results = self._content.shown_records(
+                    evaluation_spans(
+                        trace.spans,
+                        graded,
+                        time_unix_nano=unix_nano,
+                        instance=self._instance,
+                        openinference=self._openinference,
+                    )
                 )
         return GradedTrace(
             trace_id=trace.trace_id,
             spans=spans,
-            runs=runs,
+            runs=shown,
+            hidden_runs=() if shown is runs else runs,
             log_records=log_records,
             evaluation_spans=spans_of_results,
             backfill=trace.backfill,

@@ -22,7 +22,7 @@ from collector.buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
 from collector.errors import BackgroundTaskDied
-from collector.exporters import ExporterContext, build_fan_out, receives_scores
+from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry
 from collector.pipeline import EvaluationStage, Pipeline
@@ -147,6 +147,9 @@ class Service:
             ExporterContext(clock=clock, metrics=metrics, console=console),
             limiter,
             end_of_spans=PROMETHEUS,
+            dead_letters=None
+            if config.service.dead_letters is None
+            else DeadLetters(config.service.dead_letters, metrics, clock),
         )
         self._pipeline = Pipeline(
             buffer=buffer,

@@ -50,12 +50,22 @@ class GradedTrace:
 
     `spans` is empty where the spans were forwarded when they came. `log_records` and `evaluation_spans` are
     the results in forms of their own, as (span id, encoded message, envelope); they are no received spans.
+
+    All of these show no more of the content than `results.content` and `results.redact` allow: whatever
+    leaves is made of them. `hidden_runs` are the same runs as they were graded, where `runs` does not show
+    all: for counting and for going on after a restart, never for showing.
     """
 
     trace_id: bytes
     spans: Sequence[RawSpan]
     runs: Sequence[GradedRun] = ()
+    hidden_runs: Sequence[GradedRun] = ()
     log_records: Sequence[RawSpan] = ()
     evaluation_spans: Sequence[RawSpan] = ()
     backfill: bool = False
     tenant: str = ""
+
+    @property
+    def graded_runs(self) -> Sequence[GradedRun]:
+        """The runs as they were graded; whatever leaves is made of `runs`."""
+        return self.hidden_runs or self.runs

@@ -138,6 +138,10 @@ def _typed_values(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
         return st.sampled_from(schema["enum"])
     if "const" in schema:
         return st.just(schema["const"])
+    if "oneOf" in schema and all(option.keys() == {"required"} for option in schema["oneOf"]):
+        return st.sampled_from(schema["oneOf"]).flatmap(
+            lambda option: _typed_values(_with_one_key(schema, option["required"]), definitions)
+        )
     for variants in ("anyOf", "oneOf"):
         if variants in schema:
             return st.one_of([_values_of(option, definitions) for option in schema[variants]])
@@ -170,3 +174,10 @@ def _typed_values(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
             return st.none()
         case _:
             return json_values
+
+
+def _with_one_key(schema: Mapping[str, Any], required: list[str]) -> dict[str, Any]:
+    """The object `schema` with those of its keys of which one is needed reduced to `required`."""
+    others = {key for option in schema["oneOf"] for key in option["required"]} - {*required}
+    members = {key: value for key, value in schema["properties"].items() if key not in others}
+    return {"type": "object", "properties": members, "required": [*schema.get("required", ()), *required]}

@@ -6,6 +6,7 @@ from collector.commands import (
     demo,
     health,
     import_criteria,
+    redrive,
     replay,
     rules,
     run,
@@ -27,6 +28,7 @@ COMMANDS: tuple[Command, ...] = (
     import_criteria.COMMAND,
     baseline.COMMAND,
     rules.COMMAND,
+    redrive.COMMAND,
     demo.COMMAND,
     health.COMMAND,
 )

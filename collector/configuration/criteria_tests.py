@@ -144,4 +144,7 @@ def _found(result: EvaluationResult | None) -> str:
         return "skipped: it does not apply to this run"
     score = "" if result.score is None else f" with score {result.score:.9g}"
     reason = "" if result.reason is None else f" ({result.reason})"
-    return f"{result.outcome}{score}{reason}" + (f": {result.explanation}" if result.explanation else "")
+    note = f" ({result.exemption})" if result.exemption else ""
+    return f"{result.outcome}{score}{reason}{note}" + (
+        f": {result.explanation}" if result.explanation else ""
+    )

@@ -25,6 +25,7 @@ from pydantic import (
 from collector.buffer import GroupByTraceConfig
 from collector.config_fields import BUILTIN, CriteriaSources, Duration, Section, parse_endpoint
 from collector.exporters import (
+    DeadLettersConfig,
     SpanExporterConfig,
     exporter_types,
     receives_evaluation_spans,
@@ -103,6 +104,11 @@ class ServiceSection(StrictModel):
     telemetry: Section[TelemetryConfig] = TelemetryConfig()
     shutdown_timeout: Duration = Field(
         default=30.0, description="Time from SIGTERM in which everything held is delivered."
+    )
+    dead_letters: DeadLettersConfig | None = Field(
+        default=None,
+        description="Keeps what backends refuse for good in a file, which `tracegrade redrive` sends again. "
+        "Left out, it is dropped; it is counted either way.",
     )
 
 
@@ -188,8 +194,9 @@ def parse_configuration(
     config = validated(ServiceConfig, content, document, problems, context=folder)
     if config is not None:
         problems += _unused_exporters(exporters, config.results, document)
+        problems += _unheard_results(exporters, config.results, document)
         problems += _shared_addresses(config, exporters, document)
-    problems += _shared_files(exporters, document)
+    problems += _shared_files(exporters, None if config is None else config.service.dead_letters, document)
     problems = document.all_problems(problems)
     if problems or config is None:
         raise ProblemsFound(problems)
@@ -199,19 +206,25 @@ def parse_configuration(
 
 
 def print_configuration(config: ServiceConfig) -> str:
-    """`config` as YAML, with every default and without secrets.
+    """`config` as YAML, with every default but those that mean nothing, and without secrets.
 
     What came from the environment is printed as the reference that it was.
     """
-    content = config.model_dump(mode="json")
+    content = _without_nothing(config.model_dump(mode="json"))
     if config.prometheus.model_dump(exclude={"endpoint"}, exclude_defaults=True):
         content["exporters"][PROMETHEUS] = config.prometheus.model_dump(mode="json", exclude={"endpoint"})
-    protocols = content["receivers"]["otlp"]["protocols"]
-    for name in [name for name, listener in protocols.items() if listener is None]:
-        del protocols[name]  # written without settings it would be on
+    if "log" in config.results.emit and not _hears_logs(config.exporters, config.results):
+        del content["results"]["emit"]  # written it would be a mistake
     for path, reference in config.references.items():
         _replace(content, path, reference)
     return yaml.dump(_masked(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _without_nothing(content: Any) -> Any:
+    """`content` without keys that nothing is set for."""
+    if isinstance(content, dict):
+        return {key: _without_nothing(inner) for key, inner in content.items() if inner is not None}
+    return [_without_nothing(inner) for inner in content] if isinstance(content, list) else content
 
 
 class _Dumper(yaml.SafeDumper):
@@ -300,10 +313,31 @@ def _unused_exporters(
                     yield document.problem(("exporters", name, key), 'needs "log" in results.emit')
 
 
-def _shared_files(exporters: Mapping[str, BaseModel], document: LocatedYaml) -> Iterator[Problem]:
-    """Files that two settings of exporters name: what is in them could not be told apart."""
+def _unheard_results(
+    exporters: Mapping[str, BaseModel], results: ResultsConfig, document: LocatedYaml
+) -> Iterator[Problem]:
+    """Log records that are asked for and that no exporter takes."""
+    path = ("results", "emit")
+    if document.place_of(path) is not None and "log" in results.emit and not _hears_logs(exporters, results):
+        message = '"log" goes nowhere: expected logs in the signals of an exporter, or a file with logs_path'
+        yield document.problem(path, message)
+
+
+def _hears_logs(exporters: Mapping[str, BaseModel], results: ResultsConfig) -> bool:
+    return any(
+        isinstance(exporter, SpanExporterConfig) and receives_log_records(exporter, results)
+        for exporter in exporters.values()
+    )
+
+
+def _shared_files(
+    exporters: Mapping[str, BaseModel], dead_letters: DeadLettersConfig | None, document: LocatedYaml
+) -> Iterator[Problem]:
+    """Files that two settings name: what is in them could not be told apart."""
     settings = [("exporters", name, key) for name in exporters for key in ("path", "logs_path")]
     files = [(path, getattr(exporters[path[1]], path[2], None)) for path in settings]
+    if dead_letters is not None:
+        files.append((("service", "dead_letters", "path"), dead_letters.path))
     for path, first in _repeated((path, normpath(file)) for path, file in files if file is not None):
         yield document.problem(path, f"{first} is the same file")
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from collector import exporters as _this_folder
 from collector.component_discovery import find_components
+from collector.exporters.dead_letters import DeadLetterBox, DeadLetterKind, DeadLetters
 from collector.exporters.exporter import (
     ExporterContext,
     ExportResponse,
@@ -33,6 +34,7 @@ def build_fan_out(
     limiter: MemoryLimiter,
     *,
     end_of_spans: str,
+    dead_letters: DeadLetters | None = None,
 ) -> FanOut:
     """The fan-out to all exporters in `configs`.
 
@@ -45,9 +47,19 @@ def build_fan_out(
     score_queues: list[SendingQueue] = []
     result_exporters: list[ResultExporter] = []
 
+    def box(name: str, kind: DeadLetterKind) -> DeadLetterBox | None:
+        return None if dead_letters is None else dead_letters.box(name, kind)
+
     def result_queue(exporter: SpanExporter, config: SpanExporterConfig, form: ResultForm) -> SendingQueue:
         counts = ResultCounts(context.metrics, exporter.name, form)
-        return SendingQueue(exporter, config, metrics=context.metrics, clock=context.clock, counts=counts)
+        return SendingQueue(
+            exporter,
+            config,
+            metrics=context.metrics,
+            clock=context.clock,
+            counts=counts,
+            dead_letters=box(exporter.name, "results" if form == "span" else "log_records"),
+        )
 
     for name, config in configs.items():
         component = exporter_types()[name.partition("/")[0]]
@@ -59,7 +71,13 @@ def build_fan_out(
         elif isinstance(config, SpanExporterConfig):
             shared = SharedExporter(component.create(name, config, context))
             if receives_spans(config, results):
-                queue = SendingQueue(shared.for_spans(), config, metrics=context.metrics, clock=context.clock)
+                queue = SendingQueue(
+                    shared.for_spans(),
+                    config,
+                    metrics=context.metrics,
+                    clock=context.clock,
+                    dead_letters=box(name, "spans"),
+                )
                 queues.append(queue)
             if receives_log_records(config, results):
                 log_queues.append(result_queue(shared.for_logs(), config.for_results(), "log"))
@@ -75,6 +93,7 @@ def build_fan_out(
         log_queues=log_queues,
         evaluation_span_queues=evaluation_span_queues,
         score_queues=score_queues,
+        dead_letters=dead_letters,
     )
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
+from collector.exporters.dead_letters import DeadLetters
 from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ResultExporter, TaskOwner
 from collector.memory_limiter import MemoryLimiter
@@ -64,6 +65,7 @@ class FanOut:
         log_queues: Sequence[ResultQueue] = (),
         evaluation_span_queues: Sequence[ResultQueue] = (),
         score_queues: Sequence[ResultQueue] = (),
+        dead_letters: DeadLetters | None = None,
     ) -> None:
         self.queues = tuple(queues)
         self.result_exporters = tuple(result_exporters)
@@ -76,6 +78,7 @@ class FanOut:
             *self.evaluation_span_queues,
             *self.score_queues,
         )
+        self._dead_letters = dead_letters
         self._limiter = limiter
         self._release = limiter.release
         self._required = sum(queue.is_required for queue in queues)
@@ -85,6 +88,8 @@ class FanOut:
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
         """Start all; raises the first `StartupError`."""
+        if self._dead_letters is not None:
+            await self._dead_letters.start(tasks)
         for results in self.result_exporters:
             await results.start()
         for queue in self._all_queues:
@@ -129,7 +134,10 @@ class FanOut:
         """Flush all of them side by side until `deadline`."""
         closing = [queue.shutdown(deadline) for queue in self._all_queues]
         closing += [results.shutdown(deadline) for results in self.result_exporters]
-        for outcome in await asyncio.gather(*closing, return_exceptions=True):
+        outcomes = await asyncio.gather(*closing, return_exceptions=True)
+        if self._dead_letters is not None:
+            await self._dead_letters.shutdown(deadline)
+        for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
 

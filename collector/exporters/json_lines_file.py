@@ -17,8 +17,10 @@ class JsonLinesFile:
     Pipes and terminals are written to as they are.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, mode: int = 0o644) -> None:
+        """`mode` is that of a new file; a private one (0600) is made so where it is there already."""
         self.path = path
+        self._mode = mode
         self._file = -1
         self._is_regular = True
         self._torn_at: int | None = None
@@ -29,10 +31,12 @@ class JsonLinesFile:
         A last line that a crash cut off in the middle of an object is removed; any other last line
         without an end gets one.
         """
-        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, self._mode)
         try:
             self._is_regular = stat.S_ISREG(os.fstat(self._file).st_mode)
             if self._is_regular:
+                if self._mode == 0o600:
+                    os.fchmod(self._file, self._mode)
                 self._mend_end()
         except OSError:
             self.close()
@@ -57,6 +61,11 @@ class JsonLinesFile:
                     os.ftruncate(self._file, start)
                     self._torn_at = None
             raise
+
+    def sync(self) -> None:
+        """Return when the disk has what was appended; raises OSError."""
+        if self._is_regular and self._file >= 0:
+            os.fsync(self._file)
 
     def close(self) -> None:
         """Close the file; safe before `open` and twice."""

@@ -85,9 +85,23 @@ class ScoreExporterConfig(BaseModel):
 
     def for_queue(self) -> SpanExporterConfig:
         """The settings of the queue before the exporter."""
-        return SpanExporterConfig(
+        return _OfScores(
             delivery="best_effort", sending_queue=self.sending_queue, retry_on_failure=self.retry_on_failure
         )
+
+
+class _OfScores(SpanExporterConfig):
+    """What a queue of scores is told."""
+
+    @property
+    def takes_spans(self) -> bool:
+        """Spans do not go there."""
+        return False
+
+    @property
+    def takes_log_records(self) -> bool:
+        """Scores are made of log records."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +125,7 @@ class Score:
     """When the run ended that it is on, as RFC 3339: the same whoever grades it. Where that is not told, when
     the verdict was reached."""
     facts: Mapping[str, JsonValue]
-    """All else that the log record says, by attribute, and under `resource` whose it is."""
+    """All else that the log record says, by attribute, its time, and under `resource` whose it is."""
 
 
 def read_scores(request: bytes) -> list[Score]:
@@ -125,7 +139,7 @@ def read_scores(request: bytes) -> list[Score]:
 
 
 def _score(record: LogRecord, resource: JsonObject) -> Score:
-    facts = _attributes(record.attributes)
+    facts = {**_attributes(record.attributes), "tracegrade.graded_time": time_text(record.time_unix_nano)}
     trace_id, span_id = record.trace_id.hex(), record.span_id.hex()
     told: list[JsonValue] = [trace_id, span_id, *(str(facts.get(key, "")) for key in _OF_ID)]
     value = facts.pop(VALUE, None)
@@ -173,7 +187,7 @@ class ScoreExporter(ABC):
         self.name = name
         self._config = config
         self._base = URL(config.endpoint)
-        self.endpoint = shown_url(self._base)
+        self.endpoint = self.logs_endpoint = shown_url(self._base)
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
         self._missing_since: dict[tuple[str, int], float] = {}
@@ -225,6 +239,10 @@ class ScoreExporter(ABC):
             self._missing_since.pop(key, None)
         unknown = f"{given_up} scores are of spans that never came." if given_up else ""
         return ExportResponse(given_up + sent.rejected, unknown or sent.message)
+
+    async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
+        """The same; see `LogExporter.export_logs`."""
+        return await self.export(request, record_count)
 
     async def shutdown(self, deadline: float) -> None:
         """Close all connections."""

@@ -14,6 +14,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from collector.clock import Clock, ends_within
 from collector.errors import ContentRefusedError, ExportError, PermanentExportError, RetryableExportError
+from collector.exporters.dead_letters import OUTCOMES, DeadLetterBox
 from collector.exporters.delivery import Delivery, ExportRequest, QueuedTrace
 from collector.exporters.exporter import ExportResponse, SpanExporter, TaskOwner
 from collector.exporters.span_exporter_config import BackOff, SpanExporterConfig
@@ -33,6 +34,8 @@ class SendingQueue:
     `partial_success` (the backend took the request without them), `max_elapsed_time` (only if configured),
     `queue_full` (only by `shed`), and `shutdown`.
 
+    What is refused for good goes to `dead_letters` first, if there are any.
+
     `counts` is where all this is counted, by default as received spans.
     """
 
@@ -45,6 +48,7 @@ class SendingQueue:
         clock: Clock,
         random: Random | None = None,
         counts: "QueueCounts | None" = None,
+        dead_letters: DeadLetterBox | None = None,
     ) -> None:
         self.name = exporter.name
         self.is_required = config.delivery == "required"
@@ -58,6 +62,7 @@ class SendingQueue:
         self._num_consumers = config.sending_queue.num_consumers
         self._metrics = metrics
         self._counts = counts or SpanCounts(metrics, self.name)
+        self._dead_letters = dead_letters
         self._things = self._counts.things
         self._clock = clock
         self._random = Random() if random is None else random
@@ -81,6 +86,8 @@ class SendingQueue:
         self._counts.read_from(lambda: self.held_spans, lambda: self.queued_bytes)
         for outcome in ("success", "partial_success", "retry", "refused"):
             metrics.export_attempts.add(0, self.name, outcome)
+        for outcome in OUTCOMES:
+            metrics.dead_letters.add(0, self.name, outcome)
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
         """Start the exporter and the consumers, which `tasks` owns if given; raises `StartupError`."""
@@ -254,10 +261,13 @@ class SendingQueue:
                 first, second = part.halves()
                 parts += (second, first)
                 continue
+            if self._dead_letters is not None:
+                await self._dead_letters.keep(part.encode(), part.span_count, str(refusal))
             self._drop(part, "rejected")
             self._log.error(
                 "rejected",
-                f"A backend refused {self._things} for good; they are dropped.",
+                f"A backend refused {self._things} for good; they are dropped"
+                f"{'' if self._dead_letters is None else ' and kept as dead letters'}.",
                 exporter=self.name,
                 endpoint=self._exporter.endpoint,
                 error=str(refusal),

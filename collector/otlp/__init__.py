@@ -3,11 +3,17 @@
 from collector.otlp.codec import SplitRequest, join_spans, split_request
 from collector.otlp.compression import GZIP_MAGIC, gzip_compress, gzip_decompress, zlib_decompress
 from collector.otlp.envelope_registry import EnvelopeRegistry
-from collector.otlp.json_codec import json_to_request, logs_request_to_json, request_to_json
+from collector.otlp.json_codec import (
+    json_to_request,
+    logs_json_to_request,
+    logs_request_to_json,
+    request_to_json,
+)
 from collector.otlp.status import ErrorStatus, error_status, method_not_allowed, no_such_path, no_such_service
 
 __all__ = [
     "GZIP_MAGIC", "EnvelopeRegistry", "ErrorStatus", "SplitRequest", "error_status", "gzip_compress",
-    "gzip_decompress", "join_spans", "json_to_request", "logs_request_to_json", "method_not_allowed",
-    "no_such_path", "no_such_service", "request_to_json", "split_request", "zlib_decompress",
+    "gzip_decompress", "join_spans", "json_to_request", "logs_json_to_request", "logs_request_to_json",
+    "method_not_allowed", "no_such_path", "no_such_service", "request_to_json", "split_request",
+    "zlib_decompress",
 ]  # fmt: skip

@@ -60,14 +60,16 @@ def json_to_request(body: bytes) -> bytes:
         MalformedRequest: `body` is not JSON, or a known key has a value that does not fit it; the message
             names the place.
     """
-    try:
-        document = _parsed(body)
-    except orjson.JSONDecodeError as error:
-        raise MalformedRequest(f"The request is not valid JSON: {error}.") from error
-    try:
-        return _REQUEST.encode(document, 0)
-    except _Mismatch as mismatch:
-        raise MalformedRequest(f"The request is not valid OTLP/JSON: {mismatch}.") from mismatch
+    return _encoded(body, _REQUEST)
+
+
+def logs_json_to_request(body: bytes) -> bytes:
+    """The serialised ExportLogsServiceRequest that `body` holds as OTLP/JSON, as `json_to_request` for spans.
+
+    Raises:
+        MalformedRequest: as there.
+    """
+    return _encoded(body, _LOGS_REQUEST)
 
 
 def request_to_json(body: bytes) -> bytes:
@@ -96,6 +98,17 @@ def logs_request_to_json(body: bytes) -> bytes:
     except DecodeError as error:
         raise MalformedRequest(f"The request is not a valid ExportLogsServiceRequest: {error}.") from error
     return orjson.dumps(_LOGS_REQUEST.decode(request))
+
+
+def _encoded(body: bytes, codec: "_Codec") -> bytes:
+    try:
+        document = _parsed(body)
+    except orjson.JSONDecodeError as error:
+        raise MalformedRequest(f"The request is not valid JSON: {error}.") from error
+    try:
+        return codec.encode(document, 0)
+    except _Mismatch as mismatch:
+        raise MalformedRequest(f"The request is not valid OTLP/JSON: {mismatch}.") from mismatch
 
 
 def _parsed(body: bytes) -> JsonValue:

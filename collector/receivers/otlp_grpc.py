@@ -7,6 +7,7 @@ are, so that inflating is ours and stops at the size limit.
 import asyncio
 import contextlib
 from typing import Literal, NoReturn, TypeAlias
+from urllib.parse import unquote
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -169,6 +170,8 @@ class OtlpGrpcReceiver(GrpcReceiver):
             return self._handler
 
         async def refuse(_: object, context: grpc.aio.ServicerContext) -> None:
+            # grpcio names a peer with its family before it, and escapes brackets.
+            self._tell_refused_credentials(status, unquote(context.peer()).partition(":")[2])
             await _abort(context, status)
 
         return grpc.stream_unary_rpc_method_handler(refuse)

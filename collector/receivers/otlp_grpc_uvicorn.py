@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from google.rpc import code_pb2
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
-from collector.asgi_server import AsgiServer, HttpScope, Receive, Send
+from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, peer_of
 from collector.config_fields import parse_endpoint
 from collector.errors import Draining, MalformedRequest, Refusal, UnsupportedRequest
 from collector.otlp import ErrorStatus
@@ -101,6 +101,7 @@ class UvicornGrpcReceiver(GrpcReceiver):
             return
         refusal = self._refusal(method, headers.get(b"authorization"))
         if refusal is not None:
+            self._tell_refused_credentials(refusal, peer_of(scope))
             await _answer(send, refusal)
             return
         self._begun()

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, SentMessage
+from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, SentMessage, peer_of
 from collector.config_fields import Endpoint, parse_endpoint
 from collector.errors import UnsupportedRequest
 from collector.otlp import ErrorStatus, gzip_decompress, json_to_request, method_not_allowed, no_such_path
@@ -81,6 +81,7 @@ class OtlpHttpReceiver(Receiver):
             return
         except Exception as error:
             status = self._failure(error)
+            self._tell_refused_credentials(status, peer_of(scope))
         if status is not None:
             self._requests.add(1, self.transport, str(status.http_status))
             await _send_error(send, status, body, in_json=answers_json)

@@ -82,6 +82,13 @@ def run_from_json(entry: object, where: str) -> AgentRun:
     # A line that tells of other things only has no messages; a line of nothing is an empty trajectory.
     tells_other = "input" in entry or "output" in entry or bool(entry.get("tool_calls"))
     is_left_out = "messages" not in entry and tells_other
+    messages_state = run.word(
+        "messages_state", ValueState, ValueState.ABSENT if is_left_out else ValueState.PRESENT
+    )
+    is_complete = run.flag("complete", is_complete_by_default(reason))
+    if is_complete and messages_state in (ValueState.REDACTED, ValueState.TRUNCATED):
+        # Whoever wrote the line left out content: only verdicts that none of it could change may count.
+        is_complete, incomplete_reason = False, "content_not_captured"
     tools = "an object of tool names with their JSON schemas or null"
     attributes = "an object of attribute names with their values"
     result = AgentRun(
@@ -96,12 +103,10 @@ def run_from_json(entry: object, where: str) -> AgentRun:
         output=run_output,
         output_state=output_state,
         messages=_messages(run),
-        messages_state=run.word(
-            "messages_state", ValueState, ValueState.ABSENT if is_left_out else ValueState.PRESENT
-        ),
+        messages_state=messages_state,
         tool_calls=[_call(call) for call in run.objects("tool_calls", CALL_KEYS)],
         finish_reason=reason,
-        complete=run.flag("complete", is_complete_by_default(reason)),
+        complete=is_complete,
         incomplete_reason=_INCOMPLETE_REASONS.get(incomplete_reason, "incomplete_trace"),
         start_unix_nano=run.time("start_time"),
         end_unix_nano=run.time("end_time"),

@@ -323,6 +323,12 @@ class Metrics:
             "tracegrade_tool_calls", "Tool calls seen in agent runs.", (_AGENT, "gen_ai_tool_name", "status")
         )
         self.queue_bytes = Gauge("tracegrade_queue_bytes", "Bytes waiting in a sending queue.", ("exporter",))
+        self.dead_letters = Counter(
+            "tracegrade_dead_letters",
+            "Spans, spans of verdicts and log records that a backend refused for good, by what became of "
+            "them in the file of dead letters: kept, full or failed (not kept), expired (removed unsent).",
+            ("exporter", "outcome"),
+        )
         self.export_attempts = Counter(
             "tracegrade_export_attempts", "Requests sent to backends, by outcome.", ("exporter", "outcome")
         )

@@ -22,7 +22,9 @@ from processors.model import (
 
 DEFAULT_EXPIRY_SECONDS = 86_400.0
 
-_CLASSIFICATIONS = frozenset({"binary-classification", "multiclass-classification"})
+_DECLARED_CLASSES = frozenset({"multiclass-classification"})
+_OPEN_CLASSES = frozenset({"binary-classification"})
+"""Evaluators whose details name a class; that of an open one may be any output, and is content."""
 _FAIL = Outcome.FAIL
 _SHADOW = Stage.SHADOW
 _NO_CRITERIA = NotEvaluatedReason.NO_CRITERIA
@@ -90,14 +92,14 @@ class ScoreSeries:
         enters any other series.
         """
         if trace.backfill:
-            for run in trace.runs:
+            for run in trace.graded_runs:
                 for result in run.results:
                     if result.reason is not _NO_CRITERIA and result.stage is not _SHADOW:
                         self._metrics.backfill_results.add(1, result.outcome.value)
             return
         self._known.release(everything=False)
-        for run in trace.runs:
-            self._count_run(run)
+        for graded, shown in zip(trace.graded_runs, trace.runs, strict=True):
+            self._count_run(graded, shown)
         self._without_criteria.tell()
 
     def before_scrape(self) -> None:
@@ -157,7 +159,7 @@ class ScoreSeries:
             self._apply_criteria(agent)
         return agent
 
-    def _count_run(self, graded: GradedRun) -> None:
+    def _count_run(self, graded: GradedRun, shown: GradedRun) -> None:
         run = graded.run
         known = self._known
         agent = known.agents.get(run.agent.name) or self._agent(run.agent.name)
@@ -168,7 +170,7 @@ class ScoreSeries:
         span_id = run.carrier_span_id or run.span_id or b""
         now = self._clock.unix_nano()
         muted = self._metrics.muted_until.values
-        for result in graded.results:
+        for place, result in enumerate(graded.results):
             if result.muted_until_unix_nano or muted:
                 self._note_mute(agent.name, result)
             in_shadow = result.stage is _SHADOW
@@ -186,8 +188,10 @@ class ScoreSeries:
             found.observe(Exemplar(result.score, run.trace_id, span_id, now))
             if not in_shadow:
                 self._count_failures(agent, result)
-                if result.evaluator in _CLASSIFICATIONS:
+                if result.evaluator in _DECLARED_CLASSES:
                     self._count_classes(series, found, result)
+                elif result.evaluator in _OPEN_CLASSES:
+                    self._count_classes(series, found, shown.results[place])
         for call in run.tool_calls:
             if call.category in EVALUATED_CATEGORIES:
                 status = "error" if call.error is not None else "ok" if call.executed else "not_executed"

@@ -99,7 +99,11 @@ _RUN: JsonSchema = {
     "evaluations": _list_of("evaluation", "The verdicts; not read when the run is graded again."),
     "input_state": _words(ValueState, "`present` if left out, and the input is there."),
     "output_state": _words(ValueState, "`present` if left out, and the output is there."),
-    "messages_state": _words(ValueState, "`absent`: no answer of the agent was captured."),
+    "messages_state": _words(
+        ValueState,
+        "`absent`: no answer of the agent was captured. `redacted`, `truncated`: content was left out "
+        "(`results.content`, `results.redact`); only verdicts that it could not change are reached again.",
+    ),
     "complete": _flag("Whether all spans of the run came. Left out: as the finish reason tells."),
     "incomplete_reason": _or_null(
         _words(get_args(IncompleteReason), "Why a run that is not complete is not.")

@@ -157,6 +157,11 @@ def looks_failed(call: ToolCall) -> bool:
     return isinstance(result, dict) and _is_error_object(result)
 
 
+def took_effect(call: ToolCall) -> bool:
+    """Whether `call` was executed, and nothing shows that it failed (`looks_failed`)."""
+    return call.executed and not looks_failed(call)
+
+
 def _is_error_object(result: JsonObject) -> bool:
     get = result.get
     if get("error") or get("errors") or get("exception"):

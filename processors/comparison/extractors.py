@@ -191,7 +191,7 @@ def _last_assistant(run: AgentRun, turn: int | None) -> str | NotEvaluated:
     if turn is None and not (messages and messages[-1].role == "assistant"):
         if isinstance(run.output, str) and run.output_state is ValueState.PRESENT:
             return run.output
-        if run.messages_state is ValueState.ABSENT:
+        if run.messages_state is not ValueState.PRESENT:
             return _NOT_CAPTURED
     answers = _answers(messages)
     return answers[-1].content if answers else ""

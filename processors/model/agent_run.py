@@ -6,6 +6,7 @@ calls and agent runs; how each is read from telemetry is the matter of `processo
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias, TypeVar, cast, dataclass_transform
@@ -136,6 +137,9 @@ class RunContent(Protocol):
     def messages(self) -> Sequence[Message]: ...  # noqa: D102
 
     @property
+    def messages_state(self) -> ValueState: ...  # noqa: D102
+
+    @property
     def span_attributes(self) -> Mapping[str, JsonValue]: ...  # noqa: D102
 
     @property
@@ -200,8 +204,9 @@ class AgentRun:
     output: JsonValue = _of_content(None)
     output_state: ValueState = _of_content(ValueState.ABSENT)
     messages: Sequence[Message] = _of_content(())
-    messages_state: ValueState = ValueState.PRESENT
-    """`PRESENT`: `messages` is the whole conversation. `ABSENT`: it is what telemetry shows of it."""
+    messages_state: ValueState = _of_content(ValueState.PRESENT)
+    """`PRESENT`: `messages` is the whole conversation. `ABSENT`: it is what telemetry shows of it. `REDACTED`
+    and `TRUNCATED`: texts in it were hidden or cut, or all of it was left out."""
     finish_reason: FinishReason = FinishReason.ROOT
     complete: bool = True
     """False when spans of this run may be missing: only verdicts that no further span could change count."""
@@ -224,7 +229,7 @@ class AgentRun:
     with the number of `tool_calls` that stand before it, in order. The tool does not exist, somebody refused
     the call, or a limit was reached. What runs at the provider, handoffs and final answers are left out."""
     content: RunContent | None = field(default=None, repr=False, compare=False)
-    """Tells those of `input`, `output`, their states, `messages`, `span_attributes`, `available_tools` and
+    """Tells those of `input`, `output`, `messages`, their states, `span_attributes`, `available_tools` and
     `requested_calls` that were not given."""
 
     @late
@@ -241,13 +246,32 @@ class AgentRun:
             made.append(call)
         return [*made, *self.tool_calls[position:]]
 
+    def told_by(
+        self,
+        content: RunContent,
+        *,
+        tool_calls: Sequence[ToolCall],
+        session: str | None,
+        resource: Mapping[str, JsonValue],
+    ) -> "AgentRun":
+        """The same run with these values, and with all that is read late told by `content`."""
+        told = copy(self)
+        told.__dict__.update({name: AgentRun.__dict__[name] for name in _READ_LATE})
+        told.__dict__.pop("calls", None)
+        told.__dict__.update(content=content, tool_calls=tool_calls, session=session, resource=resource)
+        return told
+
     def answers_are_known(self) -> bool:
-        """Whether `messages` shows what the agent said; if not, nothing of it was captured."""
-        return self.messages_state is ValueState.PRESENT or any(
-            message.role == "assistant" for message in self.messages
-        )
+        """Whether `messages` shows what the agent said; if not, it was not captured, or is hidden."""
+        if self.messages_state is not ValueState.ABSENT:
+            return self.messages_state is ValueState.PRESENT
+        return any(message.role == "assistant" for message in self.messages)
 
     def evaluated_calls(self, extra: frozenset[CallCategory] = frozenset()) -> list[ToolCall]:
         """The calls that evaluators see: `EVALUATED_CATEGORIES` and those in `extra`, in order."""
         categories = EVALUATED_CATEGORIES | extra
         return [call for call in self.calls if call.category in categories]
+
+
+_READ_LATE = tuple(name for name, value in AgentRun.__dict__.items() if isinstance(value, _OfContent))
+"""The fields of a run that its `content` tells."""

@@ -136,6 +136,10 @@ class _Content:
         """The conversation, in turns."""
         return in_turns(self._chat())
 
+    @property
+    def messages_state(self) -> ValueState:
+        return ValueState.ABSENT
+
     @late
     def span_attributes(self) -> Mapping[str, JsonValue]:
         """The attributes of the span that stands for the run."""
@@ -232,7 +236,6 @@ def rebuilt_run(
         tool_calls=calls,
         parent_agent=None if run.parent is None else told[id(run.parent)].agent_name,
         session=session or None,
-        messages_state=ValueState.ABSENT,
         finish_reason=ending.reason,
         complete=is_complete,
         incomplete_reason=_incomplete_reason(ending, tree.lacks_events, hides_calls),

@@ -6,7 +6,7 @@ from typing import Final
 
 from processors.response_checks.agent_response import AgentResponse
 from processors.response_checks.answer_facts import AnswerFacts
-from processors.response_checks.check_result import CheckResult, not_applicable
+from processors.response_checks.check_result import CheckResult, not_applicable, without_secrets
 from processors.response_checks.disclosure import disclosures
 from processors.response_checks.futile_repetition import futile_repetitions
 from processors.response_checks.hidden_error import hidden_errors
@@ -77,10 +77,14 @@ def check_response(
 
 
 def check_answer(facts: AnswerFacts, settings: CheckSettings, wanted: frozenset[str]) -> list[CheckResult]:
-    """The results of the `wanted` checks by facts of the answer that other checks may have read already."""
+    """The results of the `wanted` checks by facts of the answer that other checks may have read already.
+
+    No evidence repeats a secret that RH7 found.
+    """
     is_captured = facts.response.is_captured
-    return [
+    results = [
         check.run(facts, settings) if is_captured or not check.reads_content else not_applicable(check.id)
         for check in RESPONSE_CHECKS
         if check.id in wanted
     ]
+    return without_secrets(results)

@@ -1,6 +1,6 @@
 """Check RH7: secrets, internals and personal data in the answer that the user neither gave nor asked for.
 
-Evidence never contains what was disclosed, only its kind and the first six characters.
+Evidence names the kind of what was disclosed and holds nothing of it.
 """
 
 import re
@@ -10,13 +10,12 @@ from ipaddress import ip_address
 
 from processors.response_checks.agent_response import AgentResponse
 from processors.response_checks.answer_facts import AnswerFacts
-from processors.response_checks.check_result import CheckResult, Violation, applied, violation
+from processors.response_checks.check_result import CheckResult, violation
 from processors.response_checks.settings import CheckSettings, PersonalData
 from processors.texts.folded_text import folded, key_words
 from processors.texts.word_list import words
 
 CHECK = "RH7"
-_HEAD = 6
 _MAX_FOUND = 50
 
 
@@ -145,13 +144,8 @@ def disclosures(facts: AnswerFacts, settings: CheckSettings) -> CheckResult:
             break
         if text not in found and not _is_supplied(response, text):
             found[text] = (kind, call)
-    return applied(CHECK, [_violation(kind, text, call) for text, (kind, call) in found.items()])
-
-
-def _violation(kind: str, text: str, call: int | None) -> Violation:
-    """Names what was disclosed without repeating it: a short value would be all in its head."""
-    head = text[: min(_HEAD, len(text) // 3)]
-    return violation(CHECK, call, f"{kind} {head}…" if head else kind)
+    violations = [violation(CHECK, call, kind) for kind, call in found.values()]
+    return CheckResult(CHECK, True, tuple(violations), secrets=tuple(found))
 
 
 def _is_supplied(response: AgentResponse, text: str) -> bool:

@@ -70,6 +70,35 @@ class LinearPattern:
         Finding one takes time linear in what is left of the text; finding all can take its square.
         """
         data = text.encode(errors="replace")
+        for spans in self._places(data):
+            yield LinearMatch(
+                tuple(
+                    None if first < 0 else data[first:last].decode(errors="replace") for first, last in spans
+                )
+            )
+
+    def replaced(self, text: str, replacement: str, max_steps: int = MAX_SEARCH_STEPS) -> str | None:
+        """`text` with `replacement` for every match that is not empty; None where it could take too long.
+
+        That is where the number of matches times the length of the text is more than `max_steps`.
+        """
+        data = text.encode(errors="replace")
+        if not self._regexp.search(data):
+            return text
+        most = max_steps // (len(data) + 1)
+        parts: list[bytes] = []
+        end = 0
+        for count, spans in enumerate(self._places(data)):
+            if count >= most:
+                return None
+            first, last = spans[0]
+            if last > first:
+                parts += (data[end:first], replacement.encode())
+                end = last
+        return b"".join((*parts, data[end:])).decode(errors="replace")
+
+    def _places(self, data: bytes) -> Iterator[list[tuple[int, int]]]:
+        """The places of the groups of every match, the whole match first; -1 for what took no part."""
         start = 0
         while start <= len(data):
             found = self._regexp.search(data, start)
@@ -79,12 +108,7 @@ class LinearPattern:
             if any(found.end(number) > found.start(number) for number in self._ends):
                 end -= 1
             spans = [found.span(number) for number in self._groups]
-            yield LinearMatch(
-                tuple(
-                    None if first < 0 else data[first : min(last, end)].decode(errors="replace")
-                    for first, last in spans
-                )
-            )
+            yield [(first, min(last, end)) for first, last in spans]
             start = end if end > spans[0][0] else _after_character(data, end)
 
 

@@ -2,12 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import StringIO
 from types import TracebackType
 from typing import Self
 
 import orjson
 from aiohttp import web
 
+from collector.clock import ManualClock
+from collector.exporters.assembly import exporter_types
+from collector.exporters.exporter import ExporterContext
+from collector.telemetry.metrics import Metrics
 from processors.model.json_values import JsonObject
 
 
@@ -56,3 +61,22 @@ class ScoreBackend:
         self.calls.append(call)
         status, answer = self.answer(call)
         return web.json_response(answer, status=status)
+
+
+def takes_all(call: Call) -> tuple[int, JsonObject]:
+    """What each of the servers answers when it takes everything and knew nothing before."""
+    return (207, {"successes": [], "errors": []}) if "ingestion" in call.path else (200, {})
+
+
+async def exported(kind: str, request: bytes, **settings: str) -> JsonObject:
+    """What an exporter of scores sends of the log records in `request`: the last call's body."""
+    component = exporter_types()[kind]
+    assert component.kind == "scores"
+    async with ScoreBackend(takes_all) as backend:
+        config = component.config_model.model_validate({"endpoint": backend.endpoint, **settings})
+        context = ExporterContext(clock=ManualClock(), metrics=Metrics(), console=StringIO())
+        exporter = component.create(kind, config, context)
+        await exporter.start()
+        await exporter.export(request, 1)
+        await exporter.shutdown(0)
+    return backend.calls[-1].body

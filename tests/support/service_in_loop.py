@@ -22,10 +22,12 @@ class ServiceInLoop:
 
     def __init__(self, configuration: str, unix_nano: int) -> None:
         self.clock = ManualClock(unix_nano=unix_nano)
+        self.console = io.StringIO()
+        """What `debug` prints."""
         self.service = Service(
             parse_configuration(configuration, "test", {}),
             environment={},
-            console=io.StringIO(),
+            console=self.console,
             clock=self.clock,
         )
         self.endpoints: dict[str, str] = {}

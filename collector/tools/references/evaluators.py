@@ -5,7 +5,7 @@ What a class says of itself is printed as it stands; the example of each is run 
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from inspect import getdoc
 from textwrap import indent
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from collector.configuration import run_criteria_tests
 from collector.recordings import run_from_json
+from collector.tools.references.recipes import RECIPES_PAGE, Recipe, read_recipes
 from processors.annotation import run_to_json
 from processors.criteria import CriteriaDocument, CriteriaSet, evaluator_types, read_criteria_file
 from processors.documents import ProblemsFound
@@ -50,15 +51,16 @@ _SAID_BY_CRITERIA = ("severity", "pass_threshold", "evaluator_version", "criteri
 _MODULE = re.compile(r"`processors\.([a-z_.]+)`")
 
 
-def evaluators_reference() -> str:
-    """The page in Markdown.
+def evaluators_reference(recipes: Sequence[Recipe]) -> str:
+    """The page in Markdown, with an index of what people want and the evaluators of its `recipes`.
 
     Raises:
-        ProblemsFound: an example is not valid.
+        ProblemsFound: an example or a recipe is not valid.
     """
     found = evaluator_types().values()
     table = "".join(_row(evaluator) for evaluator in found)
-    return _INTRODUCTION + table + "".join(_section(evaluator) for evaluator in found) + _checks()
+    sections = "".join(_section(evaluator) for evaluator in found)
+    return _INTRODUCTION + table + _index(recipes) + sections + _checks()
 
 
 def example_of(evaluator: type[Evaluator]) -> EvaluatorExample:
@@ -98,6 +100,16 @@ def graded_example(evaluator: type[Evaluator]) -> GradedRun:
 
 def _read(evaluator: type[Evaluator], text: str) -> CriteriaDocument:
     return read_criteria_file(text, f"the example of {evaluator.id}", {})
+
+
+def _index(recipes: Sequence[Recipe]) -> str:
+    rows = ""
+    for recipe in recipes:
+        document = read_criteria_file(recipe.criteria, f'the recipe "{recipe.intent}"', {})
+        used = dict.fromkeys(item.evaluator.id for agent in document.agents for item in agent.evaluations)
+        links = ", ".join(f"[`{name}`](#{name})" for name in used)
+        rows += f"| [{recipe.intent}](recipes.md#{recipe.anchor}) | {links} |\n"
+    return f"\n## By intent\n\n| What you want | Evaluator |\n|---|---|\n{rows}"
 
 
 def _row(evaluator: type[Evaluator]) -> str:
@@ -157,11 +169,12 @@ def _linked(text: str) -> str:
 
 def _settings(heading: str, model: type[BaseModel]) -> str:
     schema: JsonObject = model.model_json_schema(by_alias=False)
-    rows = "".join(_setting_rows(schema, schema.get("$defs"), ""))
+    rows = "".join(_setting_rows(schema, schema.get("$defs"), "", set()))
     return rows and f"\n| {heading} | If left out | Meaning |\n|---|---|---|\n{rows}"
 
 
-def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str) -> Iterator[str]:
+def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str, told: set[int]) -> Iterator[str]:
+    """The rows of the settings in `schema`; those of an object that is in `told` already are left out."""
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, dict):
         return
@@ -177,7 +190,9 @@ def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str) -> It
         key = prefix + name
         yield f"| `{key}` | {left_out} | {_cell(_meaning(entry, definitions))} |\n"
         for path, nested in _nested(entry, definitions):
-            yield from _setting_rows(nested, definitions, f"{key}{path}.")
+            if id(nested) not in told:
+                told.add(id(nested))
+                yield from _setting_rows(nested, definitions, f"{key}{path}.", told)
 
 
 def _meaning(entry: JsonObject, definitions: JsonValue) -> str:
@@ -239,4 +254,4 @@ def _result(graded: GradedRun) -> str:
 
 
 if __name__ == "__main__":
-    print(evaluators_reference(), end="")
+    print(evaluators_reference(read_recipes(RECIPES_PAGE.read_text())), end="")

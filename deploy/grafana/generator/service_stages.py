@@ -143,12 +143,17 @@ def delivery() -> list[JsonObject]:
         time_series(
             "Export attempts by outcome",
             "Requests a second to each backend. retry: it did not answer or asked to wait, and is asked "
-            "again.",
+            "again. Dead letters are spans and verdicts a second that it refused for good, by whether the "
+            "file has them.",
             [
                 Query(
                     rate(select("tracegrade_export_attempts_total"), "exporter", "outcome"),
                     "{{exporter}} {{outcome}}",
-                )
+                ),
+                Query(
+                    rate(select("tracegrade_dead_letters_total"), "exporter", "outcome"),
+                    "dead letters: {{exporter}} {{outcome}}",
+                ),
             ],
             unit="reqps",
             width=8,

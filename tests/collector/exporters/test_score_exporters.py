@@ -16,9 +16,11 @@ from collector.errors import ContentRefusedError, ExportError, PermanentExportEr
 from collector.exporters.assembly import build_fan_out, exporter_types
 from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporter
 from collector.exporters.fan_out import FanOut
+from collector.exporters.redrive import redrive_file
 from collector.exporters.score_exporter import Score, ScoreExporterConfig, read_scores
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans
+from collector.otlp.json_codec import logs_request_to_json
 from collector.results_config import ResultsConfig
 from collector.telemetry.metrics import Metrics
 from collector.trace import GradedTrace
@@ -29,7 +31,7 @@ from processors.model.json_values import JsonObject
 from tests.support.backends import eventually
 from tests.support.graded_spans import BROKEN, FAILED_CALL, NOT_EVALUATED, PASSED, RUN, SPANS
 from tests.support.json_schema import mismatches
-from tests.support.score_backend import Call, ScoreBackend
+from tests.support.score_backend import Call, ScoreBackend, takes_all
 
 LANGFUSE = json.loads((Path(__file__).parents[2] / "data" / "langfuse" / "ingestion.schema.json").read_text())
 KEYS = {"public_key": "pk-1", "secret_key": "sk-1"}
@@ -63,11 +65,6 @@ async def export(exporter: SpanExporter, request: bytes) -> ExportResponse:
         return await exporter.export(request, 4)
     finally:
         await exporter.shutdown(0)
-
-
-def takes_all(call: Call) -> tuple[int, JsonObject]:
-    """What each of the servers answers when it takes everything and knew nothing before."""
-    return (207, {"successes": [], "errors": []}) if "ingestion" in call.path else (200, {})
 
 
 def test_a_score_says_what_the_verdict_says_and_whose_it_is() -> None:
@@ -392,6 +389,23 @@ async def test_a_server_that_never_answers_costs_scores_and_nothing_else() -> No
 
     assert 4 == rig.metrics.results_dropped.value("shutdown", "phoenix_annotations")
     assert len(SPANS) == rig.metrics.spans_forwarded.value("prometheus")
+
+
+async def test_scores_that_were_refused_can_be_sent_again(tmp_path: Path) -> None:
+    letters = tmp_path / "dead.jsonl"
+    letters.write_bytes(logs_request_to_json(request_of()) + b"\n")
+    async with ScoreBackend(takes_all) as backend:
+        config = exporter_types()["phoenix_annotations"].config_model.model_validate(
+            {"endpoint": backend.endpoint}
+        )
+        context = ExporterContext(clock=SystemClock(), metrics=Metrics(), console=StringIO())
+        outcome = await redrive_file(letters, "phoenix_annotations", config, context, patience_seconds=1)
+
+    assert (1, 0) == (outcome.sent, outcome.kept)
+    (call,) = backend.calls
+    data = call.body["data"]
+    assert isinstance(data, list)
+    assert len(ALL) == len(data)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,12 @@
 """Rules about which tools are called, how often and when: permission, budget, precedence and their kin."""
 
+from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.evaluator_discovery import evaluator_types
@@ -333,6 +337,82 @@ def test_a_guard_may_have_to_succeed() -> None:
 
     assert 1.0 == _score(_evaluator("tool-precedence", criteria), run).value
     assert 0.0 == _score(_evaluator("tool-precedence", criteria, require_success=True), run).value
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"error": _FAILED},
+        {"result": {"status_code": 503}, "result_state": ValueState.PRESENT},
+        {"result_text": "Error: no such user", "result_state": ValueState.UNPARSED},
+        {"executed": False},
+    ],
+)
+def test_a_guard_succeeds_where_it_took_effect(fields: dict[str, Any]) -> None:
+    run = run_with([ToolCall(name="auth", **fields), ToolCall(name="fetch")])
+    criteria = {"before": [["auth", "fetch"]]}
+
+    answer = _score(_evaluator("tool-precedence", criteria, require_success=True), run)
+
+    assert (0.0, ("auth before fetch: auth never ran",)) == (answer.value, answer.lines)
+    assert 1.0 == _score(_evaluator("tool-precedence", criteria), run).value
+
+
+def _held_before(
+    calls: Sequence[ToolCall], pairs: Sequence[Sequence[str]], *, strict: bool, require_success: bool
+) -> tuple[int, int]:
+    """The pairs that apply and those that hold, by the first call of each tool."""
+    applicable = held = 0
+    for first, second in pairs:
+        later = next((at for at, call in enumerate(calls) if call.name == second), None)
+        if later is None:
+            continue
+        applicable += 1
+        guards = [
+            at
+            for at, call in enumerate(calls)
+            if call.name == first and not (require_success and call.error is not None)
+        ]
+        if guards:
+            group = calls[guards[0]].parallel_group
+            beside = group is not None and group == calls[later].parallel_group
+            held += (not strict) if beside else guards[0] < later
+    return applicable, held
+
+
+@st.composite
+def _steps(draw: st.DrawFn) -> list[ToolCall]:
+    """Calls in steps of such that ran side by side."""
+    return [
+        ToolCall(
+            name=draw(st.sampled_from("abcd")),
+            parallel_group=step if size > 1 else None,
+            error=draw(st.sampled_from((None, None, _FAILED))),
+        )
+        for step, size in enumerate(draw(st.lists(st.integers(1, 3), max_size=5)))
+        for _ in range(size)
+    ]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    calls=_steps(),
+    pairs=st.lists(st.sampled_from([*permutations("abc", 2)]), min_size=1, max_size=3, unique=True),
+    strict=st.booleans(),
+    require_success=st.booleans(),
+)
+def test_precedence_depends_on_the_first_calls_alone(
+    calls: list[ToolCall], pairs: list[tuple[str, str]], strict: bool, require_success: bool
+) -> None:
+    evaluator = _evaluator(
+        "tool-precedence", {"before": pairs}, strict=strict, require_success=require_success
+    )
+    applicable, held = _held_before(calls, pairs, strict=strict, require_success=require_success)
+
+    answer = _score(evaluator, run_with(calls))
+
+    assert (held / applicable if applicable else 1.0) == answer.value
+    assert (applicable, held) == (answer.details["applicable"], answer.details["held"])
 
 
 @pytest.mark.parametrize("before", [[], [["auth", "auth"]], [["get weather", "get_weather"]], [["a"]]])

@@ -25,6 +25,7 @@ class _Content:
     output = property(lambda self: self._note("output", "Rain."))
     output_state = property(lambda self: ValueState.PRESENT)
     messages = property(lambda self: self._note("messages", []))
+    messages_state = property(lambda self: ValueState.ABSENT)
     span_attributes = property(lambda self: self._note("span_attributes", {}))
     available_tools = property(lambda self: self._note("available_tools", None))
     requested_calls = property(lambda self: self._note("requested_calls", []))

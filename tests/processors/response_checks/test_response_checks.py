@@ -247,6 +247,20 @@ def test_a_secret_is_found_and_never_repeated_in_the_evidence(secret: str) -> No
 
 
 @pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS.keys())
+@pytest.mark.parametrize("is_result", [True, False])
+def test_no_part_of_a_secret_leaves_in_the_evidence_of_any_check(secret: str, is_result: bool) -> None:
+    """Without a result that holds it, it is also an invented number, identifier or address."""
+    answer = f"Log in at https://shop.example/{secret} with {secret}, or with {secret}."
+    run = answered(answer, call({"setting": secret} if is_result else {"n": 1}))
+    told = evidence(run)
+
+    assert "RH7" in violated(run)
+    hidden = secret.removeprefix("Bearer").removesuffix("internal")  # the kind, which is named, says so much
+    pieces = [hidden[start : start + 4] for start in range(len(hidden) - 3)]
+    assert [] == [piece for piece in pieces if piece.strip() and piece in told]
+
+
+@pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS.keys())
 def test_what_the_user_supplied_is_no_disclosure(secret: str) -> None:
     run = answered(f"The setting is {secret} there.", call({"setting": secret}), user=f"Is it {secret}?")
 

@@ -1,0 +1,73 @@
+"""The command `tracegrade redrive`: sends what backends refused again."""
+
+import asyncio
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+
+from collector.commands.command import (
+    EXIT_FAILED,
+    EXIT_OK,
+    Command,
+    Surroundings,
+    add_argument,
+    add_config,
+    path_argument,
+    unusable,
+)
+from collector.config_fields import parse_duration
+from collector.configuration import load_configuration
+from collector.exporters import ExporterContext, redrive_file
+from collector.telemetry import Metrics
+from processors.documents import did_you_mean
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_argument(
+        parser, "file", path_argument, "FILE", "the file of service.dead_letters, or OTLP/JSON lines"
+    )
+    parser.add_argument(
+        "--to", required=True, metavar="EXPORTER", help="the exporter of the service file, such as otlp/tempo"
+    )
+    add_argument(
+        parser,
+        "--timeout",
+        _duration,
+        "DURATION",
+        "how long a request is tried while the backend does not take it (default: 1m)",
+        default=60.0,
+    )
+    add_config(parser)
+
+
+def _duration(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def _run(options: Namespace, surroundings: Surroundings) -> int:
+    config = load_configuration(options.config, surroundings.environment)
+    exporter = config.exporters.get(options.to)
+    if exporter is None:
+        known = ", ".join(config.exporters)
+        hint = did_you_mean(options.to, list(config.exporters))
+        raise unusable(f'--to: there is no exporter "{options.to}"{hint}; configured: {known}')
+    context = ExporterContext(clock=surroundings.clock, metrics=Metrics(), console=sys.stdout)
+    sending = redrive_file(options.file, options.to, exporter, context, patience_seconds=options.timeout)
+    try:
+        outcome = asyncio.run(sending)
+    except FileNotFoundError:
+        raise unusable(f"{options.file}: no such file") from None
+    except ValueError as error:
+        raise unusable(f"--to: {error}") from None
+    for problem in outcome.problems:
+        print(f"{options.file}: {problem}", file=sys.stderr)
+    rejected = f", {outcome.rejected_spans} spans of them not stored" if outcome.rejected_spans else ""
+    print(f"{outcome.sent} requests sent{rejected}, {outcome.kept} kept in {options.file}")
+    return EXIT_FAILED if outcome.kept else EXIT_OK
+
+
+COMMAND = Command(
+    "redrive", "send what backends refused for good (service.dead_letters) again", _add_arguments, _run
+)

@@ -1,0 +1,223 @@
+"""What a backend refused for good, kept in a file (`service.dead_letters`) until somebody sends it again.
+
+A line is the request as OTLP/JSON, with a member `tracegrade` beside it that says who refused it, when and
+why; readers of OTLP/JSON pass over that. The file holds content as it came, and is its owner's alone.
+"""
+
+import asyncio
+import fcntl
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Literal, TypeAlias
+
+from pydantic import Field
+
+from collector.clock import Clock, ends_within
+from collector.config_fields import FilePath, PositiveDuration
+from collector.errors import StartupError
+from collector.exporters.exporter import TaskOwner
+from collector.exporters.json_lines_file import JsonLinesFile
+from collector.otlp import logs_request_to_json, request_to_json
+from collector.telemetry import Metrics, RateLimitedLogger
+from processors.documents import StrictModel
+from processors.model import JsonObject, decode_json, encode_json, time_text
+
+PRIVATE = 0o600
+_KEY = b',"tracegrade":'
+_PURGE_INTERVAL_SECONDS = 3600.0
+OUTCOMES = ("kept", "full", "failed", "expired")
+
+_logger = logging.getLogger(__name__)
+
+DeadLetterKind: TypeAlias = Literal["spans", "results", "log_records"]
+
+
+class DeadLettersConfig(StrictModel):
+    """`service.dead_letters`: a file for what backends refuse for good."""
+
+    path: FilePath = Field(
+        description="The file; lines are appended. Its content is as it came, unencrypted."
+    )
+    max_mib: int = Field(
+        default=256, ge=1, description="Size of the file, at most; what finds no room is dropped and counted."
+    )
+    max_age: PositiveDuration = Field(
+        default=7 * 86_400.0, description="Lines are removed after this time, and counted."
+    )
+
+
+class DeadLetters:
+    """The file, for all exporters. What cannot be kept is counted, and holds up no queue longer than a write.
+
+    Args:
+        config: Where it is, and how large and old it may get.
+        metrics: Counts what becomes of refused things.
+        clock: Says when something was refused.
+    """
+
+    def __init__(self, config: DeadLettersConfig, metrics: Metrics, clock: Clock) -> None:
+        self._config = config
+        self._metrics = metrics
+        self._clock = clock
+        self._file = JsonLinesFile(config.path, mode=PRIVATE)
+        self._thread: ThreadPoolExecutor | None = None
+        self._closing = asyncio.Event()
+        self._log = RateLimitedLogger(_logger, clock)
+
+    async def start(self, tasks: TaskOwner | None = None) -> None:
+        """Open the file and remove what is too old, now and every hour; raises `StartupError`."""
+        try:
+            self._file.open()
+        except OSError as error:
+            raise StartupError(
+                f"service.dead_letters.path: {self._config.path} cannot be written: {error.strerror or error}"
+            ) from error
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="dead-letters")
+        if tasks is not None:
+            tasks.create_task(self._purge_regularly(), name="remove old dead letters")
+
+    def box(self, exporter: str, kind: DeadLetterKind) -> "DeadLetterBox":
+        """Where the queue of an exporter puts what was refused."""
+        return DeadLetterBox(self, exporter, kind)
+
+    async def keep(
+        self, request: bytes, count: int, reason: str, *, exporter: str, kind: DeadLetterKind
+    ) -> None:
+        """Write a request of `count` spans or records that `exporter` refused because of `reason`."""
+        if self._thread is None:
+            outcome = "failed"
+        else:
+            told: JsonObject = {
+                "exporter": exporter,
+                "kind": kind,
+                "count": count,
+                "time": time_text(self._clock.unix_nano()),
+                "reason": reason,
+            }
+            written = asyncio.get_running_loop().run_in_executor(self._thread, self._write, request, told)
+            outcome = await written
+        self._metrics.dead_letters.add(count, exporter, outcome)
+        if outcome != "kept":
+            self._log.error(
+                outcome,
+                "What a backend refused could not be kept.",
+                exporter=exporter,
+                path=str(self._config.path),
+                **{kind: count},
+            )
+
+    async def shutdown(self, deadline: float) -> None:
+        """Close the file behind what is being written."""
+        self._closing.set()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.submit(self._file.close)
+            thread.shutdown(wait=False)
+
+    def _write(self, request: bytes, told: JsonObject) -> Literal["kept", "full", "failed"]:
+        to_json = logs_request_to_json if told["kind"] == "log_records" else request_to_json
+        line = to_json(request)[:-1] + _KEY + encode_json(told) + b"}\n"
+        try:
+            if self._size() + len(line) > self._config.max_mib * 1024 * 1024:
+                return "full"
+            self._file.append(line)
+            self._file.sync()
+        except OSError as error:
+            self._log.error("cannot_write", "The file of dead letters cannot be written.", error=str(error))
+            return "failed"
+        return "kept"
+
+    def _size(self) -> int:
+        try:
+            return os.stat(self._config.path).st_size
+        except FileNotFoundError:
+            return 0
+
+    def _is_too_old(self, told: JsonObject) -> bool:
+        oldest = max(self._clock.unix_nano() - int(self._config.max_age * 1e9), 0)
+        return str(told.get("time")) < time_text(oldest)
+
+    async def _purge_regularly(self) -> None:
+        while self._thread is not None and not self._closing.is_set():
+            try:
+                expired = await asyncio.get_running_loop().run_in_executor(
+                    self._thread, remove_lines, self._config.path, self._is_too_old
+                )
+            except OSError as error:
+                self._log.error("cannot_purge", "Old dead letters cannot be removed.", error=str(error))
+            else:
+                for exporter, count in expired.items():
+                    self._metrics.dead_letters.add(count, exporter, "expired")
+            await ends_within(_PURGE_INTERVAL_SECONDS, self._closing.wait(), self._clock)
+
+
+class DeadLetterBox:
+    """Keeps what one queue's backend refused."""
+
+    def __init__(self, letters: DeadLetters, exporter: str, kind: DeadLetterKind) -> None:
+        self._letters = letters
+        self._exporter = exporter
+        self._kind = kind
+
+    async def keep(self, request: bytes, count: int, reason: str) -> None:
+        """See `DeadLetters.keep`."""
+        await self._letters.keep(request, count, reason, exporter=self._exporter, kind=self._kind)
+
+
+def told_of(line: bytes) -> JsonObject:
+    """What a line says of its request; nothing if it is a line of somebody else."""
+    place = line.rfind(_KEY)
+    if place < 0:
+        return {}
+    try:
+        told = decode_json(line[place + len(_KEY) :].rstrip()[:-1])
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def remove_lines(path: Path, is_unwanted: Callable[[JsonObject], bool]) -> Counter[str]:
+    """Take lines out of a file of dead letters; how many spans or records, by exporter. Blocking."""
+    removed: Counter[str] = Counter()
+    with locked(path) as file:
+        if file is None or not any(is_unwanted(told) for line in file if (told := told_of(line))):
+            return removed
+        file.seek(0)
+        rest = path.with_name(path.name + ".tmp")
+        with open(os.open(rest, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE), "wb") as kept:
+            for line in file:
+                told = told_of(line)
+                if told and is_unwanted(told):
+                    count = told.get("count")
+                    removed[str(told.get("exporter"))] += count if isinstance(count, int) else 0
+                else:
+                    kept.write(line)
+            kept.flush()
+            os.fsync(kept.fileno())
+        os.replace(rest, path)
+    return removed
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[BinaryIO | None]:
+    """The file at `path`, which nobody else moves or rewrites meanwhile; None if there is none."""
+    while True:
+        try:
+            file = path.open("rb")
+        except FileNotFoundError:
+            yield None
+            return
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                is_same = os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+            except FileNotFoundError:
+                continue
+            if is_same:
+                yield file
+                return

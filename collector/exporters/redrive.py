@@ -1,0 +1,140 @@
+"""Sending again what a backend refused (`tracegrade redrive`).
+
+The file is moved aside first, so that a service which writes to it goes on with a new one. What is not taken
+this time either goes back to the file; whoever stops in the middle sends some of it twice.
+"""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from pydantic import BaseModel
+
+from collector.clock import Clock
+from collector.errors import MalformedRequest, PermanentExportError, RetryableExportError
+from collector.exporters.assembly import exporter_types
+from collector.exporters.dead_letters import PRIVATE, locked, told_of
+from collector.exporters.exporter import ExporterContext, ExportResponse, LogExporter, SpanExporter
+from collector.exporters.json_lines_file import JsonLinesFile
+from collector.exporters.score_exporter import ScoreExporterConfig
+from collector.exporters.span_exporter_config import BackOff, RetryConfig, SpanExporterConfig
+from collector.otlp import json_to_request, logs_json_to_request, split_request
+
+_SHUTDOWN_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Redriven:
+    """What came of it, in lines of the file. `problems` name those that stay, with the line's number."""
+
+    sent: int = 0
+    kept: int = 0
+    rejected_spans: int = 0
+    """Spans and records that the backend took the request without; they cannot be told apart."""
+    problems: list[str] = field(default_factory=list)
+
+
+async def redrive_file(
+    path: Path, name: str, config: BaseModel, context: ExporterContext, *, patience_seconds: float
+) -> Redriven:
+    """Send every line of the file `path` to the exporter `name`.
+
+    A request that may be taken later is tried again for `patience_seconds`; after that nothing more is tried,
+    and the rest stays in the file.
+
+    Raises:
+        ValueError: the exporter takes neither spans nor log records; for people.
+        FileNotFoundError: there is no such file.
+        StartupError: the exporter cannot be opened.
+    """
+    component = exporter_types()[name.partition("/")[0]]
+    if component.kind == "results":
+        raise ValueError(f'"{name}" takes neither spans nor log records')
+    exporter = component.create(name, config, context)
+    settings = config.for_queue() if isinstance(config, ScoreExporterConfig) else config
+    if not isinstance(settings, SpanExporterConfig):
+        raise TypeError(f"{type(config)} is no configuration of such an exporter")
+    aside = path.with_name(path.name + ".redriving")
+    await exporter.start()
+    try:
+        _move_aside(path, aside)
+        outcome, kept = await _send_all(aside, exporter, settings, context.clock, patience_seconds)
+        if kept:
+            file = JsonLinesFile(path, mode=PRIVATE)
+            file.append(b"".join(kept))
+            file.sync()
+            file.close()
+        aside.unlink()
+    finally:
+        await exporter.shutdown(context.clock.monotonic() + _SHUTDOWN_SECONDS)
+    return outcome
+
+
+def _move_aside(path: Path, aside: Path) -> None:
+    """Move the file where no service writes; what stopped in the middle goes on with what it moved."""
+    if aside.exists():
+        return
+    with locked(path) as file:
+        if file is None:
+            raise FileNotFoundError(path)
+        os.rename(path, aside)
+
+
+async def _send_all(
+    path: Path, exporter: SpanExporter, config: SpanExporterConfig, clock: Clock, patience_seconds: float
+) -> tuple[Redriven, list[bytes]]:
+    outcome = Redriven()
+    kept: list[bytes] = []
+    gave_up = False
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            problem = ""
+            if not gave_up:
+                try:
+                    response = await _send(line, exporter, config, clock, patience_seconds)
+                except RetryableExportError as error:
+                    gave_up = True
+                    problem = f"not taken within {patience_seconds:g} s, nothing more was tried: {error}"
+                except (PermanentExportError, MalformedRequest, ValueError) as error:
+                    problem = str(error)
+                else:
+                    outcome.sent += 1
+                    outcome.rejected_spans += response.rejected_spans
+                    continue
+            outcome.kept += 1
+            kept.append(line if line.endswith(b"\n") else line + b"\n")
+            if problem:
+                outcome.problems.append(f"line {number}: {problem}")
+    return outcome, kept
+
+
+async def _send(
+    line: bytes, exporter: SpanExporter, config: SpanExporterConfig, clock: Clock, patience_seconds: float
+) -> ExportResponse:
+    """Send one line until it is taken or refused, or patience ends."""
+    is_log = told_of(line).get("kind") == "log_records" or line.startswith(b'{"resourceLogs"')
+    if is_log and not (config.takes_log_records and isinstance(exporter, LogExporter)):
+        raise ValueError(f'"{exporter.name}" takes no log records')
+    if not is_log and not config.takes_spans:
+        raise ValueError(f'"{exporter.name}" takes no spans')
+    request = logs_json_to_request(line) if is_log else json_to_request(line)
+    back_off = BackOff(RetryConfig(), Random())
+    give_up_at = clock.monotonic() + patience_seconds
+    while True:
+        try:
+            if is_log and isinstance(exporter, LogExporter):
+                return await exporter.export_logs(request, _count(line))
+            return await exporter.export(request, split_request(request).accepted)
+        except RetryableExportError as error:
+            wait = back_off.next_wait(error.retry_after_seconds)
+            if clock.monotonic() + wait > give_up_at:
+                raise
+            await clock.sleep(wait)
+
+
+def _count(line: bytes) -> int:
+    count = told_of(line).get("count")
+    return count if isinstance(count, int) else 1

@@ -1,0 +1,487 @@
+"""What of the content of a trace may leave with its verdicts: all, cut, hashed or nothing, and never a match.
+
+Content is what people and models said and what tools were given and gave: inputs, outputs, messages,
+arguments, results, errors, attributes of spans, and whatever an explanation or its details quote of them.
+What a verdict is found by is not: names of agents and tools, ids, sessions, times, states, outcomes, and the
+resource. Patterns to redact look at all texts but the identity of the agent.
+
+Every form of a verdict is made from what `ContentRules.shown` gives; nothing that leaves may be made from the
+run that was graded.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, TypeAlias, overload
+
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
+
+from processors.frameworks import LateMapping
+from processors.model import (
+    AgentRun,
+    DecodedValue,
+    EvaluationResult,
+    GradedRun,
+    JsonObject,
+    JsonValue,
+    Message,
+    ToolCall,
+    ToolError,
+    ValueState,
+    json_text,
+    json_value,
+    late,
+)
+from processors.spans import Envelope, RawSpan
+from processors.texts.linear_regex import LinearPattern, compile_linear
+
+ContentMode: TypeAlias = Literal["full", "truncated", "hashed", "none"]
+
+REDACTED_TEXT = "[REDACTED]"
+"""What stands for every match of a pattern."""
+
+_MAX_REDACTION_STEPS = 1 << 30
+"""Matches times length of one text; where a text needs more, all of it is redacted."""
+_MAX_SECRETS = 1000
+_SHORTEST_HEAD = 3
+"""So many characters of a secret that was cut off are as good as a part of it."""
+_HASH_CHARACTERS = 32
+_MAX_ENVELOPES = 1024
+_CUT = "…"
+_UNREAD = (ValueState.ABSENT, ValueState.REDACTED)
+
+
+class ContentRules:
+    """Makes of a graded run what may be shown of it.
+
+    Patterns are applied first: cutting and hashing see what is left. A match in the text of a value hides it
+    wherever the value stands, and a secret that an explanation cuts off is not shown in part either.
+
+    Args:
+        mode: What is left of content. `truncated` cuts every text; `hashed` puts a hash in place of every
+            value and text, the same for the same content; `none` leaves neither content nor explanations.
+        redact: Patterns in the language of `compile_linear`, matches of which are hidden in every mode.
+        max_length: Characters that `truncated` leaves of a text.
+        hash_key: Who does not know it cannot guess short content by its hash.
+
+    Raises:
+        ValueError: a pattern does not compile.
+    """
+
+    def __init__(
+        self,
+        mode: ContentMode = "full",
+        redact: Sequence[str] = (),
+        *,
+        max_length: int = 200,
+        hash_key: bytes = b"",
+    ) -> None:
+        self.mode = mode
+        self._patterns: Sequence[LinearPattern] = [compile_linear(pattern) for pattern in redact]
+        self._max_length = max_length
+        self._hash_key = hash_key
+        self._envelopes: dict[tuple[bytes, bytes], Envelope] = {}
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether everything is shown as it is."""
+        return self.mode == "full" and not self._patterns
+
+    def shown(self, graded: GradedRun) -> GradedRun:
+        """`graded` as it may leave; what nobody looks at costs nothing."""
+        if self.shows_all:
+            return graded
+        run = graded.run
+        secrets = _Secrets(run, self._patterns)
+        shown = run.told_by(
+            _ShownContent(run, self),
+            tool_calls=_ShownCalls(run.tool_calls, self),
+            session=self.named(run.session),
+            resource=run.resource if not self._patterns else self._redacted_members(run.resource),
+        )
+        results = [self._result(result, secrets) for result in graded.results]
+        return replace(graded, run=shown, results=results)
+
+    def shown_records(self, records: Sequence[RawSpan]) -> Sequence[RawSpan]:
+        """Log records or spans of verdicts under resources and scopes without matches."""
+        if not self._patterns:
+            return records
+        return [(key, payload, self._shown_envelope(envelope)) for key, payload, envelope in records]
+
+    def conversation_state(self, run: AgentRun) -> ValueState:
+        """What may be concluded from the messages that are shown."""
+        if self.mode == "none" or (self.mode == "hashed" and run.messages):
+            return ValueState.REDACTED
+        for message in run.messages:
+            shown = self.redacted(message.content)
+            if shown != message.content:
+                return ValueState.REDACTED
+            if self.mode == "truncated" and len(shown) > self._max_length:
+                return ValueState.TRUNCATED
+        return run.messages_state
+
+    def text(self, text: str) -> str:
+        """A text that is content."""
+        if self.mode == "none" or not text:
+            return ""
+        shown = self.redacted(text)
+        if self.mode == "hashed":
+            return self._hash(shown)
+        return self._cut(shown) if self.mode == "truncated" else shown
+
+    def value(self, value: JsonValue, text: str | None, state: ValueState) -> DecodedValue:
+        """A captured value with its text. If it is not shown as it is, its state says so."""
+        if state in _UNREAD and text is None:
+            return DecodedValue(None, None, state)
+        if self.mode == "none":
+            return DecodedValue(
+                None, None, ValueState.ABSENT if state is ValueState.ABSENT else ValueState.REDACTED
+            )
+        value, text, state = self._redacted_value(value, text, state)
+        told = text if text is not None else value if isinstance(value, str) else json_text(value)
+        if self.mode == "hashed":
+            same = (
+                told
+                if state is not ValueState.PRESENT
+                else value
+                if isinstance(value, str)
+                else _canonical(value)
+            )
+            return DecodedValue(None, self._hash(same), ValueState.REDACTED)
+        if self.mode == "truncated" and len(told) > self._max_length:
+            return DecodedValue(None, self._cut(told), ValueState.TRUNCATED)
+        return DecodedValue(value, text, state)
+
+    def members(self, members: Mapping[str, JsonValue]) -> JsonObject:
+        """Details, or the attributes of a span: every text in them is content."""
+        if self.mode == "none":
+            return {}
+        shown = self._redacted_members(members)
+        if self.mode == "hashed":
+            return {
+                key: value if value is None or isinstance(value, bool) else self._hash(_canonical(value))
+                for key, value in shown.items()
+            }
+        if self._has_match(json_text(shown)):
+            return {}  # what is hidden does not stand within one text
+        if self.mode == "truncated":
+            return {self._cut(key): _mapped(value, self._cut) for key, value in shown.items()}
+        return shown
+
+    def tools(self, tools: Mapping[str, JsonValue] | None) -> Mapping[str, JsonValue] | None:
+        """Tools with their schemas; a schema that is not shown as it is, is not shown."""
+        if not tools:
+            return tools
+        shown: dict[str, JsonValue] = {}
+        for name, schema in tools.items():
+            told = self.value(schema, None, ValueState.PRESENT)
+            shown[self.redacted(name)] = told.value if told.state is ValueState.PRESENT else None
+        return shown
+
+    def messages(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """The conversation; none of it in `none`."""
+        if self.mode == "none":
+            return ()
+        return [replace(message, content=self.text(message.content)) for message in messages]
+
+    def named(self, name: str | None) -> str | None:
+        """A name or an id that telemetry told."""
+        return None if name is None else self.redacted(name)
+
+    def redacted(self, text: str) -> str:
+        """`text` without matches."""
+        for pattern in self._patterns:
+            found = pattern.replaced(text, REDACTED_TEXT, _MAX_REDACTION_STEPS)
+            text = REDACTED_TEXT if found is None else found
+        return text
+
+    def call(self, call: ToolCall) -> ToolCall:
+        """A call with what may be shown of it."""
+        arguments = self.value(call.arguments, call.arguments_text, call.arguments_state)
+        result = self.value(call.result, call.result_text, call.result_state)
+        error = call.error
+        return replace(
+            call,
+            name=self.redacted(call.name),
+            call_id=self.named(call.call_id),
+            arguments=arguments.value,
+            arguments_text=arguments.text,
+            arguments_state=arguments.state,
+            result=result.value,
+            result_text=result.text,
+            result_state=result.state,
+            error=None
+            if error is None
+            else ToolError(type=self.text(error.type), message=self.text(error.message)),
+        )
+
+    def _result(self, result: EvaluationResult, secrets: "_Secrets") -> EvaluationResult:
+        return replace(
+            result,
+            explanation=self.text(secrets.without_heads(result.explanation)),
+            details=LateMapping(lambda: self.members(secrets.without_heads_in(result.details))),
+            tool_call_id=self.named(result.tool_call_id),
+        )
+
+    def _redacted_value(self, value: JsonValue, text: str | None, state: ValueState) -> DecodedValue:
+        if not self._patterns:
+            return DecodedValue(value, text, state)
+        shown, shown_text = self._redacted_json(value), self.named(text)
+        if (
+            shown == value
+            and shown_text == text
+            and not (isinstance(value, (dict, list)) and self._has_match(json_text(value)))
+        ):
+            return DecodedValue(value, text, state)
+        written = shown if isinstance(shown, str) else json_text(shown)
+        if state is not ValueState.PRESENT:
+            # The text was not read, or not as this: what is hidden may stand in either.
+            return DecodedValue(None, shown_text, state)
+        if self._has_match(written):
+            return DecodedValue(None, self.redacted(written), ValueState.REDACTED)
+        return DecodedValue(shown, written, ValueState.REDACTED)
+
+    def _redacted_json(self, value: JsonValue) -> JsonValue:
+        """`value` without matches in its texts, keys and numbers."""
+        return _mapped(value, self.redacted, numbers=True) if self._patterns else value
+
+    def _redacted_members(self, members: Mapping[str, JsonValue]) -> JsonObject:
+        return {self.redacted(key): self._redacted_json(value) for key, value in members.items()}
+
+    def _has_match(self, text: str) -> bool:
+        return any(pattern.search(text) is not None for pattern in self._patterns)
+
+    def _cut(self, text: str) -> str:
+        return text if len(text) <= self._max_length else text[: self._max_length - 1] + _CUT
+
+    def _hash(self, text: str) -> str:
+        data = text.encode(errors="replace")
+        if self._hash_key:
+            digest = hmac.new(self._hash_key, data, hashlib.sha256).hexdigest()
+            return f"hmac-sha256:{digest[:_HASH_CHARACTERS]}"
+        return f"sha256:{hashlib.sha256(data).hexdigest()[:_HASH_CHARACTERS]}"
+
+    def _shown_envelope(self, envelope: Envelope) -> Envelope:
+        """`envelope` without matches; one object for equal bytes, as queues need it."""
+        key = envelope.resource, envelope.scope
+        found = self._envelopes.get(key)
+        if found is None:
+            if len(self._envelopes) >= _MAX_ENVELOPES:
+                self._envelopes.clear()
+            resource = _redacted_message(ResourceSpans(), envelope.resource, self.redacted)
+            scope = _redacted_message(ScopeSpans(), envelope.scope, self.redacted)
+            is_same = (resource, scope) == key
+            found = self._envelopes[key] = envelope if is_same else Envelope(resource, scope)
+        return found
+
+
+class _ShownContent:
+    """What may be shown of what `run` tells; see `RunContent`. Read when somebody looks at it."""
+
+    def __init__(self, run: AgentRun, rules: ContentRules) -> None:
+        self._run = run
+        self._rules = rules
+
+    @property
+    def input(self) -> JsonValue:
+        return self._asked.value
+
+    @property
+    def input_state(self) -> ValueState:
+        return self._asked.state
+
+    @property
+    def output(self) -> JsonValue:
+        return self._answered.value
+
+    @property
+    def output_state(self) -> ValueState:
+        return self._answered.state
+
+    @late
+    def messages(self) -> Sequence[Message]:
+        """The conversation."""
+        return self._rules.messages(self._run.messages)
+
+    @late
+    def messages_state(self) -> ValueState:
+        """What it tells."""
+        return self._rules.conversation_state(self._run)
+
+    @late
+    def span_attributes(self) -> Mapping[str, JsonValue]:
+        """The attributes of the span that stands for the run."""
+        return self._rules.members(self._run.span_attributes)
+
+    @late
+    def available_tools(self) -> Mapping[str, JsonValue] | None:
+        """The tools that were offered."""
+        return self._rules.tools(self._run.available_tools)
+
+    @late
+    def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:
+        """The calls that models asked for and nobody made."""
+        return [(before, self._rules.call(call)) for before, call in self._run.requested_calls]
+
+    @late
+    def _asked(self) -> DecodedValue:
+        return self._alone(self._run.input, self._run.input_state)
+
+    @late
+    def _answered(self) -> DecodedValue:
+        return self._alone(self._run.output, self._run.output_state)
+
+    def _alone(self, value: JsonValue, state: ValueState) -> DecodedValue:
+        """A value that no text stands beside: what is shown of its text takes its place."""
+        shown = self._rules.value(value, None, state)
+        return shown if shown.value is not None or shown.text is None else shown._replace(value=shown.text)
+
+
+class _ShownCalls(Sequence[ToolCall]):
+    """What may be shown of calls."""
+
+    def __init__(self, calls: Sequence[ToolCall], rules: ContentRules) -> None:
+        self._calls = calls
+        self._rules = rules
+
+    @late
+    def _shown(self) -> Sequence[ToolCall]:
+        return [self._rules.call(call) for call in self._calls]
+
+    @overload
+    def __getitem__(self, place: int) -> ToolCall: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[ToolCall]: ...
+    def __getitem__(self, place: int | slice) -> ToolCall | Sequence[ToolCall]:
+        return self._shown[place]
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+
+class _Secrets:
+    """What patterns hide in a run, looked for when a text was cut off: its head would not match any more."""
+
+    def __init__(self, run: AgentRun, patterns: Sequence[LinearPattern]) -> None:
+        self._run = run
+        self._patterns = patterns
+
+    def without_heads_in(self, details: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+        """`details` without heads in their texts."""
+        if not self._patterns:
+            return details
+        return {key: _mapped(value, self.without_heads) for key, value in details.items()}
+
+    def without_heads(self, text: str) -> str:
+        """`text` without the first characters of a secret where it was cut off."""
+        if not self._patterns or _CUT not in text:
+            return text
+        secrets = self._all
+        if secrets is None:
+            return REDACTED_TEXT
+        pieces = text.split(_CUT)
+        return _CUT.join((*(_without_head(piece, secrets) for piece in pieces[:-1]), pieces[-1]))
+
+    @late
+    def _all(self) -> frozenset[str] | None:
+        """The matches in all content of the run; None where there are too many."""
+        found: set[str] = set()
+        for text in self._texts():
+            for pattern in self._patterns:
+                for match in pattern.matches(text):
+                    found.add(match.texts[0] or "")
+                    if len(found) > _MAX_SECRETS:
+                        return None
+        return frozenset(found)
+
+    def _texts(self) -> Iterator[str]:
+        run = self._run
+        values: list[JsonValue] = [run.input, run.output, [message.content for message in run.messages]]
+        for call in run.calls:
+            values += (call.name, call.arguments, call.arguments_text, call.result, call.result_text)
+            if call.error is not None:
+                values += (call.error.type, call.error.message)
+        for value in values:
+            yield from _texts_in(value)
+            if isinstance(value, (dict, list)):
+                yield json_text(value)
+
+
+def _without_head(text: str, secrets: Iterable[str]) -> str:
+    """`text` without the longest head of a secret that it ends with."""
+    longest = 0
+    for secret in secrets:
+        for length in range(min(len(secret), len(text)), max(longest, _SHORTEST_HEAD - 1), -1):
+            if text.endswith(secret[:length]):
+                longest = length
+                break
+    return text[: len(text) - longest] + REDACTED_TEXT if longest else text
+
+
+def _mapped(value: JsonValue, change: Callable[[str], str], *, numbers: bool = False) -> JsonValue:
+    """`value` with `change` made to every text and key in it, with `numbers` to the texts of numbers too."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(key): _mapped(member, change, numbers=numbers) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_mapped(member, change, numbers=numbers) for member in value]
+    if numbers and isinstance(value, (int, float)) and not isinstance(value, bool):
+        written = json_text(value)
+        changed = change(written)
+        return value if changed == written else changed
+    return value
+
+
+def _texts_in(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            yield key
+            yield from _texts_in(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _texts_in(member)
+
+
+def _canonical(value: JsonValue) -> str:
+    """The same text for equal values."""
+    return value if isinstance(value, str) else json.dumps(json_value(value), sort_keys=True)
+
+
+def _redacted_message(
+    message: ResourceSpans | ScopeSpans, data: bytes, redacted: Callable[[str], str]
+) -> bytes:
+    """The bytes of `message` without matches in its texts; unknown fields stay."""
+    message.ParseFromString(data)
+    is_changed = False
+    for holder, name in _texts_of(message):
+        text = getattr(holder, name)
+        shown = redacted(text)
+        if shown != text:
+            setattr(holder, name, shown)
+            is_changed = True
+    return message.SerializeToString() if is_changed else data
+
+
+def _texts_of(message: ResourceSpans | ScopeSpans) -> Iterator[tuple[InstrumentationScope | AnyValue, str]]:
+    """Where the texts of a resource or scope stand: the message and the field."""
+    if isinstance(message, ResourceSpans):
+        values = [attribute.value for attribute in message.resource.attributes]
+    else:
+        yield message.scope, "name"
+        yield message.scope, "version"
+        values = [attribute.value for attribute in message.scope.attributes]
+    while values:
+        value = values.pop()
+        kind = value.WhichOneof("value")
+        if kind == "string_value":
+            yield value, kind
+        elif kind == "array_value":
+            values += value.array_value.values
+        elif kind == "kvlist_value":
+            values += [member.value for member in value.kvlist_value.values]
