@@ -23,7 +23,7 @@ from collector.clock import Clock, SystemClock
 from collector.cluster import PeerWatch
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
 from collector.errors import BackgroundTaskDied
-from collector.exporters import DeadLetters, ExporterContext, build_fan_out
+from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
 from collector.journal import Journal
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry
@@ -158,6 +158,7 @@ class Service:
             prices=config.model_prices(),
             workers=self._workers,
             results=config.results,
+            writes_scores=any(map(receives_scores, config.exporters.values())),
         )
         self._envelopes = envelopes
         self._journal = (

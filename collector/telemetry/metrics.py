@@ -379,18 +379,19 @@ class Metrics:
         )
         self.results_exported = Counter(
             "tracegrade_results_exported",
-            "Log records (one for each result) and spans of verdicts (one for each graded run) that an "
-            "exporter delivered, by form.",
+            "Log records and scores (one for each result) and spans of verdicts (one for each graded run) "
+            "that an exporter delivered, by form.",
             ("exporter", "form"),
         )
         self.results_held = Gauge(
             "tracegrade_results_held",
-            "Log records and spans of verdicts that wait in a queue, by form.",
+            "Log records, scores and spans of verdicts that wait in a queue, by form.",
             ("exporter", "form"),
         )
         self.results_dropped = Counter(
             "tracegrade_results_dropped",
-            "Graded runs, log records and spans of verdicts that an exporter could not write or deliver.",
+            "Graded runs, log records, scores and spans of verdicts that an exporter could not write or "
+            "deliver.",
             ("reason", "exporter"),
         )
         self.spans_recovered = Counter(
