@@ -39,6 +39,11 @@ How evaluations are written down for agents is told in [criteria.md](criteria.md
   It counts as a failed call does (`include_failed: false` leaves it out) and took no effect.
   Printed runs mark it `not executed`; run lines have it in `requested_calls`, or in `tool_calls` with
   `executed: false` where all calls are read from messages.
+- A call took effect unless it carries an error, its result reads like one (an `error` member, a `status_code`
+  of 400 and more, a text that begins with "error", and their kin: `looks_failed` in
+  `processors.comparison.captured_value`) or it was never executed. All evaluators that ask for that mean the
+  same: `tool-constraints`, `tool-precedence`, `duplicate-side-effect`. `include_failed: false` does not look
+  at results.
 - Each example below is a whole criteria file: `tracegrade validate FILE` runs the test in it.
   The result under it is what that run gets, as `tracegrade replay --format json` prints it, without what the
   criteria say already (severity, threshold, versions).
