@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from collector.buffer import GroupByTraceConfig
+from collector.cluster import ClusterConfig
 from collector.config_fields import BUILTIN, CriteriaSources, Duration, Section, parse_endpoint
 from collector.configuration.model_prices import ModelPricesConfig, price_table
 from collector.exporters import (
@@ -137,6 +138,9 @@ class ServiceConfig(StrictModel):
     results: Section[ResultsConfig] = ResultsConfig()
     journal: JournalConfig | None = Field(
         default=None, description="Keeps what is acknowledged over crashes. Off unless written."
+    )
+    cluster: ClusterConfig | None = Field(
+        default=None, description="The replicas, where there are several. Left out, there is one."
     )
     service: Section[ServiceSection] = ServiceSection()
 

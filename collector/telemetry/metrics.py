@@ -265,6 +265,25 @@ class Metrics:
             "no further span could change the verdict.",
             ("reason",),
         )
+        self.traces_orphaned = Counter(
+            "tracegrade_traces_orphaned",
+            "Traces interrupted by a change of the peers that fell quiet without their root, or with parents "
+            "missing: the rest went to another replica. The other part may look whole and is not in it.",
+        )
+        self.cluster_peers = Gauge(
+            "tracegrade_cluster_peers", "Replicas in the last good answer for `cluster.peers_dns`, or listed."
+        )
+        self.cluster_changes = Counter(
+            "tracegrade_cluster_changes",
+            "Changes of the set of replicas: change interrupts traces under way, flap no longer does.",
+            ("kind",),
+        )
+        self.cluster_resolve_problems = Counter(
+            "tracegrade_cluster_resolve_problems",
+            "Lookups of `cluster.peers_dns` that left the set as it was (failed, empty, truncated), or "
+            "whose answer may be cached for as long as `cluster.resolver_interval` or longer (long_ttl).",
+            ("reason",),
+        )
         self.traces_held = Gauge("tracegrade_traces_held", "Traces in the buffer.")
         self.held_bytes = Gauge(
             "tracegrade_held_bytes", "Bytes of held spans with their resources and scopes, queues included."
@@ -360,18 +379,19 @@ class Metrics:
         )
         self.results_exported = Counter(
             "tracegrade_results_exported",
-            "Log records (one for each result) and spans of verdicts (one for each graded run) that an "
-            "exporter delivered, by form.",
+            "Log records and scores (one for each result) and spans of verdicts (one for each graded run) "
+            "that an exporter delivered, by form.",
             ("exporter", "form"),
         )
         self.results_held = Gauge(
             "tracegrade_results_held",
-            "Log records and spans of verdicts that wait in a queue, by form.",
+            "Log records, scores and spans of verdicts that wait in a queue, by form.",
             ("exporter", "form"),
         )
         self.results_dropped = Counter(
             "tracegrade_results_dropped",
-            "Graded runs, log records and spans of verdicts that an exporter could not write or deliver.",
+            "Graded runs, log records, scores and spans of verdicts that an exporter could not write or "
+            "deliver.",
             ("reason", "exporter"),
         )
         self.spans_recovered = Counter(

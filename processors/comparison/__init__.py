@@ -56,7 +56,6 @@ from processors.comparison.expected_value import (
     matching_cost,
 )
 from processors.comparison.extractors import Extraction, ExtractorName, ExtractorSettings
-from processors.comparison.grounding import Evidence, EvidenceTooLargeError
 from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
 from processors.comparison.json_schema_check import SchemaTooComplexError, schema_problems, schema_violations
 from processors.comparison.output import (
@@ -85,7 +84,7 @@ from processors.comparison.value_equality import equal_values, equality_key
 __all__ = [
     "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "MATCHER_ARGUMENTS", "ONE_OF",
     "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "CallCondition", "CallConstraint", "CallConstraints",
-    "CallStatus", "ClassCounts", "ClassMetrics", "Evidence", "EvidenceTooLargeError", "Expected",
+    "CallStatus", "ClassCounts", "ClassMetrics", "Expected",
     "Extraction", "ExtractorName", "ExtractorSettings", "Finding", "JsonPath", "Matcher", "OutputConfig",
     "OutputPath", "OutputTarget", "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns",
     "ToolSelectionConfig", "all_comparable_arguments", "alternatives", "arguments_detail",

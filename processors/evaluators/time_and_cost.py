@@ -294,9 +294,9 @@ class CostBudgetCriteria(EvaluatorModel):
 class CostBudget(Evaluator):
     """Whether the model calls of a run cost no more than they may: 1 or 0.
 
-    score = 1 when cost <= `max_cost`, else 0. The cost is what the tokens of all model calls cost by
-    `processors.evaluation.model_prices` of the service file; no prices are built in. Where tokens are not
-    told there is no verdict, and where a model has no price the evaluation is not applicable.
+    score = 1 when cost <= `max_cost`, else 0. The cost is what the tokens of all model calls cost by the
+    `model_prices` of the service file; no prices are built in. Where tokens are not told there is no verdict,
+    and where a model has no price the evaluation is not applicable.
 
     A run without calls is graded as any other.
 

@@ -72,6 +72,7 @@ agents:
 """All outcomes for one agent: passes, failures, errors (no class named) and no verdict (no schema told)."""
 
 SETTINGS: JsonObject = {
+    "cluster": {"peers": ["127.0.0.1:4317"], "resolver_interval": "1s"},
     "service": {"telemetry": {"self_check": {"enabled": True}}},
     "processors": {"evaluation": {"model_prices": {"*": {"input": 3, "output": 15}}}},
 }

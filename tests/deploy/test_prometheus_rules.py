@@ -38,6 +38,7 @@ ALERTS = {
     "TracegradeTracesInterrupted",
     "TracegradeJournalUnhealthy",
     "TracegradeTracesQuarantined",
+    "TracegradePeersUncertain",
     "TracegradeQueueNearLimit",
     "TracegradeCriteriaReloadFailed",
     "TracegradeDown",

@@ -20,7 +20,7 @@ from processors.criteria import CriteriaDocument, CriteriaSet, evaluator_types, 
 from processors.documents import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.model import Evaluator, EvaluatorExample, GradedRun, JsonObject, JsonValue
-from processors.response_checks.checks import RESPONSE_CHECKS
+from processors.response_handling import RULES
 
 _INTRODUCTION = """\
 # Evaluators
@@ -150,15 +150,17 @@ def _section(evaluator: type[Evaluator]) -> str:
 
 
 def _checks() -> str:
-    """The checks by which responses are graded, by the ids that criteria and explanations name."""
+    """The rules by which responses are graded, by the ids that criteria and explanations name."""
     rows = "".join(
-        f"| {check.id} | {check.finds} | {'content' if check.reads_content else 'calls'} |\n"
-        for check in RESPONSE_CHECKS
+        f"| {rule.id} | {rule.finds} | {'content' if rule.reads_content else 'calls'} | "
+        f"{'yes' if rule.is_gating else 'no'} |\n"
+        for rule in RULES
     )
     return (
-        "\n## Checks of tool-response-handling\n\n"
-        "A check that needs content applies only where the input, the answer and all results are known.\n\n"
-        f"| Check | What it finds | Needs |\n|---|---|---|\n{rows}"
+        "\n## Rules of tool-response-handling\n\n"
+        "A rule that needs content applies only where the input, the answer and all results are known.\n"
+        "How they were judged, and what none of them sees, stands in [response-handling.md](response-handling.md).\n\n"  # noqa: E501
+        f"| Rule | What it finds | Needs | Gates if left out |\n|---|---|---|---|\n{rows}"
     )
 
 

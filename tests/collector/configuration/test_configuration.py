@@ -79,9 +79,12 @@ def test_what_the_example_has_commented_out_is_valid_too() -> None:
         if not line.lstrip().startswith(("# Beside", "# [builtin", "# Every"))
     )
 
-    config = load(text, LANGFUSE_AUTH="Basic x")
+    keys = {"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_SECRET_KEY": "sk", "PHOENIX_API_KEY": "key"}
+    config = load(text, LANGFUSE_AUTH="Basic x", **keys)
 
-    assert set(config.exporters) == {"debug", "otlp", "otlp_http/langfuse", "file", "results_file"}
+    scores = {"phoenix_annotations", "mlflow_assessments", "langfuse_scores"}
+    spans = {"otlp", "otlp_http/langfuse", "file"}
+    assert set(config.exporters) == {"debug", "results_file", *spans, *scores}
     assert config.telemetry_endpoint() == "0.0.0.0:9464"
 
 
