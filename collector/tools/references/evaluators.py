@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from inspect import getdoc
+from pathlib import Path
 from textwrap import indent
 
 from pydantic import BaseModel
@@ -53,6 +54,7 @@ How evaluations are written down for agents is told in [criteria.md](criteria.md
 """
 _AGENT = "my_agent"
 _SAID_BY_CRITERIA = ("severity", "pass_threshold", "evaluator_version", "criteria_hash")
+_SOURCE_TREE = Path(__file__).parents[3]
 _MODULE = re.compile(r"`processors\.([a-z_.]+)`")
 
 
@@ -168,10 +170,13 @@ def _checks() -> str:
 
 
 def _linked(text: str) -> str:
-    """`text` with the modules that it names as links to their sources."""
-    return _MODULE.sub(
-        lambda found: f"[{found.group()}](../processors/{found.group(1).replace('.', '/')}.py)", text
-    )
+    """`text` with the modules that it names as links to their sources; keys of the service file stay."""
+
+    def link(found: re.Match[str]) -> str:
+        source = f"processors/{found.group(1).replace('.', '/')}.py"
+        return f"[{found.group()}](../{source})" if (_SOURCE_TREE / source).exists() else found.group()
+
+    return _MODULE.sub(link, text)
 
 
 def _settings(heading: str, model: type[BaseModel]) -> str:
