@@ -180,7 +180,13 @@ class Arithmetic:
         return None
 
     def near_sums(self, value: float, dimensions: Sequence[str]) -> Iterator[Made]:
-        """The sums and differences within a sixth of `value`, some hundred at most."""
+        """The sums and means within a sixth of `value`, and sums of what was said in a row."""
+        told = [known.value for known in self._known if known.dimension in dimensions and known.value > 31]
+        for size in range(2, min(len(told), 8) + 1):
+            for start in range(len(told) - size + 1):
+                part = told[start : start + size]
+                if 0.85 * value <= (total := math.fsum(part)) <= 1.18 * value:
+                    yield Made(total, dimensions[0], " + ".join(["{}"] * size), tuple(part))
         for dimension in dimensions:
             values, made = self._sorted.get(dimension, ((), ()))
             for candidate in made[bisect_left(values, value * 0.85) : bisect_left(values, value * 1.18)][
@@ -375,8 +381,8 @@ class Arithmetic:
         clocks = list(dict.fromkeys(moment.minutes for moment in moments if moment.minutes is not None))
         for first, second in combinations(clocks, 2):
             gap = abs(first - second)
-            yield Made(gap * 60.0, "time", f"{_clock(first)} to {_clock(second)}", ())
-            yield Made((1440 - gap) * 60.0, "time", f"{_clock(first)} to {_clock(second)} over midnight", ())
+            yield Made(gap * 60.0, "time", f"{clock(first)} to {clock(second)}", ())
+            yield Made((1440 - gap) * 60.0, "time", f"{clock(first)} to {clock(second)} over midnight", ())
         full: dict[datetime, None] = {}
         for index, moment in enumerate(moments[:-1]):
             following = moments[index + 1]
@@ -454,7 +460,8 @@ def operand_of(quantity: Quantity) -> Operand:
     return Operand(value, quantity.dimension, quantity.key, quantity.record, quantity.call, quantity.value)
 
 
-def _clock(minutes: int) -> str:
+def clock(minutes: int) -> str:
+    """Minutes since midnight as people write them."""
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 

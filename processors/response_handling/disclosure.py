@@ -12,6 +12,7 @@ from processors.response_handling.lexicons.keys import (
     ASKS_TRACE,
     CONTACT_KEYS,
     GENERAL,
+    PERSON_GROUPS,
     PERSONAL_KEYS,
     SECRET_WORDS,
 )
@@ -242,6 +243,19 @@ def _persons(response: Response, output: str, asked: set[str], personal: frozens
             and words[0] in ("customer", "patient", "user", "employee", "private", "personal", "home")
         ):
             yield "RH7.3", words[-1], text, leaf
+    contacts = []
+    for leaf in response.ledger.leaves[:2000] if asked.isdisjoint(ASKS_CONTACT) else ():
+        record = response.ledger.records[leaf.record]
+        if (
+            leaf.call != FROM_USER
+            and key_words(leaf.key)[-1:]
+            and key_words(leaf.key)[-1] in CONTACT_KEYS
+            and record.is_item
+        ):
+            if record.key.lower() in PERSON_GROUPS and str(leaf.value) in output:
+                contacts.append(leaf)
+    if len(contacts) > 1:
+        yield "RH7.3", "contact data of several persons", str(contacts[0].value), contacts[0]
     for match in _SSN.finditer(output):
         if "ssn" not in asked and "social" not in asked:
             yield "RH7.3", "ssn", match[0], None

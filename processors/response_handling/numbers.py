@@ -52,11 +52,11 @@ def supports(response: Response) -> list[Support]:
         _direct(support, response)
         if not support.direct:
             support.is_checked = _needs_support(support.token, response)
-            if not dimension_of(support.token) and 1 < support.token.values[0] <= _SMALL:
-                response.arithmetic.know(support.token.values[0], "")
+            if not dimension_of(support.token) and 1 < support.token.value <= _SMALL:
+                response.arithmetic.know(support.token.value, "")
         if support.direct and support.token.values:
             token = support.token
-            response.arithmetic.know(*_operand(token, token.values[-1]))
+            response.arithmetic.know(*_operand(token, token.value))
     for support in [support for support in found if not support.is_supported][_MOST_DERIVED:]:
         support.is_checked = False
     for _ in range(4):
@@ -65,7 +65,7 @@ def supports(response: Response) -> list[Support]:
             _derived(support, response)
             if support.how:
                 support.is_reckoned = True
-                response.arithmetic.know(*_operand(support.token, support.token.values[-1]))
+                response.arithmetic.know(*_operand(support.token, support.token.value))
         if all(not support.how for support in open_ones):
             break
     return found
@@ -86,7 +86,7 @@ def _operand(token: Token, value: float) -> tuple[float, str]:
 
 def _needs_support(token: Token, response: Response) -> bool:
     """Whether a number is a statement at all: years, codes, parts of names and plain facts are none."""
-    value = token.values[0]
+    value = token.value
     dimension = dimension_of(token)
     if value <= (_SMALL if token.is_spelled else 1) and dimension == "time" and not token.extra:
         return False
@@ -117,7 +117,7 @@ def _needs_support(token: Token, response: Response) -> bool:
 def _direct(support: Support, response: Response) -> None:
     token = support.token
     if token.extra and token.unit is not None:
-        total = token.values[0] * token.unit.factors[0] + sum(
+        total = token.value * token.unit.factors[0] + sum(
             value * unit.factors[0] for value, unit in token.extra
         )
         smallest = token.extra[-1][1].factors[0]
@@ -140,7 +140,7 @@ def _direct(support: Support, response: Response) -> None:
     if (
         token.unit is not None
         and token.unit.symbol == "h"
-        and any(m.minutes == token.values[0] * 60 for m in response.ledger.moments)
+        and any(m.minutes == token.value * 60 for m in response.ledger.moments)
     ):
         support.how = "an hour of the evidence"
     if not support.direct and not token.unit and not token.currencies:
@@ -274,7 +274,7 @@ def _same_temperature(token: Token, stated: float, quantity: Quantity) -> bool:
 def _derived(support: Support, response: Response) -> None:
     token = support.token
     arithmetic = response.arithmetic
-    for stated in token.values[::-1]:
+    for stated in (token.value,):
         tolerance = token.tolerance(stated)
         if token.is_approximate:
             tolerance = max(tolerance, stated * 0.06)
@@ -342,8 +342,8 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
     is_lookup = len(open_ones) == 1 and sum(support.is_reckoned for support in known) < 3
     for support in open_ones:
         token = support.token
-        stated = token.values[0]
-        near = _nearly(token, response) if is_lookup else None
+        stated = token.value
+        near = _nearly(token, response, is_lone=len(open_ones) == 1)
         claim = shown(response.output[max(0, token.start - 12) : token.end + 14])
         if near is not None:
             yield Finding(
@@ -364,14 +364,14 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
             yield Finding("RH1.2", claim, f"{token.text} is not in the results{nearest}")
 
 
-def _nearly(token: Token, response: Response) -> tuple[str, str, int | None] | None:
+def _nearly(token: Token, response: Response, *, is_lone: bool) -> tuple[str, str, int | None] | None:
     """A number of the evidence, or a natural sum, that differs by what slips.
 
     That is a digit, two that changed places, or the power of ten.
     """
     for reading in token.readings:
         digits = _significant(reading[0] * token.scale, reading[1], token.scale)
-        if len(digits.rstrip("0")) < 2:
+        if len(digits.rstrip("0")) < (2 if is_lone else 4):
             continue
         for quantity in response.ledger.quantities[:_MOST_COMPARED]:
             if quantity.call < 0 or not quantity.is_operand:

@@ -18,6 +18,7 @@ from processors.response_handling.lexicons.keys import (
     FAILED,
     GOOD_FLAGS,
     MORE_KEYS,
+    OPPOSITES,
     PENDING,
     STATE_KEYS,
     TOTAL_KEYS,
@@ -42,6 +43,31 @@ _NO_TROUBLE = re.compile(
 )
 _STEM_WORD = re.compile(r"[^\W\d_]{4,40}")
 _ANY_WORD = re.compile(r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,4})?")
+_PLAN = re.compile(
+    r"\b(?:dry[- ]run|would (?:be|have been) [a-z]{3,20}ed|nothing (?:has been|was) [a-z]{3,20}ed"
+    r"|no changes (?:were|have been) made)\b",
+    re.IGNORECASE,
+)
+_DATED = re.compile(r"\d{4}-\d{2}")
+_PERIODS = frozenset(
+    [
+        "bimestre",
+        "trimestre",
+        "quarter",
+        "semestre",
+        "semester",
+        "quartal",
+        "week",
+        "month",
+        "year",
+        "day",
+        "period",
+        "jahr",
+        "monat",
+        "woche",
+    ]
+)
+_MOST_LEAVES = 400
 _MAX_SHOWN = 5
 _FUTILE = 2
 
@@ -190,6 +216,8 @@ def reversed_states(response: Response, known: Sequence[Support], settings: Sett
     if not categories & {"negation", "failure", "no"}:
         yield from _states(response)
         yield from _flags(response)
+        yield from _plans(response)
+    yield from opposite_states(response)
     yield from _trends(response, known)
 
 
@@ -231,6 +259,29 @@ def _state_class(value: str, response: Response) -> str:
     return ""
 
 
+def opposite_states(response: Response) -> Iterator[Finding]:
+    """RH9.b as well: the one state that the results have, told as its opposite."""
+    said = {word.lower() for word in _STEM_WORD.findall(response.output)}
+    values = [leaf for leaf in _current(response) if isinstance(leaf.value, str) and len(leaf.value) < 16]
+    for pair in OPPOSITES:
+        for value, other in (pair, pair[::-1]):
+            leaves = [leaf for leaf in values if str(leaf.value).lower() in pair]
+            if (
+                len(leaves) == 1
+                and str(leaves[0].value).lower() == value
+                and other in said
+                and value not in said
+            ):
+                if "negation" not in response.words.categories(_around(other, response.output)):
+                    yield Finding("RH9.b", other, f"{leaves[0].key}: {value}", leaves[0].path, leaves[0].call)
+                    return
+
+
+def _around(word: str, text: str) -> str:
+    place = text.lower().find(word)
+    return text[max(0, place - 24) : place + len(word)]
+
+
 def _states(response: Response) -> Iterator[Finding]:
     categories = response.categories
     if not categories & {"done", "yes", "all"}:
@@ -266,7 +317,7 @@ def _states(response: Response) -> Iterator[Finding]:
         is_named = any(
             len(text) > 2 and folded(text) in said for _, text in record.texts if text != leaf.value
         )
-        if kind == "failed" and ("all" in categories or (is_named and "done" in categories)):
+        if kind == "failed" and ("all" in categories or is_named):
             yield Finding(
                 "RH12.1", shown(response.output), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call
             )
@@ -314,6 +365,16 @@ def _flags(response: Response) -> Iterator[Finding]:
             return
 
 
+def _plans(response: Response) -> Iterator[Finding]:
+    """RH12.3 as well: a text that says that nothing was changed yet."""
+    if "done" not in response.categories or "pending" in response.categories:
+        return
+    for leaf in _current(response)[:_MOST_LEAVES]:
+        if leaf.call >= 0 and isinstance(leaf.value, str) and (found := _PLAN.search(leaf.value[:20_000])):
+            yield Finding("RH12.3", shown(response.output), found[0], leaf.path, leaf.call)
+            return
+
+
 def _starts_with_yes(response: Response) -> bool:
     head = response.output.lstrip("*_ ")[:12]
     return "yes" in response.words.categories(head if response.words.is_spaced else head[:3])
@@ -345,6 +406,7 @@ def _trends(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
                         quantity.call,
                     )
                     return
+        yield from _turned_difference(response, inside, sign, claim)
         plain = [
             support
             for support in inside
@@ -352,7 +414,7 @@ def _trends(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
         ]
         for one, other in pairwise(plain):
             between = response.output[one.token.end : other.token.start]
-            a, b = one.token.values[-1], other.token.values[-1]
+            a, b = one.token.value, other.token.value
             if len(between) <= 16 and _FROM_TO.fullmatch(between) and a != b and (b - a) * sign < 0:
                 yield Finding(
                     "RH9.d",
@@ -362,6 +424,43 @@ def _trends(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
                     other.direct[0].call,
                 )
                 return
+
+
+def _turned_difference(
+    response: Response, inside: Sequence[Support], sign: int, claim: str
+) -> Iterator[Finding]:
+    """A difference of two rows in order of time, told with the wrong direction."""
+    for records in response.ledger.groups.values():
+        if len(records) != 2:
+            continue
+        first = {quantity.key: quantity for quantity in records[0].numbers if quantity.is_member}
+        second = {quantity.key: quantity for quantity in records[1].numbers if quantity.is_member}
+        shared = [key for key in first if key in second]
+        orders = [
+            first[key].value < second[key].value
+            for key in shared
+            if not first[key].is_operand or key in _PERIODS
+        ]
+        dated = [text for record in records for _, text in record.texts if _DATED.match(text)]
+        if not (orders and all(orders)) and not (len(dated) == 2 and dated[0] < dated[1]):
+            continue
+        for key in shared:
+            change = second[key].value - first[key].value
+            for support in inside:
+                if (
+                    support.how
+                    and change * sign < 0
+                    and abs(abs(change) - support.token.value) < 1e-9 * abs(change) + 1e-9
+                ):
+                    where = second[key]
+                    yield Finding(
+                        "RH9.d",
+                        claim,
+                        f"{key} went from {first[key].value:.10g} to {where.value:.10g}",
+                        where.path,
+                        where.call,
+                    )
+                    return
 
 
 def incomplete_results(response: Response, known: Sequence[Support]) -> Iterator[Finding]:

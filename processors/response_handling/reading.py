@@ -57,6 +57,8 @@ _SPELLED = re.compile(r"[^\W\d_]{2,24}(?:-[^\W\d_]{2,24})?")
 _HAS_DIGIT = re.compile(r"\d")
 _MAY_BE_DATE = re.compile(r"(?<!\d)(?:19|20)\d{6}(?!\d)|\d[-/.]\s?\d{1,2}[-/.]|\d\s?[年月]")
 _MAY_BE_TIME = re.compile(r"\d:[0-5]\d|\d\s?[hHapAP时時点點U]")
+_POINT_LANGUAGES = frozenset({"en", "ja", "zh", ""})
+_NEAR_WORD = re.compile(r"[^\W\d_]{1,20}[-'’]?[^\W\d_]{0,12}")
 _DAYPARTS = {"下午": 12, "晚上": 12, "午後": 12, "上午": 0, "早上": 0, "午前": 0, "中午": 12}
 
 CalendarDay = tuple[int | None, int, int | None]
@@ -89,6 +91,14 @@ class Token:
     word: str = ""
     """The word that follows a number, in lower case."""
     extra: "list[tuple[float, Unit]]" = field(default_factory=list)
+
+    reading: int = 0
+    """Of a number: which of its readings is the one by the custom of the language."""
+
+    @property
+    def value(self) -> float:
+        """The value of a number by the custom of its language."""
+        return self.readings[self.reading][0] * self.scale
 
     @property
     def values(self) -> list[float]:
@@ -261,6 +271,9 @@ class Reader:
         if not readings:
             return None
         token = Token("number", start, end, text[start:end], readings=readings)
+        if len(readings) > 1:
+            is_point = "." in token.text
+            token.reading = int(is_point == (self.words.language in _POINT_LANGUAGES))
         before = _BEFORE.search(text, max(0, start - 6), start)
         if before is not None:
             money = before["code"] or before["sign"]
@@ -271,7 +284,8 @@ class Reader:
             return None
         if not is_answer:
             return token
-        near = re.findall(r"[^\W\d_]{1,20}[-'’]?[^\W\d_]{0,12}", text[max(0, start - 28) : start])[-2:]
+        before_it = re.split(r"[\d.:;(]", text[max(0, start - 28) : start])[-1]
+        near = _NEAR_WORD.findall(before_it)[-2:]
         low = " ".join(near).lower()
         token.is_approximate = "~" in text[max(0, start - 2) : start] or (
             "approx" in self.words.categories(low if self.words.is_spaced else text[max(0, start - 3) : token.end + 3])  # noqa: E501

@@ -1,16 +1,19 @@
 """Rule RH10: a value of another row than the one that the answer names."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from processors.response_handling.ledger import Record
+from processors.response_handling.arithmetic import clock
+from processors.response_handling.ledger import Moment, Quantity, Record
 from processors.response_handling.numbers import Support
+from processors.response_handling.reading import Token, agree
 from processors.response_handling.response import Finding, Response, shown
 
 _WORD = re.compile(r"[^\W_]{1,40}")
 _CLOSE = re.compile(r"[^\d,;:]{1,20}")
 MAX_RECORDS = 60
+MOST_MOMENTS = 400
 
 
 class _Mention(NamedTuple):
@@ -18,54 +21,77 @@ class _Mention(NamedTuple):
     record: Record
 
 
+class _Claim(NamedTuple):
+    """A number, date or time of the answer, and where in the evidence it stands."""
+
+    token: Token
+    entries: Sequence[Quantity | Moment]
+
+
 def wrong_rows(response: Response, known: list[Support]) -> Iterator[Finding]:
-    """A finding where a number stands only in other rows than the one named beside it, which has another.
+    """A finding where a value stands only in other rows than the one named beside it, which has another.
 
     The name may stand before its values or behind them; only what fits neither order is a finding.
     """
-    if not any(support.direct for support in known):
+    claims = [_Claim(s.token, s.direct) for s in known if s.direct and not s.how and not s.token.is_spelled]
+    claims = [c for c in claims if all(isinstance(e, Quantity) and e.is_operand for e in c.entries)]
+    claims += _moments(response)
+    if not claims:
         return
     for records in response.ledger.groups.values():
-        if not 1 < len(records) <= MAX_RECORDS:
+        if not 1 < len(records) <= MAX_RECORDS or _is_one_thing(records, response):
             continue
         labels = {record.index: response.ledger.labels(record) for record in records}
-        common = set.intersection(*labels.values())
         names = {record.index: response.ledger.labels(record, names_only=True) for record in records}
-        common_names = set.intersection(*names.values())
         by_index = {record.index: record for record in records}
+        own = [claim for claim in claims if _belongs(claim, by_index)]
         for start, end in response.sentences:
-            claims = [s for s in known if start <= s.token.start < end and _belongs(s, by_index)]
-            if not claims:
+            inside = [claim for claim in own if start <= claim.token.start < end]
+            if not inside:
                 continue
-            mentions = _mentions(response.output[start:end], start, records, names, common_names)
-            mentions = mentions or _mentions(response.output[start:end], start, records, labels, common)
-            if not mentions:
-                mentions = (
-                    _mentions(response.question, start, records, labels, common)
-                    if len(response.sentences) == 1
-                    else []
-                )
+            mentions = _mentions(response.output[start:end], start, records, names)
+            mentions = mentions or _mentions(response.output[start:end], start, records, labels)
+            if not mentions and len(response.sentences) == 1:
+                mentions = _mentions(response.question, start, records, labels)
                 mentions = mentions if len(mentions) == 1 else []
-            yield from _judge(claims, mentions, by_index, response)
+            yield from _judge(inside, mentions, by_index, response)
 
 
-def _belongs(support: Support, by_index: dict[int, Record]) -> bool:
-    """Whether a number stands in rows of the group alone, and not in all of them."""
-    rows = {quantity.record for quantity in support.direct}
-    is_plain = not support.token.is_spelled and all(quantity.is_operand for quantity in support.direct)
-    return (
-        bool(rows) and is_plain and rows <= by_index.keys() and len(rows) < len(by_index) and not support.how
-    )
+def _is_one_thing(records: Sequence[Record], response: Response) -> bool:
+    """Whether the rows are results of calls with the same arguments, flags aside: one thing at two times."""
+    asked = [response.calls[record.call].arguments for record in records if record.parent < 0]
+    targets = [
+        sorted((key, str(v)) for key, v in (a or {}).items() if not isinstance(v, bool)) for a in asked
+    ]
+    return len(targets) > 1 and all(target == targets[0] for target in targets)
 
 
-def _mentions(
-    text: str, offset: int, records: list[Record], labels: dict[int, set[str]], common: set[str]
-) -> list[_Mention]:
+def _moments(response: Response) -> Iterator[_Claim]:
+    told = [moment for moment in response.ledger.moments[:MOST_MOMENTS] if moment.call >= 0]
+    for token in response.tokens:
+        if token.kind == "time" and token.is_exact:
+            entries = [moment for moment in told if moment.minutes == token.minutes and not moment.zone]
+        elif token.kind == "date":
+            entries = [m for m in told if any(agree(a, b) for a in m.dates for b in token.dates)]
+        else:
+            continue
+        if entries:
+            yield _Claim(token, entries)
+
+
+def _belongs(claim: _Claim, by_index: dict[int, Record]) -> bool:
+    """Whether a value stands in rows of the group alone, and not in all of them."""
+    rows = {entry.record for entry in claim.entries}
+    return rows <= by_index.keys() and len(rows) < len(by_index)
+
+
+def _mentions(text: str, offset: int, records: list[Record], labels: dict[int, set[str]]) -> list[_Mention]:
     """The rows that a text names, each where its most telling word stands first.
 
     A row is named by the words that not all rows have; of rows with words in common the one that has most
     of them said is meant, and none if two have as many.
     """
+    common = set.intersection(*labels.values())
     places: dict[str, int] = {}
     for match in _WORD.finditer(text.lower()):
         places.setdefault(match[0], match.start())
@@ -93,49 +119,47 @@ def _mentions(
 
 
 def _judge(
-    claims: list[Support], mentions: list[_Mention], by_index: dict[int, Record], response: Response
+    claims: list[_Claim], mentions: list[_Mention], by_index: dict[int, Record], response: Response
 ) -> Iterator[Finding]:
-    if not mentions:
-        return
     before, behind = [], []
-    for support in claims:
-        token = support.token
+    for claim in claims:
+        token = claim.token
         if (named := next((m for m in reversed(mentions) if m.start < token.start), None)) is not None:
-            before.append((support, named.record))
+            before.append((claim, named.record))
         if (named := next((m for m in mentions if m.start > token.start), None)) is not None:
-            behind.append((support, named.record, _CLOSE.fullmatch(response.output, token.end, named.start)))
-    wrong = [(support, record) for support, record in before if not _fits(support, record)]
+            behind.append((claim, named.record, _CLOSE.fullmatch(response.output, token.end, named.start)))
+    wrong = [(claim, record) for claim, record in before if not _fits(claim, record, response)]
     if len(behind) == len(claims) > len(before) and all(near for _, _, near in behind):
-        wrong = [(support, record) for support, record, _ in behind if not _fits(support, record)]
-    elif behind and all(_fits(support, record) for support, record, _ in behind):
+        wrong = [(claim, record) for claim, record, _ in behind if not _fits(claim, record, response)]
+    is_open = len(behind) == len(claims) or len(before) < len(claims)
+    if is_open and behind and all(_fits(claim, record, response) for claim, record, _ in behind):
         return
-    for support, record in wrong:
-        own = _counterpart(support, record)
-        quantity = support.direct[0]
-        other = by_index[quantity.record]
-        name = next((text for _, text in other.texts if len(text) < 60), other.key)
-        mine = next((text for _, text in record.texts if len(text) < 60), record.key)
-        claim = shown(response.output[max(0, support.token.start - 30) : support.token.end + 10])
-        yield Finding(
-            "RH10",
-            claim,
-            f"{support.token.text} is {quantity.key} of {name}; {mine} has {own}",
-            quantity.path,
-            quantity.call,
+    for claim, record in wrong:
+        entry = claim.entries[0]
+        name, mine = (
+            next((text for _, text in row.texts if len(text) < 60), row.key)
+            for row in (by_index[entry.record], record)
         )
+        own = _counterpart(claim, record, response)
+        what = f"{claim.token.text} is {entry.key} of {name}; {mine} has {own}"
+        said = response.output[max(0, claim.token.start - 30) : claim.token.end + 10]
+        yield Finding("RH10", shown(said), what, entry.path, entry.call)
 
 
-def _fits(support: Support, record: Record) -> bool:
-    return (
-        any(quantity.record == record.index for quantity in support.direct)
-        or _counterpart(support, record) is None
+def _fits(claim: _Claim, record: Record, response: Response) -> bool:
+    return any(entry.record == record.index for entry in claim.entries) or (
+        _counterpart(claim, record, response) is None
     )
 
 
-def _counterpart(support: Support, record: Record) -> str | None:
-    """What the named row has under the key of the number; None where it has nothing to compare."""
-    keys = {quantity.key for quantity in support.direct}
+def _counterpart(claim: _Claim, record: Record, response: Response) -> str | None:
+    """What the named row has under the key of the value; None where it has nothing to compare."""
+    keys = {entry.key for entry in claim.entries}
     for quantity in record.numbers:
         if quantity.key in keys and quantity.is_member:
             return f"{quantity.value:.10g}"
+    for moment in response.ledger.moments[:MOST_MOMENTS]:
+        is_kind = (moment.minutes is not None) == (claim.token.kind == "time")
+        if moment.record == record.index and moment.key in keys and is_kind:
+            return clock(moment.minutes) if moment.minutes is not None else "another date"
     return None

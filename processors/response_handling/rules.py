@@ -43,7 +43,7 @@ RULES: Final = (
     Rule("RH2.4", "a date where no result has any"),
     Rule("RH3.1", "an invented address or URL", is_gating=True),
     Rule("RH3.2", "an invented identifier", is_gating=True),
-    Rule("RH3.3", "an invented name"),
+    Rule("RH3.3", "an invented name", is_gating=True),
     Rule("RH4", "an error hidden or not retried", reads_content=False, is_gating=True),
     Rule("RH5", "a futile repetition", reads_content=False, is_gating=True),
     Rule("RH6", "an argument error not corrected", reads_content=False, is_gating=True),

@@ -37,7 +37,7 @@ WORDS: Final = Words(
     jedoch aber unmöglich erneut warnung überschritten außer teilweise defekt bereits klappt* fehlgeschlagen
     """,
     pending="""
-    ausstehend* offen* bearbeit* wartet warten geplant demnächst entwurf prüf* voraussichtlich noch wird werden
+    ausstehend* offen* bearbeit* wartet warten geplant demnächst entwurf prüf* voraussichtlich wird werden
     unterwegs vorläufig eingereicht beantragt würde testlauf probelauf simul* sobald
     """,
     done="""

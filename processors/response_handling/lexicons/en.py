@@ -46,8 +46,8 @@ WORDS: Final = Words(
     wrong broken  unknown
     """,
     pending="""
-    pending process* await* waiting queue* schedul* soon progress review* submitted draft* still expect* once
-    will would later provisional* tentativ* in_transit on_its_way under estimate* dry simulat* preview*
+    pending process* await* waiting queue* schedul* progress review* submitted draft* expect*
+    will would later provisional* tentativ* in_transit on_its_way estimate* dry simulat* preview*
     not_yet_been initiated request* hold requires
     """,
     done="""

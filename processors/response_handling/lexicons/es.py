@@ -34,7 +34,7 @@ WORDS: Final = Words(
      sin_embargo pero aunque salvo excepto excedi* reintent* disculp* no avería*
     """,
     pending="""
-    pendiente* proceso procesando espera* previst* pronto borrador revisión todavía aún será sería programad*
+    pendiente* proceso procesando espera* previst* pronto borrador revisión será sería programad*
     provisional* simul* camino trámite solicitad* prueba
     """,
     done="""

@@ -35,7 +35,7 @@ WORDS: Final = Words(
      dépass* réessay* hélas manqu* excus* n'a_pas
     """,
     pending="""
-    attente cours prévu* bientôt brouillon examen encore traitement sera serait planifi* provisoire* simul* dès
+    attente cours prévu* bientôt brouillon examen traitement sera serait planifi* provisoire* simul* dès
     soumis* demand* essai
     """,
     done="""

@@ -35,7 +35,7 @@ WORDS: Final = Words(
     ma tranne eccett* superat* riprov* guasto non
     """,
     pending="""
-    attesa elaborazione previst* presto bozza revisione ancora sarà sarebbe programmat* provvisori* simul* corso
+    attesa elaborazione previst* presto bozza revisione sarà sarebbe programmat* provvisori* simul* corso
     sospeso lavorazione richiest* prova dovrebbe
     """,
     done="""

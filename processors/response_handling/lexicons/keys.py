@@ -33,6 +33,7 @@ NO_OPERANDS: Final = frozenset(
 """Words of keys whose numbers name something, so that nobody reckons with them."""
 STATE_KEYS: Final = frozenset(
     """
+    状態 状态 ステータス ステイタス 結果 结果
     besluit condition decision decisión decisão decyzja décision entscheidung ergebnis estado outcome
     overall phase result resultado situacao stage stan stand state stato status statut zustand
     """.split()
@@ -148,3 +149,20 @@ ZONE_WORDS: Final = frozenset(
     bst cest cet edt est gmt ist jst pdt pst timezone tz utc zone
     """.split()
 )
+PERSON_GROUPS: Final = frozenset(
+    """
+    enrolled participants attendees members customers patients users guests students employees contacts clients people
+    teilnehmer kunden patienten mitglieder participantes clientes pacientes alumnos alunos alunni clienti pazienti
+    participants élèves clients deelnemers klanten leden uczestnicy klienci pacjenci 参加者 顧客 会員 客户 成员
+    """.split()
+)
+"""Keys of lists of persons."""
+OPPOSITES: Final = tuple(
+    tuple(pair.split("/"))
+    for pair in """
+    open/closed locked/unlocked online/offline enabled/disabled on/off available/unavailable approved/rejected
+    offen/geschlossen zu/offen ouvert/fermé abierto/cerrado abierta/cerrada aberto/fechado aberta/fechada aperto/chiuso
+    aperta/chiusa otwarte/zamknięte otwarty/zamknięty
+    """.split()
+)
+"""States of which a thing has one."""

@@ -34,8 +34,8 @@ WORDS: Final = Words(
     onmogelijk behalve overschreden niet opnieuw kapot excuses
     """,
     pending="""
-    wacht* behandeling verwacht* binnenkort concept beoordeling nog zal zou gepland onderweg voorlopig* simul*
-    lopend ingediend aangevraagd proef wordt openstaand* open
+    wacht* behandeling verwacht* binnenkort concept beoordeling zal zou gepland onderweg voorlopig* simul*
+    lopend ingediend aangevraagd proef openstaand* open
     """,
     done="""
     gedaan klaar voltooid afgerond verwijderd aangemaakt gemaakt verzonden verstuurd betaald geboekt geannuleerd

@@ -38,7 +38,7 @@ WORDS: Final = Words(
     nie nie_udało nieudan* brak
     """,
     pending="""
-    oczekuj* trakcie przetwarz* wkrótce szkic weryfikac* jeszcze będzie byłoby zaplanowan* wstępn* symul* drodze
+    oczekuj* trakcie przetwarz* wkrótce szkic weryfikac* będzie byłoby zaplanowan* wstępn* symul* drodze
     przewidywan* złożon* próbn*
     """,
     done="""

@@ -36,7 +36,7 @@ WORDS: Final = Words(
     exceto exced* exceto tentar_novamente
     """,
     pending="""
-    pendente* process* aguard* previst* breve rascunho análise ainda será seria agendad* provisór* simul* caminho
+    pendente* process* aguard* previst* breve rascunho análise será seria agendad* provisór* simul* caminho
     andamento solicitad* teste
     """,
     done="""
