@@ -90,8 +90,12 @@ class ResultExporter(Protocol):
         """Open what is needed; raises `StartupError`."""
         ...
 
-    def export_results(self, trace: GradedTrace) -> None:
-        """Take the runs of a trace; returns at once and never raises."""
+    def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
+        """Take the runs of a trace; returns at once and never raises.
+
+        `done` is called when they are written or dropped; not, if a shutdown leaves them behind: whoever
+        gave it then has them still.
+        """
         ...
 
     async def shutdown(self, deadline: float) -> None:

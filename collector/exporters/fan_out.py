@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from collector.exporters.dead_letters import DeadLetters
@@ -9,7 +10,7 @@ from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ResultExporter, TaskOwner
 from collector.memory_limiter import MemoryLimiter
 from collector.telemetry import Metrics
-from collector.trace import GradedTrace, held_bytes
+from collector.trace import GradedTrace, Receipt, held_bytes
 from processors.spans import RawSpan
 
 
@@ -95,38 +96,69 @@ class FanOut:
         for queue in self._all_queues:
             await queue.start(tasks)
 
-    def export(self, trace: GradedTrace, held: int) -> None:
-        """Send a trace on its way; `held` is what was acquired for its spans, wherever these are now."""
-        self.forward(trace.spans, held)
+    def export(self, trace: GradedTrace, held: int, receipt: Receipt | None = None) -> None:
+        """Send a trace on its way; `held` is what was acquired for its spans, wherever these are now.
+
+        `receipt`, if given, takes note of every exporter and form, and of none that it does not expect.
+        """
+        self._deliver(trace.spans, held, self.queues, receipt)
         if trace.runs:
             for results in self.result_exporters:
-                results.export_results(trace)
+                name = results.name
+                if receipt is None:
+                    results.export_results(trace)
+                elif receipt.expects(name):
+                    results.export_results(trace, partial(receipt.delivered, name))
         if trace.log_records:
-            self._send_results(trace.log_records, (*self.log_queues, *self.score_queues))
+            self._send_results(trace.log_records, self.log_queues, receipt, "#log")
+            self._send_results(trace.log_records, self.score_queues, receipt, "#score")
         if trace.evaluation_spans:
-            self._send_results(trace.evaluation_spans, self.evaluation_span_queues)
+            self._send_results(trace.evaluation_spans, self.evaluation_span_queues, receipt, "#span")
+        if receipt is not None:
+            receipt.seal()
 
-    def forward(self, spans: Sequence[RawSpan], held: int) -> None:
+    def forward(self, spans: Sequence[RawSpan], held: int, receipt: Receipt | None = None) -> None:
         """Hand spans to every queue; `held` bytes are given back when the last is done with them."""
+        self._deliver(spans, held, self.queues, receipt)
+        if receipt is not None:
+            receipt.seal()
+
+    def _deliver(
+        self, spans: Sequence[RawSpan], held: int, queues: Sequence[SpanQueue], receipt: Receipt | None
+    ) -> None:
+        required = self._required
+        if receipt is not None:
+            queues = [queue for queue in queues if receipt.expects(queue.name)]
+            required = sum(queue.is_required for queue in queues)
         delivery = Delivery(
-            spans,
-            held,
-            self._release,
-            holders=len(self.queues),
-            required_holders=self._required,
+            spans, held, self._release, holders=len(queues), required_holders=required, receipt=receipt
         )
-        for queue in self.queues:
+        for queue in queues:
             queue.enqueue(delivery)
 
-    def _send_results(self, results: Sequence[RawSpan], queues: Sequence[ResultQueue]) -> None:
+    def _send_results(
+        self, results: Sequence[RawSpan], queues: Sequence[ResultQueue], receipt: Receipt | None, form: str
+    ) -> None:
+        if receipt is not None:
+            queues = [queue for queue in queues if receipt.expects(queue.name + form)]
         if not queues:
             return
         held = held_bytes(results)
         if not self._limiter.try_acquire(held):
             for queue in queues:
                 queue.turn_away(len(results))
+                if receipt is not None:
+                    receipt.delivered(queue.name + form)
             return
-        delivery = Delivery(results, held, self._release, holders=len(queues), required_holders=0)
+        delivery = Delivery(
+            results,
+            held,
+            self._release,
+            holders=len(queues),
+            required_holders=0,
+            receipt=receipt,
+            form=form,
+        )
         for queue in queues:
             queue.enqueue(delivery)
 
@@ -162,7 +194,7 @@ class DiscardingQueue:
     def enqueue(self, delivery: Delivery) -> None:
         """Let the spans go."""
         self._metrics.spans_forwarded.add(len(delivery.spans), self.name)
-        delivery.let_go(required=True)
+        delivery.let_go(self.name, required=True)
 
     def shed(self, bytes_wanted: int) -> int:
         """Nothing is held, nothing can be shed."""

@@ -33,6 +33,7 @@ _STYLES = {
     Outcome.NOT_EVALUATED: "dim",
 }
 _MAX_CALLS = 20
+_MAX_MODELS = 3
 _MAX_VALUE_LENGTH = 2000
 _MIN_TEXT_WIDTH = 24
 
@@ -40,8 +41,8 @@ _MIN_TEXT_WIDTH = 24
 class RunPrintout:
     """Lays out runs for a console `width` columns wide; None: no terminal, lines are never broken.
 
-    `show_content`: whether arguments, results, error messages and explanations are shown. `unicode`:
-    whether the console can show more than ASCII.
+    `show_content`: whether arguments, results, error messages and explanations that may quote them are shown.
+    `unicode`: whether the console can show more than ASCII.
     """
 
     def __init__(self, *, width: int | None, show_content: bool, unicode: bool) -> None:
@@ -102,17 +103,23 @@ class RunPrintout:
         return line
 
     def _whose(self, graded: GradedRun) -> Iterator[Text]:
-        """When it was and whose it is, as far as that is known."""
+        """When it was, what it took and whose it is, as far as that is known."""
         run = graded.run
         known = {
             "ended": _moment(run.end_unix_nano),
             "graded": _moment(graded.graded_unix_nano),
+            "took": _time(run.duration_seconds),
+            "tokens": "" if run.usage is None else run.usage.total_tokens,
+            "models": ",".join(run.models[:_MAX_MODELS]),
+            "cost": "" if run.cost is None else f"{run.cost:.3g}",
             "service": run.resource.get("service.name"),
             "agent_id": run.agent.id,
             "conversation": run.session,
             "tenant": run.tenant,
         }
-        told = "  ".join(f"{name}={self._clean(str(value))}" for name, value in known.items() if value)
+        told = "  ".join(
+            f"{name}={self._clean(str(value))}" for name, value in known.items() if value not in ("", None)
+        )
         if not told:
             return
         for line in [told] if self._width is None else _wrap(told, self._width - 2):
@@ -187,18 +194,14 @@ class RunPrintout:
         return self._clean(" ".join([result.name, *_notes(result)]))
 
     def _explanation(self, result: EvaluationResult) -> str:
+        """What the verdict is for; without content the text only where it can quote none."""
+        text = result.explanation if self._show_content or not result.quotes_content else ""
         if result.error_type is not None:
-            return self._clean(
-                f"{result.error_type}: {result.explanation}" if self._show_content else result.error_type
-            )
+            return self._clean(_joined(": ", result.error_type, text))
         if result.reason is not None:
-            shown = (
-                f"{result.reason.value}: {result.explanation}" if result.explanation else result.reason.value
-            )
-            return self._clean(shown) if self._show_content else result.reason.value
+            return self._clean(_joined(": ", result.reason.value, text))
         needed = f"needs {result.pass_threshold:g}" if result.outcome is Outcome.FAIL else ""
-        explanation = result.explanation if self._show_content else ""
-        return self._clean("; ".join(part for part in (needed, explanation) if part))
+        return self._clean(_joined("; ", needed, text))
 
     def _fit(self, line: Text) -> Text:
         """The line cut to the width of the terminal."""
@@ -241,9 +244,23 @@ def counts_text(counts: Counter[str]) -> str:
     return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
 
 
+def _joined(separator: str, *texts: str) -> str:
+    """Those of `texts` that are not empty."""
+    return separator.join(filter(None, texts))
+
+
 def _moment(unix_nano: int) -> str:
     """A time to the millisecond; empty where it is not known."""
     return f"{time_text(unix_nano)[:23]}Z" if unix_nano else ""
+
+
+def _time(seconds: float | None) -> str:
+    """A time in three digits, of long ones all whole seconds; empty where it is not known."""
+    if seconds is None:
+        return ""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.3g}ms"
+    return f"{seconds:.3g}s" if seconds < 999.5 else f"{seconds:.0f}s"
 
 
 def _failures(count: int) -> str:

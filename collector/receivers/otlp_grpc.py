@@ -82,10 +82,13 @@ class GrpcReceiver(Receiver):
         self._requests.add(1, self.transport, status.code_name)
         return status
 
-    def _export(self, body: bytes, encoding: str | None) -> bytes | ErrorStatus:
+    async def _export(self, body: bytes, encoding: str | None) -> bytes | ErrorStatus:
         """What answers an admitted call with that message, compressed as `encoding` says; None: unknown."""
         try:
-            response = encode_response(self._consumer.consume_traces(self._content(body, encoding)))
+            outcome = self._consumer.consume_traces(self._content(body, encoding))
+            if outcome.stored is not None:
+                await outcome.stored
+            response = encode_response(outcome)
         except Exception as error:
             return self._refused(error)
         self._requests.add(1, self.transport, "OK")
@@ -183,7 +186,7 @@ class OtlpGrpcReceiver(GrpcReceiver):
             if body is grpc.aio.EOF:
                 self._requests.add(1, self.transport, "CANCELLED")
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The call carries no message.")
-            answer = self._export(body, None)  # grpcio does not say whether it is compressed
+            answer = await self._export(body, None)  # grpcio does not say whether it is compressed
             if isinstance(answer, ErrorStatus):
                 await _abort(context, answer)
             return answer

@@ -124,7 +124,7 @@ class UvicornGrpcReceiver(GrpcReceiver):
                     raise UnsupportedRequest(f"grpc-encoding must be gzip or deflate, not {encoding}.")
         except Refusal as refusal:
             return self._refused(refusal)
-        return self._export(message, encoding)
+        return await self._export(message, encoding)
 
     async def _answer_health(self, method: str, receive: Receive, send: Send) -> None:
         try:

@@ -75,6 +75,8 @@ class OtlpHttpReceiver(Receiver):
                 self._check(media_type, headers)
                 request = await self._request(body, media_type, headers)
                 outcome = self._consumer.consume_traces(request)
+                if outcome.stored is not None:
+                    await outcome.stored
                 response = encode_response_json(outcome) if answers_json else encode_response(outcome)
         except Disconnected:
             self._requests.add(1, self.transport, DISCONNECTED)

@@ -15,6 +15,7 @@ from collector.telemetry.agent_series import (
 )
 from collector.telemetry.exposition import MetricsRegistry
 from collector.telemetry.http import TelemetryServer
+from collector.telemetry.liveness import Heartbeat, Watchdog, WatchedCode
 from collector.telemetry.logs import RateLimitedLogger, configure_logging
 from collector.telemetry.metrics import Counter, Gauge, Histogram, Metrics
 from collector.telemetry.own_telemetry import OwnLogs, OwnTraces, refuse_own_receivers
@@ -36,8 +37,9 @@ from collector.telemetry.telemetry_config import (
 __all__ = [
     "BEFORE_FAN_OUT", "HOLD_SECONDS", "MAX_AGENTS", "MAX_CLASSES", "MAX_CLASS_LENGTH", "MAX_CLASS_SERIES",
     "MAX_LABEL_SETS", "MAX_RESOURCE_VALUES", "MAX_TOOLS", "MAX_TOOLS_PER_AGENT", "MAX_VERSIONS", "OVERFLOW",
-    "Counter", "Gauge", "Histogram", "Metrics", "MetricsRegistry", "OwnLogs", "OwnTraces", "PrometheusConfig",
-    "RateLimitedLogger", "Readiness", "ScoreSeries", "SelfCheckConfig", "SelfCheckTlsConfig",
-    "TelemetryConfig", "TelemetryServer", "configure_logging", "measure_loop_lag", "observe_verdict_delays",
-    "publish_accounting_errors", "refuse_own_receivers",
+    "Counter", "Gauge", "Heartbeat", "Histogram", "Metrics", "MetricsRegistry", "OwnLogs", "OwnTraces",
+    "PrometheusConfig", "RateLimitedLogger", "Readiness", "ScoreSeries", "SelfCheckConfig",
+    "SelfCheckTlsConfig", "TelemetryConfig", "TelemetryServer", "Watchdog", "WatchedCode",
+    "configure_logging", "measure_loop_lag", "observe_verdict_delays", "publish_accounting_errors",
+    "refuse_own_receivers",
 ]  # fmt: skip

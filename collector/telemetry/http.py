@@ -1,18 +1,20 @@
 """The service's own HTTP endpoint: `/metrics`, `/healthz`, `/readyz`."""
 
 import asyncio
+import threading
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 
 import orjson
 
 from collector.asgi_server import AsgiServer, HttpScope, Receive, Send
-from collector.clock import Clock
+from collector.clock import Clock, SystemClock
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
 from collector.telemetry.exposition import MetricsRegistry, MetricsSnapshot, gzip_accepted
+from collector.telemetry.liveness import DEAD_SECONDS, Heartbeat
 from collector.telemetry.score_series import ScoreSeries
 from collector.telemetry.signals import Readiness
 from collector.telemetry.telemetry_config import TelemetryConfig
@@ -37,11 +39,12 @@ _Answer = tuple[HTTPStatus, _Headers, Sequence[bytes]]
 
 
 class TelemetryServer:
-    """Serves metrics and health of this process.
+    """Serves metrics and health of this process, from a thread of its own.
 
-    `/healthz` is 200 as long as the loop turns. `/readyz` is 200 when `readiness` holds, else 503 with one
-    line for each condition that does not (or JSON, if the request accepts `application/json`). Only a GET
-    of `/metrics` counts as a scrape.
+    `/healthz` is answered there, whatever the service's loop does: 200 unless that has not turned for a
+    minute, else 503. Everything else is asked of the loop. `/readyz` is 200 when `readiness` holds, else 503
+    with one line for each condition that does not (or JSON, if the request accepts `application/json`). Only
+    a GET of `/metrics` counts as a scrape.
     """
 
     def __init__(
@@ -52,7 +55,13 @@ class TelemetryServer:
         score_series: ScoreSeries,
         readiness: Readiness,
         clock: Clock,
+        heartbeat: Heartbeat | None = None,
     ) -> None:
+        self.heartbeat = Heartbeat() if heartbeat is None else heartbeat
+        """Beats between `start` and `shutdown`."""
+        self._clock = clock
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = _LoopThread("telemetry")
         self._registry = registry
         self._score_series = score_series
         self._readiness = readiness
@@ -63,11 +72,11 @@ class TelemetryServer:
             port,
             limit_concurrency=_MAX_CONNECTIONS,
             request_timeout_seconds=_REQUEST_TIMEOUT_SECONDS,
-            clock=clock,
+            clock=SystemClock(),
         )
         self._scrapes = ScrapeWriter(clock)
         self._one_scrape = asyncio.Lock()
-        self._paths: dict[str, Callable[[HttpScope], Awaitable[_Answer]]] = {
+        self._paths: dict[str, Callable[[HttpScope], Coroutine[None, None, _Answer]]] = {
             "/metrics": self._metrics,
             "/healthz": self._health,
             "/readyz": self._ready,
@@ -84,15 +93,23 @@ class TelemetryServer:
         Raises:
             StartupError: The address cannot be listened on.
         """
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
         try:
-            await self._server.start()
+            await self._thread.run(self._server.start())
         except StartupError as error:
+            self._thread.stop()
             raise StartupError(f"service.telemetry.endpoint: {error}") from error
         self._scrapes.start()
+        self.heartbeat.start()
 
     async def shutdown(self, deadline: float) -> None:
         """Answer what is under way, then close, by `deadline`. Safe before `start` and twice."""
-        await self._server.shutdown(deadline)
+        self.heartbeat.stop()
+        if self._thread.is_running:
+            remaining = deadline - self._clock.monotonic()
+            await self._thread.run(self._server.shutdown(SystemClock().monotonic() + remaining))
+            self._thread.stop()
         self._scrapes.shutdown()
 
     async def _respond(self, scope: HttpScope, receive: Receive, send: Send) -> None:
@@ -104,8 +121,11 @@ class TelemetryServer:
         elif scope["method"] not in ("GET", "HEAD"):
             status, headers, body = _plain(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD")
             headers["allow"] = "GET, HEAD"
-        else:
+        elif answer == self._health or self._loop is None:
             status, headers, body = await answer(scope)
+        else:
+            asked = asyncio.run_coroutine_threadsafe(answer(scope), self._loop)
+            status, headers, body = await asyncio.wrap_future(asked)
         headers["content-length"] = str(sum(map(len, body)))
         headers["cache-control"] = "no-store"
         await send(
@@ -136,6 +156,9 @@ class TelemetryServer:
         return HTTPStatus.OK, headers, body
 
     async def _health(self, scope: HttpScope) -> _Answer:
+        silent = self.heartbeat.silent_seconds
+        if silent > DEAD_SECONDS:
+            return _plain(HTTPStatus.SERVICE_UNAVAILABLE, f"the event loop has not turned for {silent:.0f} s")
         return _plain(HTTPStatus.OK, "ok")
 
     async def _ready(self, scope: HttpScope) -> _Answer:
@@ -156,6 +179,38 @@ class TelemetryServer:
             if not condition.is_ready
         ]
         return _plain(status, "\n".join(["not ready", *lines]))
+
+
+class _LoopThread:
+    """An event loop in a thread of its own, between `start` and `stop`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._loop is not None
+
+    def start(self) -> None:
+        loop = self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=loop.run_forever, name=self._name, daemon=True)
+        self._thread.start()
+
+    async def run(self, work: Coroutine[None, None, None]) -> None:
+        """Wait for `work` there."""
+        if self._loop is None:
+            raise RuntimeError("the thread is not started")
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def stop(self) -> None:
+        loop, self._loop = self._loop, None
+        thread, self._thread = self._thread, None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
 
 
 class ScrapeWriter:

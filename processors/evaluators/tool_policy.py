@@ -73,6 +73,7 @@ class ToolPermission(Evaluator):
     """
 
     id = "tool-permission"
+    quotes_content = False
     Config = ToolSelectionConfig
     Criteria = ToolPermissionCriteria
     example = EvaluatorExample(
@@ -146,6 +147,7 @@ class ToolKnown(Evaluator):
     """
 
     id = "tool-known"
+    quotes_content = False
     Config = ToolKnownConfig
     example = EvaluatorExample(
         run="""
@@ -237,6 +239,7 @@ class ToolCallBudget(Evaluator):
     """
 
     id = "tool-call-budget"
+    quotes_content = False
     Config = ToolCallBudgetConfig
     Criteria = ToolCallBudgetCriteria
     example = EvaluatorExample(
@@ -340,6 +343,7 @@ class ToolPrecedence(Evaluator):
 
     id = "tool-precedence"
     version = "2"
+    quotes_content = False
     Config = ToolPrecedenceConfig
     Criteria = ToolPrecedenceCriteria
     example = EvaluatorExample(
@@ -424,6 +428,7 @@ class SingleToolUse(Evaluator):
     """
 
     id = "single-tool-use"
+    quotes_content = False
     Config = SingleToolUseConfig
     Criteria = SingleToolUseCriteria
     example = EvaluatorExample(

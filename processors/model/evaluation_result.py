@@ -97,6 +97,8 @@ class EvaluationResult:
     muted_until_unix_nano: int = 0
     tool_call_id: str | None = None
     tool_span_id: bytes | None = None
+    quotes_content: bool = True
+    """Whether `explanation` may show what was captured."""
 
     @property
     def counts(self) -> bool:

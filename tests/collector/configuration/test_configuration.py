@@ -269,9 +269,14 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ("exporters: {otlp_http: {traces_endpoint: 'http://a/x', signals: [logs]}}", [
             "tracegrade.yaml:1: exporters.otlp_http.signals: there is no URL for logs",
         ]),
-        ("journal: {directory: x}", [
-            'tracegrade.yaml:1: journal: "journal" is not supported by this version: '
-            "held spans live in memory"
+        ("journal: {directory: x, fsync: sometimes}", [
+            'tracegrade.yaml:1: journal.fsync: expected "always", "interval" or "never"; '
+            'found the text "sometimes"',
+        ]),
+        ("journal: {max_bytes: 5}", [
+            'tracegrade.yaml:1: journal: missing key "directory"',
+            "tracegrade.yaml:1: journal.max_bytes: expected a number of at least 16777216; "
+            "found the number 5",
         ]),
         ("service: {pipelines: {traces: {}}}", [
             "tracegrade.yaml:1: service.pipelines: there are no pipelines: every component written is active"
@@ -434,6 +439,15 @@ def test_any_content_is_either_loaded_or_refused(content: object) -> None:
             "expected another port",
         ),
         (
+            "processors: {evaluation: {model_prices: {m: {input: -1, output: 1}}}}",
+            "processors.evaluation.model_prices.m.input: expected a number of at least 0; "
+            "found the number -1",
+        ),
+        (
+            "processors: {evaluation: {model_prices: {m: {input: 1}}}}",
+            'processors.evaluation.model_prices.m: missing key "output"',
+        ),
+        (
             "processors: {evaluation: {dialects: [{name: Acme, agent: {name: a}}]}}",
             "processors.evaluation.dialects[0].name: expected a text of the form ^[a-z][a-z0-9_]*$; "
             'found the text "Acme"',
@@ -495,6 +509,7 @@ exporters:
   debug: {}
   prometheus: {endpoint: ':3', resource_attributes: [a], series_expiry: 1h}
 results: {emit: [span_event, log, span], annotations: [openinference]}
+journal: {directory: a}
 service:
   telemetry:
     traces: {otlp: {endpoint: 'a:1', headers: {a: b}}}

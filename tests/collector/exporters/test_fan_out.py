@@ -1,5 +1,7 @@
 """Where graded traces leave, and who still holds their bytes."""
 
+from collections.abc import Callable
+
 import pytest
 
 from collector.clock import ManualClock
@@ -30,7 +32,7 @@ class _Results:
     async def start(self) -> None:
         """Nothing to open."""
 
-    def export_results(self, trace: GradedTrace) -> None:
+    def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
         self.traces.append(trace)
 
     async def shutdown(self, deadline: float) -> None:
@@ -53,9 +55,9 @@ def test_the_last_holder_gives_the_bytes_back_once() -> None:
     released: list[int] = []
     delivery = Delivery(make_spans(1, 2), 500, released.append, holders=2, required_holders=1)
 
-    delivery.let_go(required=True)
+    delivery.let_go("one", required=True)
     after_first = (list(released), delivery.is_required)
-    delivery.let_go(required=False)
+    delivery.let_go("other", required=False)
 
     assert ([], False) == after_first
     assert [500] == released

@@ -14,7 +14,7 @@ from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentRun, CallCategory, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.json_values import JsonObject
+from processors.model.json_values import JsonObject, JsonValue
 from tests.strategies import run_with
 
 _FAILED = ToolError(type="TimeoutError", message="")
@@ -219,6 +219,10 @@ def test_budgets_that_make_no_sense_are_refused(criteria: dict[str, Any]) -> Non
         _evaluator("tool-call-budget", criteria)
 
 
+def _result(value: JsonValue) -> dict[str, Any]:
+    return {"result": value, "result_state": ValueState.PRESENT}
+
+
 def _transfer(amount: int, **fields: Any) -> ToolCall:
     return ToolCall(
         name="transfer", arguments={"amount": amount}, arguments_state=ValueState.PRESENT, **fields
@@ -238,10 +242,81 @@ def _transfer(amount: int, **fields: Any) -> ToolCall:
         ([_transfer(5, parallel_group=0), _transfer(5, parallel_group=0, error=_FAILED)], 1.0),
         ([_transfer(5, parallel_group=0, error=_FAILED), _transfer(5, parallel_group=0)], 1.0),
         ([_transfer(5), _transfer(5, executed=False)], 1.0),
+        ([_transfer(5, **_result({"status_code": 422})), _transfer(5)], 1.0),
+        ([_transfer(5, **_result({"status_code": 503})), _transfer(5)], 1.0),
+        ([_transfer(5, **_result({"status_code": 503})), _transfer(5), _transfer(5)], 0.0),
+        ([_transfer(5), _transfer(5, **_result({"status_code": 503}))], 0.0),
     ],
 )
 def test_a_repetition_counts_once_a_call_succeeded(calls: list[ToolCall], score: float) -> None:
     evaluator = _evaluator("duplicate-side-effect", {"tools": ["transfer"]})
+
+    assert score == _score(evaluator, run_with(calls)).value
+
+
+_UNCLEAR: list[dict[str, Any]] = [
+    {"error": _FAILED},
+    {"error": ToolError(type="HTTPError", message="503 Service Unavailable")},
+    {"error": ToolError(type="RpcError", message="Deadline exceeded")},
+    _result({"status_code": 502}),
+    _result({"error": "upstream timed out"}),
+    _result("Error: request timed out"),
+]
+_CLEAR: list[dict[str, Any]] = [
+    {"error": ToolError(type="ValueError", message="amount must be positive")},
+    _result({"status_code": 404}),
+    _result({"error": "no such account 50012"}),
+    {"executed": False, "error": _FAILED},
+]
+
+
+@pytest.mark.parametrize("fields", _UNCLEAR)
+def test_a_repetition_after_a_failure_that_may_have_taken_effect_is_told_and_fails_where_asked(
+    fields: dict[str, Any],
+) -> None:
+    run = run_with([_transfer(5, **fields), _transfer(5)])
+    criteria = {"tools": ["transfer"]}
+
+    told = _score(_evaluator("duplicate-side-effect", criteria), run)
+    fails = _score(_evaluator("duplicate-side-effect", criteria, after_unclear_failure="fail"), run)
+    ignores = _score(_evaluator("duplicate-side-effect", criteria, after_unclear_failure="ignore"), run)
+
+    assert (1.0, 1) == (told.value, told.details["repeated_after_unclear_failure"])
+    assert (
+        "transfer: 1 further after a time-out or 5xx that may have taken effect (advisory)",
+    ) == told.lines
+    assert ("transfer: 1 further after a time-out or 5xx that may have taken effect",) == fails.lines
+    assert (0.0, 1.0) == (fails.value, ignores.value)
+    assert ("no side effect was repeated",) == ignores.lines
+
+
+@pytest.mark.parametrize("fields", _CLEAR)
+def test_a_repetition_after_a_failure_that_took_no_effect_is_a_retry(fields: dict[str, Any]) -> None:
+    run = run_with([_transfer(5, **fields), _transfer(5)])
+    evaluator = _evaluator("duplicate-side-effect", {"tools": ["transfer"]}, after_unclear_failure="fail")
+
+    assert ("no side effect was repeated",) == _score(evaluator, run).lines
+
+
+@pytest.mark.parametrize(("second", "score"), [("k1", 1.0), ("k2", 0.0)])
+def test_equal_idempotency_keys_make_a_repetition_after_an_unclear_failure_a_retry(
+    second: str, score: float
+) -> None:
+    calls = [
+        ToolCall(
+            name="transfer",
+            arguments={"amount": 5, "idempotency_key": key},
+            arguments_state=ValueState.PRESENT,
+            error=error,
+        )
+        for key, error in (("k1", _FAILED), (second, None))
+    ]
+    evaluator = _evaluator(
+        "duplicate-side-effect",
+        {"tools": ["transfer"]},
+        after_unclear_failure="fail",
+        ignore_args=["idempotency_*"],
+    )
 
     assert score == _score(evaluator, run_with(calls)).value
 

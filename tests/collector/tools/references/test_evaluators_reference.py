@@ -24,6 +24,7 @@ _SCORES = re.compile(r"scores? (?:(\d+)/(\d+)|(\d+(?:\.\d+)?))")
 
 
 class _WithoutExample:
+    quotes_content: ClassVar[bool] = True
     id: ClassVar[str] = "without-example"
     version: ClassVar[str] = "1"
     Config: ClassVar[type[BaseModel]] = BaseModel
