@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test lint format lock checks-install dashboards-install exporters-install backends-install bench bench-install bench-report reference prometheus-rule dist clean
+.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install backends-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -23,7 +23,7 @@ run: install
 	$(BIN)/tracegrade run
 
 test: lint
-	$(BIN)/python -m pytest -n auto -m "not backends"
+	$(BIN)/python -m pytest -n auto -m "not backends and not scale"
 
 lint: install
 	$(BIN)/ruff format --check .
@@ -90,6 +90,20 @@ $(EXPORTERS)/.java: $(wildcard $(EXPORTER_SOURCES)/java/*)
 	  -DoutputDirectory=$(CURDIR)/$(EXPORTERS)/jars
 	javac -cp '$(EXPORTERS)/jars/*' -d $(EXPORTERS)/java $(EXPORTER_SOURCES)/java/Send.java
 	@touch $@
+
+# The OpenTelemetry Collector with what deploy/otelcol/ uses, out of its Go modules. Needs Go; takes some minutes.
+COLLECTOR := .collector
+COLLECTOR_SOURCE := tests/stock_collector
+
+collector-install: $(COLLECTOR)/otelcol
+
+$(COLLECTOR)/otelcol: $(wildcard $(COLLECTOR_SOURCE)/*)
+	@mkdir -p $(COLLECTOR)
+	GOFLAGS=-mod=readonly GOTOOLCHAIN=local go build -C $(COLLECTOR_SOURCE) -trimpath -o $(CURDIR)/$@ .
+
+# Some minutes of load on replicas behind Collectors. Needs root (for a name server of its own) and unshare.
+scale: install collector-install
+	$(BIN)/python -m pytest -m scale --timeout 300
 
 # Trace backends that tests forward to, in an environment of their own. Two hundred packages: pip would take
 # minutes for what uv, itself out of the same lock, does in seconds. The lock is complete: nothing is resolved.
@@ -169,7 +183,7 @@ dist: $(RELEASE)/.installed
 	cd $(DIST) && sha256sum * > SHA256SUMS
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(CHECKS) $(BACKENDS) $(EXPORTERS) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(CHECKS) $(BACKENDS) $(EXPORTERS) $(COLLECTOR) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Writes what is generated from the code: JSON schemas and reference pages.
 reference: install

@@ -34,6 +34,7 @@ from processors.model import (
     FinishReason,
     GradedRun,
     NotEvaluatedReason,
+    PriceTable,
     SkipReason,
 )
 from processors.reconstruction import reconstruct, span_reader
@@ -329,7 +330,8 @@ class EvaluationStage:
 
     `criteria` is asked for the set in force once per trace, so a reload never mixes two sets in one.
     `workers` answer for custom evaluators; without them such evaluations end in `error`. `results` says in
-    which forms verdicts leave, by default on the spans.
+    which forms verdicts leave, by default on the spans; scores are made of log records. Without `prices` no
+    run has a cost.
     """
 
     def __init__(
@@ -341,16 +343,19 @@ class EvaluationStage:
         instance: str,
         missing_parents: Literal["grade", "not_evaluated"] = "grade",
         dialects: Sequence[Dialect] = (),
+        prices: PriceTable | None = None,
         workers: WorkerPool | None = None,
         results: ResultsConfig = _ON_SPANS,
+        writes_scores: bool = False,
     ) -> None:
         self._criteria = criteria
         self._metrics = metrics
         self._clock = clock
         self._instance = instance
-        self._writer = _ResultWriter(results)
+        self._writer = _ResultWriter(results, writes_scores=writes_scores)
         self._missing_parents = missing_parents
         self._reader = span_reader(dialects)
+        self._prices = prices
         self._workers = workers
         self._log = RateLimitedLogger(_logger, clock)
 
@@ -437,6 +442,7 @@ class EvaluationStage:
             missing_parents=self._missing_parents,
             tenant=trace.tenant,
             reader=self._reader,
+            prices=self._prices,
         ):
             evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
             if not evaluations:
@@ -488,10 +494,10 @@ class _ResultWriter:
     Where spans are forwarded when they come (`stream`), what it makes holds none of them.
     """
 
-    def __init__(self, config: ResultsConfig) -> None:
+    def __init__(self, config: ResultsConfig, *, writes_scores: bool) -> None:
         self._spans_left_already = config.mode == "stream"
         self._writes_events = "span_event" in config.emit
-        self._writes_records = "log" in config.emit
+        self._writes_records = writes_scores or "log" in config.emit
         self._writes_spans = "span" in config.emit
         self._openinference = "openinference" in config.annotations
         self._content = config.content_rules()

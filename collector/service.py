@@ -7,7 +7,7 @@
 5. `exporters.fan_out`: a sending queue and an exporter for each backend, and whoever takes results.
 
 Stages do not know each other. They are put together, started from the exporters to the receivers and stopped
-the other way here, with `telemetry` beside them.
+the other way here, with `telemetry` beside them, and `cluster` where there are several of this service.
 """
 
 import asyncio
@@ -20,9 +20,10 @@ from typing import TextIO
 
 from collector.buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
+from collector.cluster import PeerWatch
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
 from collector.errors import BackgroundTaskDied
-from collector.exporters import DeadLetters, ExporterContext, build_fan_out
+from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
 from collector.journal import Journal
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry
@@ -79,6 +80,7 @@ class Service:
         # What all stages lean on.
         prometheus, telemetry = config.prometheus, config.service.telemetry
         grouping = config.processors.group_by_trace
+        verdict_delay = 0.0 if config.cluster is None else config.cluster.verdict_delay
         self._metrics = metrics = Metrics(prometheus.resource_labels())
         evaluators = load_custom_evaluators(config.processors.evaluation)
         criteria = CriteriaStore(
@@ -90,7 +92,7 @@ class Service:
         # What tells people about it.
         self._self_check = SelfCheck(
             telemetry.self_check,
-            grace_seconds=grouping.root_grace,
+            grace_seconds=grouping.root_grace + verdict_delay,
             release=limiter.release,
             metrics=metrics,
             clock=clock,
@@ -132,7 +134,19 @@ class Service:
 
         # The data path.
         streams = config.results.mode == "stream"
-        buffer = TraceBuffer(config=grouping, limiter=limiter, metrics=metrics, clock=clock, streams=streams)
+        buffer = TraceBuffer(
+            config=grouping,
+            limiter=limiter,
+            metrics=metrics,
+            clock=clock,
+            streams=streams,
+            verdict_delay=verdict_delay,
+        )
+        self._peers = (
+            None
+            if config.cluster is None
+            else PeerWatch(config.cluster, note_rerouting=buffer.note_rerouting, metrics=metrics, clock=clock)
+        )
         self._workers = WorkerPool(evaluators, metrics=metrics, clock=clock) if evaluators.kinds else None
         evaluation = EvaluationStage(
             criteria=lambda: criteria.current,
@@ -141,8 +155,10 @@ class Service:
             instance=instance,
             missing_parents=grouping.missing_parents,
             dialects=config.own_dialects(),
+            prices=config.model_prices(),
             workers=self._workers,
             results=config.results,
+            writes_scores=any(map(receives_scores, config.exporters.values())),
         )
         self._envelopes = envelopes
         self._journal = (
@@ -244,6 +260,8 @@ class Service:
             await receiver.set_serving(True)
         self._readiness.set("receivers", True)
         self._pipeline.start(resumed_unix_nano)
+        if self._peers is not None:
+            self._peers.start(self._tasks)
         self._tasks.create_task(self._criteria.follow(), name="follow criteria")
         self._tasks.create_task(measure_loop_lag(self._metrics, self._clock), name="measure loop lag")
         checked = next(iter(self._receivers.values()))  # gRPC where it is served

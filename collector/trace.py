@@ -31,8 +31,9 @@ class FinishedTrace:
 
     `was_quiet`: no span had come for its grace when it was taken out, so that what had ended in it was whole
     even if the trace was cut short. `interrupted`: spans of it may have been lost while the service refused
-    or could not receive; its runs then count as incomplete whatever the reason. `backfill`: it came much
-    later than it happened. `held_seconds` is the time since its first span came.
+    or could not receive, or have gone to another replica (`split`, if nothing else interrupted it); its runs
+    then count as incomplete whatever the reason. `backfill`: it came much later than it happened.
+    `held_seconds` is the time since its first span came.
     """
 
     trace_id: bytes
@@ -40,6 +41,7 @@ class FinishedTrace:
     reason: FinishReason
     was_quiet: bool = False
     interrupted: bool = False
+    split: bool = False
     backfill: bool = False
     held_seconds: float = 0.0
     tenant: str = ""

@@ -15,7 +15,7 @@ from collector.buffer.finish_clock import OUTAGE_SECONDS, FinishClock
 from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
 from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES, HeldTrace
-from collector.buffer.outages import Outage, RefusedSpans
+from collector.buffer.outages import Outage, Outages, RefusedSpans
 from collector.clock import Clock
 from collector.errors import Overloaded, RequestTooLarge
 from collector.telemetry import Metrics
@@ -27,11 +27,14 @@ SOFT_LIMIT = 0.8
 """Part of the memory limit that the buffer may fill by itself before it finishes traces early."""
 
 
-Interruption: TypeAlias = Literal["start", "outage", "refused"]
-"""Why a trace may lack spans: it began before the service took any, met an outage, or had some refused."""
+Interruption: TypeAlias = Literal["start", "outage", "refused", "peers"]
+"""Why a trace may lack spans: it began before the service took any, met an outage, had some refused, or was
+under way while the set of replicas changed, so that some may have gone to another one."""
 
 
 _STORED_NANO = 900_000_000_000
+_LACKS_SPANS = frozenset({FinishReason.IDLE, FinishReason.ROOT_INCOMPLETE})
+"""A trace that was quiet for long and still has no root, or misses parents, is but a part."""
 
 
 class MemoryLimiter(Protocol):
@@ -88,6 +91,9 @@ class TraceBuffer:
     acquired as well. Which of two different spans with one id is graded does not depend on that; the one
     that came first has left.
 
+    With a `verdict_delay` every trace is held so many seconds longer than it must be quiet for, so that a
+    rerouting before that can become known.
+
     Attributes:
         finish_clock: the clock of quiet time. `poll` reads it; tell it to stand still while a journal is
             replayed, and record outages that the process cannot see (its own downtime) in its `outages`.
@@ -106,8 +112,10 @@ class TraceBuffer:
         finished_traces: FinishedTraces | None = None,
         finish_clock: FinishClock | None = None,
         streams: bool = False,
+        verdict_delay: float = 0.0,
     ) -> None:
-        self._policy = policy or FinishPolicy(config)
+        self._policy = policy or FinishPolicy(config.with_longer_quiet(verdict_delay))
+        self._verdict_delay = verdict_delay
         self._clock = clock
         self._streams = streams
         self._max_spans = config.max_spans_per_trace
@@ -117,6 +125,7 @@ class TraceBuffer:
         self._metrics = metrics
         self.finish_clock = finish_clock or FinishClock(clock)
         self._refused = RefusedSpans(self.finish_clock.outages)
+        self._reroutings = Outages()
         self._finished = FinishedTraces() if finished_traces is None else finished_traces
         self._traces: OrderedDict[bytes, HeldTrace] = OrderedDict()  # the longest quiet first
         self._ordinals = count()
@@ -241,6 +250,17 @@ class TraceBuffer:
             self._held_since[key] = arrived_unix_nano
         self._add(trace, batch.spans, size, arrival)
         trace.last_unix_nano = arrived_unix_nano
+
+    def note_rerouting(self, start_unix_nano: int, seconds: float) -> None:
+        """From `start_unix_nano` to `seconds` from now, spans of one trace may go to different replicas.
+
+        Every trace that may have been under way then is `interrupted`, also one that is opened later; not one
+        that had been quiet for its grace before.
+        """
+        clock = self._clock
+        self._reroutings.record(
+            Outage(start_unix_nano, clock.unix_nano() + int(seconds * 1e9), clock.monotonic() + seconds)
+        )
 
     def note_refused(self, batches: Sequence[SpanBatch] | None) -> None:
         """Remember that these spans were refused and should come back; None: a request refused unread.
@@ -415,6 +435,8 @@ class TraceBuffer:
         interruption = self._interruption(trace)
         if interruption is not None:
             self._metrics.traces_interrupted.add(1, interruption)
+            if interruption == "peers" and reason in _LACKS_SPANS:
+                self._metrics.traces_orphaned.add(1)
         self._refused.forget(trace.key)
         held_seconds = self.finish_clock.monotonic - trace.first_monotonic
         self._metrics.traces_finished.add(1, reason.value)
@@ -424,6 +446,7 @@ class TraceBuffer:
             spans=list(trace.spans.values()),
             reason=reason,
             interrupted=interruption is not None,
+            split=interruption == "peers",
             was_quiet=reason is not FinishReason.OVER_LIMIT
             and self.finish_clock.now() - trace.last_arrival >= self._policy.grace(trace),
             backfill=backfill,
@@ -440,10 +463,20 @@ class TraceBuffer:
             trace.first_monotonic, trace.earliest_start, trace.latest_end
         ):
             return "outage"
-        if trace.earliest_start >= self._ready_unix_nano:
+        if trace.earliest_start < self._ready_unix_nano:
+            stored_nano = min(self._max_lateness_nano, _STORED_NANO)
+            if trace.latest_end >= trace.last_unix_nano - stored_nano:
+                return "start"
+        if not self._reroutings:
             return None
-        was_stored = trace.latest_end < trace.last_unix_nano - min(self._max_lateness_nano, _STORED_NANO)
-        return None if was_stored else "start"
+        grace = self._policy.grace(trace) - self._verdict_delay
+        is_split = self._reroutings.touch(
+            trace.first_monotonic,
+            trace.earliest_start,
+            trace.latest_end,
+            whole_at=trace.last_unix_nano + int(grace * 1e9),
+        )
+        return "peers" if is_split else None
 
     def _remember_refused(self, batches: Sequence[SpanBatch]) -> None:
         clock = self.finish_clock

@@ -208,7 +208,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_argument(parser, "--compare", path_text, ("OLD", "NEW"), two_sets, nargs=2)
     add = parser.add_argument
     add("--format", choices=[choice.value for choice in Format], default=Format.TABLE.value)
-    add_config(parser, "a service file: its dialects are read, and its criteria unless --criteria is given")
+    add_config(
+        parser,
+        "a service file: its dialects and model prices are read, and its criteria unless --criteria is given",
+    )
     add(
         "--explain",
         action="store_true",
@@ -235,7 +238,12 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
     progress = None if options.explain else progress_console()
     dialects = offline.config.own_dialects()
     with OfflineWorkers(offline.evaluators) as workers:
-        stream = RecordedStream(unix_nano=surroundings.clock.unix_nano(), dialects=dialects, workers=workers)
+        stream = RecordedStream(
+            unix_nano=surroundings.clock.unix_nano(),
+            dialects=dialects,
+            prices=offline.config.model_prices(),
+            workers=workers,
+        )
         if problems := stream.read(options.paths, progress):
             raise ProblemsFound(problems)
         if options.compare:

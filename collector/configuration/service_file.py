@@ -23,7 +23,9 @@ from pydantic import (
 )
 
 from collector.buffer import GroupByTraceConfig
+from collector.cluster import ClusterConfig
 from collector.config_fields import BUILTIN, CriteriaSources, Duration, Section, parse_endpoint
+from collector.configuration.model_prices import ModelPricesConfig, price_table
 from collector.exporters import (
     DeadLettersConfig,
     SpanExporterConfig,
@@ -54,7 +56,7 @@ from processors.documents import (
     without_user_info,
 )
 from processors.frameworks import Dialect, DialectMapping, discover_dialects
-from processors.model import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue, PriceTable
 
 PROMETHEUS = "prometheus"
 
@@ -77,6 +79,13 @@ class EvaluationConfig(WorkersConfig):
     dialects: tuple[DialectMapping, ...] = Field(
         default=(),
         description="Telemetry conventions of your own. All known frameworks are read without any of these.",
+    )
+    model_prices: ModelPricesConfig = Field(
+        default_factory=dict,
+        description="What a million tokens cost, by the name of the model (`*` and `?` allowed). The exact "
+        "name counts, then the one with more characters, then the later. Left out, no run has a cost. Read "
+        "at start.",
+        examples=[{"small-model*": {"input": 0.5, "output": 1.5, "cached_input": 0.25}}],
     )
 
     @field_validator("dialects")
@@ -130,6 +139,9 @@ class ServiceConfig(StrictModel):
     journal: JournalConfig | None = Field(
         default=None, description="Keeps what is acknowledged over crashes. Off unless written."
     )
+    cluster: ClusterConfig | None = Field(
+        default=None, description="The replicas, where there are several. Left out, there is one."
+    )
     service: Section[ServiceSection] = ServiceSection()
 
     _prometheus: PrometheusConfig = PrivateAttr(default_factory=PrometheusConfig)
@@ -152,6 +164,10 @@ class ServiceConfig(StrictModel):
     def own_dialects(self) -> list[Dialect]:
         """The telemetry conventions that the file describes."""
         return [mapping.dialect() for mapping in self.processors.evaluation.dialects]
+
+    def model_prices(self) -> PriceTable | None:
+        """What models cost; None where the file does not tell."""
+        return price_table(self.processors.evaluation.model_prices)
 
     def telemetry_endpoint(self) -> str:
         """Where metrics and health are served."""

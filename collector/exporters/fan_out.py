@@ -51,7 +51,8 @@ class FanOut:
     The held bytes of a trace go back to the limiter when the last queue is done with its spans (at once
     if there is no queue). Queues that are not required shed their oldest when the limiter runs full.
 
-    Log records and spans of verdicts go to `log_queues` and `evaluation_span_queues`. Their bytes are taken
+    Log records and spans of verdicts go to `log_queues` and `evaluation_span_queues`; `score_queues` get the
+    log records as well, whose exporters make scores of them. Their bytes are taken
     from the limiter here; where there is no room for them they are dropped, so no span waits for a verdict
     that nobody takes.
     """
@@ -64,16 +65,19 @@ class FanOut:
         *,
         log_queues: Sequence[ResultQueue] = (),
         evaluation_span_queues: Sequence[ResultQueue] = (),
+        score_queues: Sequence[ResultQueue] = (),
         dead_letters: DeadLetters | None = None,
     ) -> None:
         self.queues = tuple(queues)
         self.result_exporters = tuple(result_exporters)
         self.log_queues = tuple(log_queues)
         self.evaluation_span_queues = tuple(evaluation_span_queues)
+        self.score_queues = tuple(score_queues)
         self._all_queues: tuple[SpanQueue, ...] = (
             *self.queues,
             *self.log_queues,
             *self.evaluation_span_queues,
+            *self.score_queues,
         )
         self._dead_letters = dead_letters
         self._limiter = limiter
@@ -107,6 +111,7 @@ class FanOut:
                     results.export_results(trace, partial(receipt.delivered, name))
         if trace.log_records:
             self._send_results(trace.log_records, self.log_queues, receipt, "#log")
+            self._send_results(trace.log_records, self.score_queues, receipt, "#score")
         if trace.evaluation_spans:
             self._send_results(trace.evaluation_spans, self.evaluation_span_queues, receipt, "#span")
         if receipt is not None:

@@ -33,6 +33,7 @@ _STYLES = {
     Outcome.NOT_EVALUATED: "dim",
 }
 _MAX_CALLS = 20
+_MAX_MODELS = 3
 _MAX_VALUE_LENGTH = 2000
 _MIN_TEXT_WIDTH = 24
 
@@ -102,17 +103,23 @@ class RunPrintout:
         return line
 
     def _whose(self, graded: GradedRun) -> Iterator[Text]:
-        """When it was and whose it is, as far as that is known."""
+        """When it was, what it took and whose it is, as far as that is known."""
         run = graded.run
         known = {
             "ended": _moment(run.end_unix_nano),
             "graded": _moment(graded.graded_unix_nano),
+            "took": _time(run.duration_seconds),
+            "tokens": "" if run.usage is None else run.usage.total_tokens,
+            "models": ",".join(run.models[:_MAX_MODELS]),
+            "cost": "" if run.cost is None else f"{run.cost:.3g}",
             "service": run.resource.get("service.name"),
             "agent_id": run.agent.id,
             "conversation": run.session,
             "tenant": run.tenant,
         }
-        told = "  ".join(f"{name}={self._clean(str(value))}" for name, value in known.items() if value)
+        told = "  ".join(
+            f"{name}={self._clean(str(value))}" for name, value in known.items() if value not in ("", None)
+        )
         if not told:
             return
         for line in [told] if self._width is None else _wrap(told, self._width - 2):
@@ -245,6 +252,15 @@ def _joined(separator: str, *texts: str) -> str:
 def _moment(unix_nano: int) -> str:
     """A time to the millisecond; empty where it is not known."""
     return f"{time_text(unix_nano)[:23]}Z" if unix_nano else ""
+
+
+def _time(seconds: float | None) -> str:
+    """A time in three digits, of long ones all whole seconds; empty where it is not known."""
+    if seconds is None:
+        return ""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.3g}ms"
+    return f"{seconds:.3g}s" if seconds < 999.5 else f"{seconds:.0f}s"
 
 
 def _failures(count: int) -> str:

@@ -2,7 +2,7 @@
 
 Each exporter has its own, so none waits for another. At any time spans enqueued = forwarded + dropped +
 held; all state is touched on the event loop's thread only. Results in forms of their own (log records,
-spans of verdicts) wait in queues like this one, which count them apart.
+spans of verdicts, scores) wait in queues like this one, which count them apart.
 """
 
 import asyncio
@@ -416,7 +416,7 @@ class SendingQueue:
 DROP_REASONS = ("rejected", "partial_success", "max_elapsed_time", "queue_full", "shutdown")
 """Why a queue may let go of something that was not delivered."""
 
-ResultForm: TypeAlias = Literal["log", "span"]
+ResultForm: TypeAlias = Literal["log", "span", "score"]
 """Forms of a result that travel in messages of their own."""
 
 
@@ -468,7 +468,7 @@ class SpanCounts:
 
 
 class ResultCounts:
-    """Log records or spans of verdicts: never among the spans that were received."""
+    """Log records, spans or scores of verdicts: never among the spans that were received."""
 
     things = "results"
 

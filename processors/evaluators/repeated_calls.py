@@ -261,6 +261,7 @@ class DuplicateSideEffect(Evaluator):
     """
 
     id = "duplicate-side-effect"
+    quotes_content = False
     version = "2"
     Config = DuplicateSideEffectConfig
     Criteria = DuplicateSideEffectCriteria

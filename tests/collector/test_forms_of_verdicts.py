@@ -1,10 +1,11 @@
 """All forms in which a verdict leaves carry the same facts.
 
 A form is a function from a result to what a reader of that form finds: facts by name, as texts. A new form
-(the store's, the native scores of a backend) joins `FORMS`; what it leaves out stands in `LEFT_OUT`, with the
+(the store's) joins `FORMS`; what it leaves out stands in `LEFT_OUT`, with the
 reason.
 """
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,6 +16,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.exporters.run_printout import RunPrintout
+from collector.otlp.codec import join_spans
 from processors.annotation.evaluation_span import evaluation_spans
 from processors.annotation.log_record import result_records
 from processors.annotation.run_line import format_run
@@ -27,6 +29,7 @@ from processors.spans.envelope import Envelope
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, runs_of, span_id, tool
 from tests.support.graded_spans import attributes_of
+from tests.support.score_backend import exported
 
 Facts: TypeAlias = dict[str, str]
 
@@ -105,6 +108,9 @@ LEFT_OUT: Mapping[str, set[str]] = {
     "log record": set(),
     "evaluation span": set(),
     "results_file": set(),
+    "annotation in Phoenix": {"trace"},  # Phoenix knows a span by its id, and shows its trace
+    "assessment in MLflow": set(),
+    "score in Langfuse": set(),
     # People look these up by the trace id; the threshold is told where it was not reached.
     "console": {"evaluator", "evaluator version", "criteria hash", "instance", "span", "threshold"},
 }
@@ -280,12 +286,63 @@ def console(result: EvaluationResult) -> Facts:
     return {fact: text for fact, text in told.items() if text}
 
 
+def _score(body: Mapping[str, Any], names: Mapping[str, str], metadata: Mapping[str, Any]) -> Facts:
+    """A native score: what `names` say of the body, and what stands in its metadata."""
+    of_body = {fact: str(body[key]) for fact, key in names.items() if body.get(key) not in (None, "")}
+    of_metadata = {fact: str(metadata[key]) for fact, key in _ATTRIBUTES.items() if key in metadata}
+    resource = metadata["resource"]
+    resource = json.loads(resource) if isinstance(resource, str) else resource
+    told = {
+        "stage": str(metadata.get("tracegrade.stage", "live")),
+        "muted": "yes" if metadata.get("tracegrade.muted") else "",
+        "service": resource["service.name"],
+        "time": metadata["tracegrade.graded_time"],
+        **of_metadata,
+        **of_body,
+    }
+    return {fact: text for fact, text in told.items() if text}
+
+
+def _sent(kind: str, result: EvaluationResult, **settings: str) -> Any:
+    records = result_records(SPANS, _graded(result), time_unix_nano=GRADED, instance=INSTANCE)
+    return asyncio.run(exported(kind, join_spans(records), **settings))
+
+
+def phoenix_annotation(result: EvaluationResult) -> Facts:
+    (body,) = _sent("phoenix_annotations", result)["data"]
+    names = {"outcome": "label", "score": "score", "explanation": "explanation"}
+    told = _score(body["result"], names, body["metadata"])
+    return {**told, "evaluation": body["name"], "span": body["span_id"]}
+
+
+def mlflow_assessment(result: EvaluationResult) -> Facts:
+    body = _sent("mlflow_assessments", result)["assessment"]
+    value = body["feedback"].get("value")
+    names = {"evaluation": "assessment_name", "explanation": "rationale", "span": "span_id"}
+    told = _score(body, names, body["metadata"])
+    score = {} if value is None else {"score": str(value)}
+    outcome = body["metadata"]["tracegrade.outcome"]
+    return {**told, **score, "outcome": outcome, "trace": body["trace_id"].removeprefix("tr-")}
+
+
+def langfuse_score(result: EvaluationResult) -> Facts:
+    (event,) = _sent("langfuse_scores", result, public_key="p", secret_key="s")["batch"]
+    body = event["body"]
+    names = {"evaluation": "name", "explanation": "comment", "span": "observationId", "trace": "traceId"}
+    told = _score(body, names, body["metadata"])
+    score = {"score": str(body["value"])} if body["dataType"] == "NUMERIC" else {}
+    return {**told, **score, "outcome": body["metadata"]["tracegrade.outcome"]}
+
+
 FORMS: Mapping[str, Callable[[EvaluationResult], Facts]] = {
     "span event": span_event,
     "log record": log_record,
     "evaluation span": evaluation_span,
     "results_file": results_file,
     "console": console,
+    "annotation in Phoenix": phoenix_annotation,
+    "assessment in MLflow": mlflow_assessment,
+    "score in Langfuse": langfuse_score,
 }
 
 

@@ -66,7 +66,9 @@ class _Received:
             attributes = attributes_of(list(record.attributes))
             assert attributes["gen_ai.agent.name"]  # no span is beside it; the rest is that of the event
             for key in [
-                key for key in attributes if key.startswith(("gen_ai.agent.", "gen_ai.conversation."))
+                key
+                for key in attributes
+                if key.startswith(("gen_ai.agent.", "gen_ai.conversation.", "tracegrade.run."))
             ]:
                 del attributes[key]
             found.records[_verdict(record.trace_id, record.span_id, attributes)] += 1

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from inspect import getdoc
+from pathlib import Path
 from textwrap import indent
 
 from pydantic import BaseModel
@@ -39,6 +40,11 @@ How evaluations are written down for agents is told in [criteria.md](criteria.md
   It counts as a failed call does (`include_failed: false` leaves it out) and took no effect.
   Printed runs mark it `not executed`; run lines have it in `requested_calls`, or in `tool_calls` with
   `executed: false` where all calls are read from messages.
+- A call took effect unless it carries an error, its result reads like one (an `error` member, a `status_code`
+  of 400 and more, a text that begins with "error", and their kin: `looks_failed` in
+  `processors.comparison.captured_value`) or it was never executed. All evaluators that ask for that mean the
+  same: `tool-constraints`, `tool-precedence`, `duplicate-side-effect`. `include_failed: false` does not look
+  at results.
 - Each example below is a whole criteria file: `tracegrade validate FILE` runs the test in it.
   The result under it is what that run gets, as `tracegrade replay --format json` prints it, without what the
   criteria say already (severity, threshold, versions).
@@ -48,6 +54,7 @@ How evaluations are written down for agents is told in [criteria.md](criteria.md
 """
 _AGENT = "my_agent"
 _SAID_BY_CRITERIA = ("severity", "pass_threshold", "evaluator_version", "criteria_hash")
+_SOURCE_TREE = Path(__file__).parents[3]
 _MODULE = re.compile(r"`processors\.([a-z_.]+)`")
 
 
@@ -163,10 +170,13 @@ def _checks() -> str:
 
 
 def _linked(text: str) -> str:
-    """`text` with the modules that it names as links to their sources."""
-    return _MODULE.sub(
-        lambda found: f"[{found.group()}](../processors/{found.group(1).replace('.', '/')}.py)", text
-    )
+    """`text` with the modules that it names as links to their sources; keys of the service file stay."""
+
+    def link(found: re.Match[str]) -> str:
+        source = f"processors/{found.group(1).replace('.', '/')}.py"
+        return f"[{found.group()}](../{source})" if (_SOURCE_TREE / source).exists() else found.group()
+
+    return _MODULE.sub(link, text)
 
 
 def _settings(heading: str, model: type[BaseModel]) -> str:

@@ -66,10 +66,36 @@ def grading() -> list[JsonObject]:
         time_series(
             "Interrupted traces by reason",
             "Traces a second of which spans may have been lost on the service's side: begun before it took "
-            "spans, open during an outage, or refused and not sent again. Their runs are not evaluated.",
-            [Query(rate(select("tracegrade_traces_interrupted_total"), "reason"), "{{reason}}")],
+            "spans, open during an outage, refused and not sent again, or under way while the replicas "
+            "changed (orphaned: of these, parts without root or parents). Their runs are not evaluated.",
+            [
+                Query(rate(select("tracegrade_traces_interrupted_total"), "reason"), "{{reason}}"),
+                Query(rate(select("tracegrade_traces_orphaned_total")), "orphaned"),
+            ],
             unit="cps",
             runbook="TracegradeTracesInterrupted",
+            width=8,
+        ),
+        time_series(
+            "Replicas as each of them sees them",
+            "How many replicas there are by the name that they share or by the list, and changes and "
+            "problems of that name between two points; nothing where there is only one.",
+            [
+                Query(select("tracegrade_cluster_peers"), "{{instance}}"),
+                Query(
+                    total(select("tracegrade_cluster_changes_total"), "kind", window="$__rate_interval"),
+                    "{{kind}}",
+                ),
+                Query(
+                    total(
+                        select("tracegrade_cluster_resolve_problems_total"),
+                        "reason",
+                        window="$__rate_interval",
+                    ),
+                    "{{reason}}",
+                ),
+            ],
+            runbook="TracegradePeersUncertain",
             width=8,
         ),
         time_series(

@@ -79,9 +79,12 @@ def test_what_the_example_has_commented_out_is_valid_too() -> None:
         if not line.lstrip().startswith(("# Beside", "# [builtin", "# Every"))
     )
 
-    config = load(text, LANGFUSE_AUTH="Basic x")
+    keys = {"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_SECRET_KEY": "sk", "PHOENIX_API_KEY": "key"}
+    config = load(text, LANGFUSE_AUTH="Basic x", **keys)
 
-    assert set(config.exporters) == {"debug", "otlp", "otlp_http/langfuse", "file", "results_file"}
+    scores = {"phoenix_annotations", "mlflow_assessments", "langfuse_scores"}
+    spans = {"otlp", "otlp_http/langfuse", "file"}
+    assert set(config.exporters) == {"debug", "results_file", *spans, *scores}
     assert config.telemetry_endpoint() == "0.0.0.0:9464"
 
 
@@ -434,6 +437,15 @@ def test_any_content_is_either_loaded_or_refused(content: object) -> None:
             "exporters: {prometheus: {endpoint: '127.0.0.1:4318'}}",
             "exporters.prometheus.endpoint: receivers.otlp.protocols.http.endpoint is the same address: "
             "expected another port",
+        ),
+        (
+            "processors: {evaluation: {model_prices: {m: {input: -1, output: 1}}}}",
+            "processors.evaluation.model_prices.m.input: expected a number of at least 0; "
+            "found the number -1",
+        ),
+        (
+            "processors: {evaluation: {model_prices: {m: {input: 1}}}}",
+            'processors.evaluation.model_prices.m: missing key "output"',
         ),
         (
             "processors: {evaluation: {dialects: [{name: Acme, agent: {name: a}}]}}",

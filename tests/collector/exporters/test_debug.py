@@ -32,7 +32,7 @@ async def _printed(config: DebugConfig, stream: io.TextIOBase, *runs: GradedRun)
 def test_without_a_terminal_every_verdict_is_one_line_that_grep_finds() -> None:
     assert [
         f"FAIL  weather_agent 1.2  trace_id={TRACE_ID.hex()}  3 calls, root",
-        "  ended=2026-01-31T08:00:02.500Z",
+        "  ended=2026-01-31T08:00:02.500Z  took=2.5s",
         '   1. get_temperature {"city": "Oslo"} → {"temperature": 21.5}',
         '   2. get_forecast {"days": 7} ✗ TimeoutError: took  [31mtoo long',
         "   3. send_mail <absent> ✗ not executed",

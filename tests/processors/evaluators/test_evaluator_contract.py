@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import find, given, settings
@@ -16,7 +17,7 @@ from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, V
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import Evaluator, RunFacts
-from tests.strategies import agent_runs, evaluators, models
+from tests.strategies import agent_runs, evaluators, models, of_model_calls
 
 _TYPES = list(evaluator_types().values())
 _EXPLAINED_ERRORS = {error.__name__ for error in EvaluationError.__subclasses__()}
@@ -40,6 +41,12 @@ def _answer(evaluator: Evaluator, run: AgentRun) -> Score | NotEvaluated | str:
         return evaluator.evaluate(run, RunFacts())
     except EvaluationError as error:
         return str(error)
+
+
+def _fewer_model_calls(run: AgentRun, data: st.DataObject) -> dict[str, Any]:
+    made = run.model_calls
+    keep = data.draw(st.lists(st.booleans(), min_size=len(made), max_size=len(made)))
+    return of_model_calls([call for call, kept in zip(made, keep, strict=True) if kept])
 
 
 @pytest.fixture(params=_TYPES, ids=[kind.id for kind in _TYPES])
@@ -105,7 +112,7 @@ def test_no_further_call_moves_the_score_out_of_what_was_attainable(kind: type[E
     def check(evaluator: Evaluator, run: AgentRun, data: st.DataObject) -> None:
         keep = data.draw(st.lists(st.booleans(), min_size=len(run.tool_calls), max_size=len(run.tool_calls)))
         calls = [call for call, kept in zip(run.tool_calls, keep, strict=True) if kept]
-        partial = replace(run, tool_calls=calls, complete=False)
+        partial = replace(run, tool_calls=calls, complete=False, **_fewer_model_calls(run, data))
 
         lowest, highest = evaluator.attainable(partial)
 
@@ -170,7 +177,8 @@ def test_an_incomplete_run_passes_or_fails_only_as_the_complete_one_does(kind: t
         threshold = data.draw(st.sampled_from((0.0, 0.4, 0.5, 1.0)))
         evaluation = Evaluation(name="check", evaluator=evaluator, pass_threshold=threshold)
 
-        (early,) = evaluate_run(replace(run, tool_calls=calls, complete=False), [evaluation])
+        partial = replace(run, tool_calls=calls, complete=False, **_fewer_model_calls(run, data))
+        (early,) = evaluate_run(partial, [evaluation])
         (final,) = evaluate_run(run, [evaluation])
 
         assert {early.error_type, final.error_type} <= {None, *_EXPLAINED_ERRORS}
