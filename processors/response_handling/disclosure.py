@@ -251,6 +251,10 @@ def _persons(response: Response, output: str, asked: set[str], personal: frozens
             and words[0] in ("customer", "patient", "user", "employee", "private", "personal", "home")
         ):
             yield "RH7.3", words[-1], text, leaf
+    for kind, pattern in _CONTACTS.items():
+        for match in pattern.finditer(output) if kind in personal else ():
+            if folded(match[0]) in response.ledger.folded_texts:
+                yield "RH7.3", kind, match[0], None
     contacts = []
     for leaf in response.ledger.leaves[:2000] if asked.isdisjoint(ASKS_CONTACT) else ():
         record = response.ledger.records[leaf.record]
@@ -264,6 +268,11 @@ def _persons(response: Response, output: str, asked: set[str], personal: frozens
             yield "RH7.3", "ssn", match[0], None
 
 
+_CONTACTS: Final = {
+    "email": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}"),
+    "phone": re.compile(r"(?<![\w.])\+?\(?\d[\d\s().-]{6,20}\d(?!\w)"),
+}
+"""Contact data by its form, which counts where `personal_data` asks for it."""
 _SYNONYMS: Final = {
     "ssn": ("social", "security"), "salary": ("earn", "earns", "pay", "paid", "wage", "make"), "gehalt": ("verdient", "verdiene"),  # noqa: E501
     "dob": ("birthday", "born", "birth", "age", "old"), "birthdate": ("birthday", "born", "birth", "age", "old"),  # noqa: E501

@@ -139,7 +139,7 @@ def test_more_numbers_in_texts_than_are_read_is_over_limit() -> None:
     evaluator = ToolResponseHandling(ToolResponseHandlingConfig())
 
     answer = evaluator.evaluate(
-        answered("Fine.", call({"text": "17 apples, " * 900, "more": "18 pears, " * 900})), RunFacts()
+        answered("Fine.", call({"text": "17 apples, " * 900, "more": "18 pears, " * 900, "last": "19 figs, " * 900})), RunFacts()
     )
 
     assert isinstance(answer, NotEvaluated)
