@@ -94,6 +94,7 @@ class ToolArgsGrounded(Evaluator):
     """
 
     id = "tool-args-grounded"
+    version = "2"
     Config = ToolArgsGroundedConfig
     example = EvaluatorExample(
         run="""

@@ -9,7 +9,7 @@ form groups.
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -514,8 +514,3 @@ def _rows(lines: Sequence[str], mark: str) -> tuple[list[JsonValue], list[JsonVa
         else:
             rest.append(line)
     return (rows, rest) if len(rows) >= 1 and len(rest) <= len(rows) + 2 else ([], [])
-
-
-def texts_of(leaves: Iterable[Leaf]) -> list[str]:
-    """The values of leaves as texts."""
-    return [str(leaf.value) for leaf in leaves]

@@ -339,9 +339,10 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
     RH1.3: against the member named beside it; RH1.2: nowhere in it.
     """
     open_ones = [s for s in known if not s.is_supported and not s.other_unit and not s.other_currency]
-    is_lookup = len(open_ones) == 1 and (
-        sum(support.is_reckoned for support in known) < 3
-        or len(_significant(open_ones[0].token.value, 2, 1.0).rstrip("0")) > 3
+    steps = sum(support.is_reckoned for support in known)
+    is_lookup = (len(open_ones) < 4 and not steps) or (
+        len(open_ones) == 1
+        and (steps < 3 or len(_significant(open_ones[0].token.value, 2, 1.0).rstrip("0")) > 3)
     )
     for support in open_ones:
         token = support.token

@@ -140,11 +140,6 @@ class Response:
         joined = " ".join(str(leaf.value) for leaf in self.ledger.leaves if isinstance(leaf.value, str))
         return frozenset(_DIGITS.findall(joined + " " + " ".join(self.ledger.keys)))
 
-    @cached_property
-    def output_json(self) -> bool:
-        """Whether the answer is data, not prose."""
-        return self.output.lstrip()[:1] in ("{", "[")
-
 
 def shown(value: JsonValue) -> str:
     """A value for people, in one line and cut."""
