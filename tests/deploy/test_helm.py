@@ -214,7 +214,7 @@ def test_the_notes_name_the_endpoint_and_warn_of_several_replicas() -> None:
         ({"config": {"recievers": {}}}, "recievers"),
         ({"criteria": {"weather.txt": {}}}, "weather.txt"),
         ({"serviceMonitor": {"interval": "often"}}, "interval"),
-        ({"config": {"processors": {"memory_limiter": {"limit_mib": 1500}}}}, "more than 70 % of"),
+        ({"config": {"processors": {"memory_limiter": {"limit_mib": 1500}}}}, "more than 80 % of"),
         ({"terminationGracePeriodSeconds": 30}, "not more than config.service.shutdown_timeout (30 s)"),
         (
             {"config": {"service": {"shutdown_timeout": "1m30s"}}},
