@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test lint format lock checks-install dashboards-install exporters-install backends-install bench bench-install bench-report reference prometheus-rule clean
+.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install backends-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -23,7 +23,7 @@ run: install
 	$(BIN)/tracegrade run
 
 test: lint
-	$(BIN)/python -m pytest -n auto -m "not backends"
+	$(BIN)/python -m pytest -n auto -m "not backends and not scale"
 
 lint: install
 	$(BIN)/ruff format --check .
@@ -44,6 +44,7 @@ lock:
 	$(LOCK) --group dev --upgrade --output-file requirements-dev.lock
 	$(LOCK) --constraint requirements-dev.lock --output-file requirements.lock
 	$(LOCK_GROUP):build --constraint requirements-dev.lock --output-file requirements-build.lock
+	$(LOCK_GROUP):release --constraint requirements-dev.lock --output-file requirements-release.lock
 	$(LOCK_GROUP):checks --upgrade --output-file requirements-checks.lock
 	$(LOCK_GROUP):backends --upgrade --output-file requirements-backends.lock
 	$(LOCK_GROUP):bench --upgrade --output-file requirements-bench.lock
@@ -90,6 +91,20 @@ $(EXPORTERS)/.java: $(wildcard $(EXPORTER_SOURCES)/java/*)
 	javac -cp '$(EXPORTERS)/jars/*' -d $(EXPORTERS)/java $(EXPORTER_SOURCES)/java/Send.java
 	@touch $@
 
+# The OpenTelemetry Collector with what deploy/otelcol/ uses, out of its Go modules. Needs Go; takes some minutes.
+COLLECTOR := .collector
+COLLECTOR_SOURCE := tests/stock_collector
+
+collector-install: $(COLLECTOR)/otelcol
+
+$(COLLECTOR)/otelcol: $(wildcard $(COLLECTOR_SOURCE)/*)
+	@mkdir -p $(COLLECTOR)
+	GOFLAGS=-mod=readonly GOTOOLCHAIN=local go build -C $(COLLECTOR_SOURCE) -trimpath -o $(CURDIR)/$@ .
+
+# Some minutes of load on replicas behind Collectors. Needs root (for a name server of its own) and unshare.
+scale: install collector-install
+	$(BIN)/python -m pytest -m scale --timeout 300
+
 # Trace backends that tests forward to, in an environment of their own. Two hundred packages: pip would take
 # minutes for what uv, itself out of the same lock, does in seconds. The lock is complete: nothing is resolved.
 BACKENDS := .venv-backends
@@ -106,6 +121,10 @@ $(BACKENDS)/.installed: requirements-backends.lock
 # Apart from the other tests: each of these servers takes a minute or more to start, and is started once.
 test-backends: install backends-install
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/backends
+
+# kill -9 at 50 moments under load, with the journal on; ten of them are among the tests.
+chaos: install
+	CHAOS_KILLS=50 $(BIN)/python -m pytest -s --timeout 1800 tests/end_to_end/test_chaos.py
 
 # What the benchmarks compare with: packages in an environment of their own, and the Collector out of its Go modules.
 BENCH := .venv-bench
@@ -135,8 +154,36 @@ bench-report: install bench-install
 	  $(BIN)/python -m benchmarks scaling $$subject --plots docs --into docs/performance.md || exit 1; done
 	$(BIN)/python -m benchmarks micro --into docs/performance.md
 
+# What a release consists of (docs/releasing.md): wheel and source distribution, each built twice to the same bytes;
+# the bill of materials of an environment that holds the locked dependencies and the wheel, in which the
+# demonstration ran; the sums of all of them.
+RELEASE := .venv-release
+DIST ?= dist
+PIP := -m pip --quiet --disable-pip-version-check
+
+$(RELEASE)/.installed: requirements-release.lock
+	$(PYTHON) -m venv --clear $(RELEASE)
+	$(RELEASE)/bin/python $(PIP) install --require-hashes -r requirements-release.lock
+	@touch $@
+
+dist: export SOURCE_DATE_EPOCH := $(or $(shell git log -1 --format=%ct 2>/dev/null),1580601600)
+dist: $(RELEASE)/.installed
+	rm -rf $(DIST)
+	$(RELEASE)/bin/python -m build --no-isolation --outdir $(DIST) > /dev/null
+	umask 077 && $(RELEASE)/bin/python -m build --no-isolation --outdir $(DIST)/again > /dev/null
+	for file in $(DIST)/again/*; do cmp $$file $(DIST)/$${file##*/} || exit 1; done
+	$(PYTHON) -m venv $(DIST)/environment
+	$(DIST)/environment/bin/python $(PIP) install --require-hashes -r requirements.lock
+	$(DIST)/environment/bin/python $(PIP) install --no-deps --no-index $(DIST)/*.whl
+	cd $(DIST)/again && ../environment/bin/tracegrade demo
+	$(DIST)/environment/bin/python $(PIP) uninstall --yes pip setuptools 2> /dev/null
+	$(RELEASE)/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
+	  --output-file $(DIST)/tracegrade.cdx.json $(DIST)/environment
+	rm -r $(DIST)/again $(DIST)/environment
+	cd $(DIST) && sha256sum * > SHA256SUMS
+
 clean:
-	rm -rf $(VENV) $(CHECKS) $(BACKENDS) $(EXPORTERS) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(CHECKS) $(BACKENDS) $(EXPORTERS) $(COLLECTOR) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Writes what is generated from the code: JSON schemas and reference pages.
 reference: install
@@ -147,6 +194,7 @@ reference: install
 	$(BIN)/python -m collector.tools.references.metrics > docs/metrics.md
 	$(BIN)/python -m collector.tools.references.frameworks > docs/frameworks.md
 	$(BIN)/python -m collector.tools.references.evaluators > docs/evaluators.md
+	$(BIN)/python -m collector.tools.references.runs_file > docs/runs-file.md
 	$(BIN)/python -m deploy.grafana.generator
 	$(MAKE) --no-print-directory prometheus-rule
 

@@ -55,12 +55,14 @@ class ServerUnderTest(ABC):
 class Tracegrade(ServerUnderTest):
     """The service as a user runs it: OTLP in, every trace graded, OTLP/gRPC out.
 
-    `listener` is the library that serves gRPC, where it is not the default one.
+    `listener` is the library that serves gRPC, where it is not the default one. `has_journal` keeps what is
+    acknowledged on disk, with a sync before every acknowledgement.
     """
 
     name: str = "tracegrade"
     result_events_per_trace: int = EVALUATIONS_PER_TRACE
     listener: str = ""
+    has_journal: bool = False
     criteria: str = CRITERIA_TEXT
     memory_limit_mib: int = 2048
 
@@ -77,7 +79,7 @@ class Tracegrade(ServerUnderTest):
         """A new process forwarding to `sink`."""
         criteria, configuration = folder / "criteria.yaml", folder / "tracegrade.yaml"
         criteria.write_text(self.criteria)
-        settings = {
+        settings: dict[str, object] = {
             "receivers": self._receivers(),
             "processors": {
                 "memory_limiter": {"limit_mib": self.memory_limit_mib},
@@ -87,6 +89,8 @@ class Tracegrade(ServerUnderTest):
             "exporters": {"otlp": {"endpoint": sink, "tls": {"insecure": True}}},
             "service": {"telemetry": {"endpoint": "127.0.0.1:0"}},
         }
+        if self.has_journal:
+            settings["journal"] = {"directory": str(folder / "journal")}
         configuration.write_text(json.dumps(settings))
         return ChildProcess(self.name, [_tracegrade(), "run", "--config", str(configuration)])
 
@@ -222,6 +226,7 @@ TRACEGRADE: tuple[Tracegrade, ...] = (
     Tracegrade(),
     Tracegrade(name="tracegrade-uvicorn", listener="uvicorn"),
     Tracegrade(name="tracegrade-http", protocol="http"),
+    Tracegrade(name="tracegrade-journal", has_journal=True),
 )
 PEERS: tuple[ServerUnderTest, ...] = (
     Otelcol(),

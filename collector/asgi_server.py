@@ -28,6 +28,12 @@ class HttpScope(TypedDict):
     client: tuple[str, int] | None
 
 
+def peer_of(scope: HttpScope) -> str:
+    """The other end of the connection as `host:port`, empty where it is not known."""
+    host, port = scope["client"] or ("", 0)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}" if host else ""
+
+
 class ReceivedMessage(TypedDict, total=False):
     """`http.request` with a piece of the body, or `http.disconnect`."""
 

@@ -23,8 +23,9 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run the command that `arguments` name; its exit code."""
     options = _parser().parse_args(arguments)
     surroundings = Surroundings(os.environ, SystemClock(), _handle_signals)
+    code = EXIT_OK
     try:
-        code: int = options.run(options, surroundings)
+        code = options.run(options, surroundings)
         print(end="", flush=True)
     except ProblemsFound as error:
         print(error, file=sys.stderr)
@@ -36,7 +37,6 @@ def run_command(arguments: Sequence[str]) -> int:
         return 130
     except BrokenPipeError:  # the reader of our output went away, for example `| head`
         give_up_output()
-        return EXIT_OK
     except OSError as error:
         what = error.filename or "the output"
         print(f"cannot read or write {what}: {error.strerror or error}", file=sys.stderr)

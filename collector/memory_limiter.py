@@ -65,6 +65,10 @@ class MemoryLimiter:
         self._used += count
         return True
 
+    def take(self, count: int) -> None:
+        """Take `count` bytes whether they fit or not: what a process before acknowledged is held again."""
+        self._used += count
+
     def release(self, count: int) -> None:
         """Give back `count` bytes that were acquired."""
         if count > self._used:

@@ -31,7 +31,8 @@ class MemoryPlan:
 def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPlan:
     """What `config` allows, in a container of that size.
 
-    Limits that nobody wrote are lowered until they fit, that of messages under way to one of the largest. `limit_mib` counts held spans with all queues.
+    Limits that nobody wrote are lowered until they fit, but one of the largest messages has room always.
+    `limit_mib` counts held spans with all queues.
 
     Raises:
         ProblemsFound: limits that were written do not fit; says which to change.

@@ -15,6 +15,7 @@ from collector.buffer import TraceBuffer
 from collector.clock import Clock, ends_within
 from collector.errors import Draining, Overloaded, RequestTooLarge
 from collector.exporters import FanOut, TaskOwner
+from collector.journal import Journal, StoredVerdicts
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry, split_request
 from collector.receivers import ExportOutcome
@@ -33,6 +34,7 @@ from processors.model import (
     FinishReason,
     GradedRun,
     NotEvaluatedReason,
+    PriceTable,
     SkipReason,
 )
 from processors.reconstruction import reconstruct, span_reader
@@ -75,6 +77,7 @@ class Pipeline:
         limiter: Gets back the bytes of streamed spans that go no further.
         service_traces: Takes the traces that the service made itself, which reach no exporter.
         streams: Whether spans leave when they come, so that the buffer holds copies of them.
+        journal: Keeps what is admitted until it is delivered, if there is one.
         on_graded: Called with every trace before it leaves, its graded form, and when grading began.
         tasks: Runs what goes on between requests.
         metrics: Says how many spans wait.
@@ -92,6 +95,7 @@ class Pipeline:
         limiter: MemoryLimiter,
         service_traces: ServiceTraces,
         streams: bool,
+        journal: Journal | None,
         on_graded: Callable[[FinishedTrace, GradedTrace, int], None],
         tasks: TaskOwner,
         metrics: Metrics,
@@ -104,6 +108,10 @@ class Pipeline:
         self._fan_out = fan_out
         self._limiter = limiter
         self._service_traces = service_traces
+        self._streams = streams
+        self._journal = journal
+        self._spans_to_store = 0
+        """Spans of graded traces whose verdicts are not on disk yet."""
         self._on_graded = on_graded
         self._tasks = tasks
         self._metrics = metrics
@@ -119,9 +127,12 @@ class Pipeline:
         for reason in (Overloaded.reason, RequestTooLarge.reason, "invalid_id"):
             metrics.spans_refused.add(0, reason)
 
-    def start(self) -> None:
-        """Begin to take finished traces out of the buffer, and spans into it; earlier ones went elsewhere."""
-        self._buffer.note_ready()
+    def start(self, resumed_unix_nano: int = 0) -> None:
+        """Begin to take finished traces out of the buffer, and spans into it.
+
+        Earlier ones went elsewhere, or were restored as far as they came until `resumed_unix_nano`.
+        """
+        self._buffer.note_ready(resumed_unix_nano)
         self._tasks.create_task(self._finish_traces(), name="finish traces")
 
     def consume_traces(self, body: bytes) -> ExportOutcome:
@@ -134,14 +145,18 @@ class Pipeline:
         Raises:
             MalformedRequest: the bytes are no such request.
             RequestTooLarge: the request could never fit.
-            Overloaded: there is no room now.
+            Overloaded: there is no room now, or the journal cannot be written.
             Draining: the service is stopping.
         """
         if self._is_draining:
             raise Draining("The service is shutting down; send the request again.")
         request = split_request(body, self._envelopes)
         batches = [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()]
+        to_keep: Sequence[SpanBatch] = ()
         try:
+            if self._journal is not None:
+                self._journal.require_room(len(body))
+                to_keep = [] if self._streams else [batch for batch in batches if self._waits(batch)]
             admitted = self._buffer.admit(batches)
         except (Overloaded, RequestTooLarge) as refusal:
             self._metrics.spans_refused.add(request.accepted + request.rejected, refusal.reason)
@@ -149,9 +164,14 @@ class Pipeline:
                 self._buffer.note_refused(batches)
             raise
         if admitted.late or admitted.fresh:
-            self._forward_at_once([*admitted.late, *admitted.fresh])
+            self._forward_at_once(admitted.late, streamed=False)
+            self._forward_at_once(admitted.fresh, streamed=True)
+        stored = None
+        if self._journal is not None:
+            self._journal.add(to_keep)
+            stored = self._journal.stored()
         if not request.rejected:
-            return ExportOutcome(accepted=request.accepted, rejected=0)
+            return ExportOutcome(accepted=request.accepted, rejected=0, stored=stored)
         self._metrics.spans_refused.add(request.rejected, "invalid_id")
         total = request.accepted + request.rejected
         return ExportOutcome(
@@ -161,7 +181,12 @@ class Pipeline:
                 f"{request.rejected} of {total} spans rejected: a trace id must be 16 bytes and a span id "
                 "8 bytes, neither all zero; a parent span id must be empty or 8 bytes."
             ),
+            stored=stored,
         )
+
+    def _waits(self, batch: SpanBatch) -> bool:
+        """Whether the spans of `batch` are to wait for their verdict: neither late nor the service's own."""
+        return not (self._buffer.has_finished(batch) or self._service_traces.made(batch.trace_id))
 
     def refuse_requests(self) -> None:
         """Refuse every further request, retryably."""
@@ -172,11 +197,23 @@ class Pipeline:
 
         Workers may answer for half of the time until `deadline`; the exporters need the other half.
         """
-        for trace in self._buffer.finish_all(FinishReason.SHUTDOWN):
-            self._grade_and_forward(trace)
-            await asyncio.sleep(0)
+        is_kept = self._journal is not None and self._journal.config.on_shutdown == "keep"
+        if not is_kept:
+            for trace in self._buffer.finish_all(FinishReason.SHUTDOWN):
+                self._grade_and_forward(trace)
+                await asyncio.sleep(0)
+        if self._workers is not None:
+            await self._leave_workers(deadline, is_kept=is_kept)
+        if self._journal is not None:
+            await self._journal.flush(deadline)
+
+    async def _leave_workers(self, deadline: float, *, is_kept: bool) -> None:
+        """Wait for what was asked; where traces are kept they are asked again by the next process."""
         if self._workers is None:
             return
+        if is_kept:
+            for task in list(self._awaiting_workers):
+                task.cancel()
         if self._awaiting_workers:
             answered = asyncio.ensure_future(asyncio.wait(list(self._awaiting_workers)))
             await ends_within((deadline - self._clock.monotonic()) / 2, answered, self._clock)
@@ -184,9 +221,10 @@ class Pipeline:
             await answered
         await self._workers.shutdown()
 
-    def _forward_at_once(self, batches: Sequence[SpanBatch]) -> None:
+    def _forward_at_once(self, batches: Sequence[SpanBatch], *, streamed: bool) -> None:
         """Forward spans that wait for no verdict: late ones, and all where spans are streamed."""
         spans: list[RawSpan] = []
+        leaving: list[SpanBatch] = []
         for batch in batches:
             if self._service_traces.made(batch.trace_id):
                 # Streamed: they stay until their trace is finished, as the copies that are graded.
@@ -194,7 +232,11 @@ class Pipeline:
                 self._limiter.release(held_bytes(batch.spans))
             else:
                 spans += batch.spans
-        self._fan_out.forward(spans, held_bytes(spans))
+                leaving.append(batch)
+        if not leaving:
+            return
+        receipt = None if self._journal is None else self._journal.add_leaving(leaving, streamed=streamed)
+        self._fan_out.forward(spans, held_bytes(spans), receipt)
 
     async def _finish_traces(self) -> None:
         """Take finished traces out of the buffer and send them on their way.
@@ -229,7 +271,12 @@ class Pipeline:
             self._service_traces.finish(trace)
             return
         started = self._clock.unix_nano()
-        graded = self._evaluation.begin(trace)
+        if self._journal is None:
+            graded = self._evaluation.begin(trace)
+        else:
+            self._journal.begin(trace)
+            graded = self._evaluation.begin(trace)
+            self._journal.end()
         if isinstance(graded, AwaitedTrace):
             work = self._forward_when_answered(graded, started)
             task = self._tasks.create_task(work, name="await workers")
@@ -247,10 +294,21 @@ class Pipeline:
 
     def _forward(self, trace: FinishedTrace, graded: GradedTrace, started: int) -> None:
         self._on_graded(trace, graded, started)
-        self._fan_out.export(graded, held_bytes(trace.spans))
+        held = held_bytes(trace.spans)
+        if self._journal is None:
+            self._fan_out.export(graded, held)
+            return
+        self._spans_to_store += len(trace.spans)
+        receipt = self._journal.receipt(trace.trace_id, trace.tenant)
+
+        def export() -> None:
+            self._spans_to_store -= len(trace.spans)
+            self._fan_out.export(graded, held, receipt)
+
+        self._journal.add_verdicts(trace, graded, export)
 
     def _spans_awaiting_verdict(self) -> int:
-        return self._buffer.spans_held + sum(self._awaiting_workers.values())
+        return self._buffer.spans_held + sum(self._awaiting_workers.values()) + self._spans_to_store
 
 
 _Rebuilt = Sequence[tuple[AgentRun, Sequence[Evaluation]]]
@@ -272,7 +330,8 @@ class EvaluationStage:
 
     `criteria` is asked for the set in force once per trace, so a reload never mixes two sets in one.
     `workers` answer for custom evaluators; without them such evaluations end in `error`. `results` says in
-    which forms verdicts leave, by default on the spans.
+    which forms verdicts leave, by default on the spans; scores are made of log records. Without `prices` no
+    run has a cost.
     """
 
     def __init__(
@@ -284,16 +343,19 @@ class EvaluationStage:
         instance: str,
         missing_parents: Literal["grade", "not_evaluated"] = "grade",
         dialects: Sequence[Dialect] = (),
+        prices: PriceTable | None = None,
         workers: WorkerPool | None = None,
         results: ResultsConfig = _ON_SPANS,
+        writes_scores: bool = False,
     ) -> None:
         self._criteria = criteria
         self._metrics = metrics
         self._clock = clock
         self._instance = instance
-        self._writer = _ResultWriter(results, instance)
+        self._writer = _ResultWriter(results, writes_scores=writes_scores)
         self._missing_parents = missing_parents
         self._reader = span_reader(dialects)
+        self._prices = prices
         self._workers = workers
         self._log = RateLimitedLogger(_logger, clock)
 
@@ -340,6 +402,22 @@ class EvaluationStage:
         self._metrics.evaluation_seconds.observe(awaited.seconds)
         return graded
 
+    def restore(self, trace: FinishedTrace, verdicts: StoredVerdicts) -> GradedTrace:
+        """The trace as it was graded by a process before, without grading it again.
+
+        If its runs cannot be rebuilt as they were, which takes another version of the service, it is graded.
+        """
+        try:
+            runs = self._rebuilt(trace)
+            if len(runs) == len(verdicts.results):
+                return self._written(trace, runs, verdicts.results, verdicts.unix_nano, verdicts.instance)
+        except Exception:  # as in begin
+            return self._unchanged(trace)
+        if not verdicts.results:
+            return self._writer.write(trace, ())
+        graded = self.begin(trace)
+        return self._unchanged(trace) if isinstance(graded, AwaitedTrace) else graded
+
     async def _asked(
         self, run: AgentRun, evaluations: Sequence[Evaluation], unix_nano: int
     ) -> Sequence[EvaluationResult]:
@@ -364,6 +442,7 @@ class EvaluationStage:
             missing_parents=self._missing_parents,
             tenant=trace.tenant,
             reader=self._reader,
+            prices=self._prices,
         ):
             evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
             if not evaluations:
@@ -377,12 +456,15 @@ class EvaluationStage:
         rebuilt: _Rebuilt,
         results: Sequence[Sequence[EvaluationResult]],
         unix_nano: int,
+        instance: str | None = None,
     ) -> GradedTrace:
+        """The trace with its results, reached at `unix_nano` by `instance`, by default this one."""
+        by = self._instance if instance is None else instance
         runs = [
-            GradedRun(run=run, results=found, graded_unix_nano=unix_nano, instance=self._instance)
+            GradedRun(run=run, results=found, graded_unix_nano=unix_nano, instance=by)
             for (run, _), found in zip(rebuilt, results, strict=True)
         ]
-        return self._writer.write(trace, runs, unix_nano)
+        return self._writer.write(trace, runs)
 
     def _unchanged(self, trace: FinishedTrace) -> GradedTrace:
         """The trace as it came, because of the exception that is being handled."""
@@ -392,7 +474,7 @@ class EvaluationStage:
             "A trace could not be evaluated; it is forwarded unchanged.",
             trace_id=trace.trace_id.hex(),
         )
-        return self._writer.write(trace, (), 0)
+        return self._writer.write(trace, ())
 
     def _count_skip(self, reason: SkipReason) -> None:
         self._metrics.evaluations_skipped.add(1, reason.value)
@@ -407,41 +489,41 @@ WATCHED: Mapping[str, WatchedCode] = {
 
 
 class _ResultWriter:
-    """Writes results in every form that `config` names; `instance` says who graded.
+    """Writes results in every form that `config` names.
 
     Where spans are forwarded when they come (`stream`), what it makes holds none of them.
     """
 
-    def __init__(self, config: ResultsConfig, instance: str) -> None:
-        self._instance = instance
+    def __init__(self, config: ResultsConfig, *, writes_scores: bool) -> None:
         self._spans_left_already = config.mode == "stream"
         self._writes_events = "span_event" in config.emit
-        self._writes_records = "log" in config.emit
+        self._writes_records = writes_scores or "log" in config.emit
         self._writes_spans = "span" in config.emit
         self._openinference = "openinference" in config.annotations
         self._content = config.content_rules()
         self._writes_on_spans = config.holds_spans and (self._writes_events or self._openinference)
 
-    def write(self, trace: FinishedTrace, runs: Sequence[GradedRun], unix_nano: int) -> GradedTrace:
-        """`trace` as it is to leave, with the results of `runs`, reached at `unix_nano`."""
+    def write(self, trace: FinishedTrace, runs: Sequence[GradedRun]) -> GradedTrace:
+        """`trace` as it is to leave, with the results of `runs`, which were graded together."""
         spans: Sequence[RawSpan] = () if self._spans_left_already else trace.spans
         log_records: Sequence[RawSpan] = ()
         spans_of_results: Sequence[RawSpan] = ()
         shown = runs if self._content.shows_all else [self._content.shown(run) for run in runs]
         if runs:
             graded = [(run.run, run.results) for run in shown]
+            unix_nano, instance = runs[0].graded_unix_nano, runs[0].instance
             if self._writes_on_spans:
                 spans = append_results(
                     spans,
                     graded,
                     time_unix_nano=unix_nano,
-                    instance=self._instance,
+                    instance=instance,
                     events=self._writes_events,
                     openinference=self._openinference,
                 )
             if self._writes_records:
                 log_records = self._content.shown_records(
-                    result_records(trace.spans, graded, time_unix_nano=unix_nano, instance=self._instance)
+                    result_records(trace.spans, graded, time_unix_nano=unix_nano, instance=instance)
                 )
             if self._writes_spans:
                 spans_of_results = self._content.shown_records(
@@ -449,7 +531,7 @@ class _ResultWriter:
                         trace.spans,
                         graded,
                         time_unix_nano=unix_nano,
-                        instance=self._instance,
+                        instance=instance,
                         openinference=self._openinference,
                     )
                 )

@@ -7,7 +7,7 @@
 5. `exporters.fan_out`: a sending queue and an exporter for each backend, and whoever takes results.
 
 Stages do not know each other. They are put together, started from the exporters to the receivers and stopped
-the other way here, with `telemetry` beside them.
+the other way here, with `telemetry` beside them, and `cluster` where there are several of this service.
 """
 
 import asyncio
@@ -20,14 +20,17 @@ from typing import TextIO
 
 from collector.buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
+from collector.cluster import PeerWatch
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
 from collector.errors import BackgroundTaskDied
-from collector.exporters import DeadLetters, ExporterContext, build_fan_out
+from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
+from collector.journal import Journal
 from collector.memory_limiter import MemoryLimiter
 from collector.memory_plan import container_memory, plan_memory
 from collector.otlp import EnvelopeRegistry
 from collector.pipeline import WATCHED, EvaluationStage, Pipeline
 from collector.receivers import build_receivers
+from collector.resumption import Resumption
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import (
     Metrics,
@@ -79,6 +82,7 @@ class Service:
         # What all stages lean on.
         prometheus, telemetry = config.prometheus, config.service.telemetry
         grouping = config.processors.group_by_trace
+        verdict_delay = 0.0 if config.cluster is None else config.cluster.verdict_delay
         self._metrics = metrics = Metrics(prometheus.resource_labels())
         evaluators = load_custom_evaluators(config.processors.evaluation)
         criteria = CriteriaStore(
@@ -91,7 +95,7 @@ class Service:
         # What tells people about it.
         self._self_check = SelfCheck(
             telemetry.self_check,
-            grace_seconds=grouping.root_grace,
+            grace_seconds=grouping.root_grace + verdict_delay,
             release=limiter.release,
             metrics=metrics,
             clock=clock,
@@ -133,7 +137,19 @@ class Service:
 
         # The data path.
         streams = config.results.mode == "stream"
-        buffer = TraceBuffer(config=grouping, limiter=limiter, metrics=metrics, clock=clock, streams=streams)
+        buffer = TraceBuffer(
+            config=grouping,
+            limiter=limiter,
+            metrics=metrics,
+            clock=clock,
+            streams=streams,
+            verdict_delay=verdict_delay,
+        )
+        self._peers = (
+            None
+            if config.cluster is None
+            else PeerWatch(config.cluster, note_rerouting=buffer.note_rerouting, metrics=metrics, clock=clock)
+        )
         self._workers = WorkerPool(evaluators, metrics=metrics, clock=clock) if evaluators.kinds else None
         evaluation = EvaluationStage(
             criteria=lambda: criteria.current,
@@ -142,8 +158,14 @@ class Service:
             instance=instance,
             missing_parents=grouping.missing_parents,
             dialects=config.own_dialects(),
+            prices=config.model_prices(),
             workers=self._workers,
             results=config.results,
+            writes_scores=any(map(receives_scores, config.exporters.values())),
+        )
+        self._envelopes = envelopes
+        self._journal = (
+            None if config.journal is None else Journal(config.journal, metrics=metrics, clock=clock)
         )
         self._fan_out = build_fan_out(
             config.exporters,
@@ -151,9 +173,18 @@ class Service:
             ExporterContext(clock=clock, metrics=metrics, console=console),
             limiter,
             end_of_spans=PROMETHEUS,
+            is_journalled=self._journal is not None,
             dead_letters=None
             if config.service.dead_letters is None
             else DeadLetters(config.service.dead_letters, metrics, clock),
+        )
+        self._resumption = Resumption(
+            buffer=buffer,
+            evaluation=evaluation,
+            fan_out=self._fan_out,
+            limiter=limiter,
+            metrics=metrics,
+            streams=streams,
         )
         self._pipeline = Pipeline(
             buffer=buffer,
@@ -164,6 +195,7 @@ class Service:
             limiter=limiter,
             service_traces=self._self_check,
             streams=streams,
+            journal=self._journal,
             on_graded=self._tell_of,
             tasks=self._tasks,
             metrics=metrics,
@@ -223,6 +255,7 @@ class Service:
         await self._fan_out.start(self._tasks)
         if self._workers is not None:
             self._workers.start(self._tasks)
+        resumed_unix_nano = await self._resume()
         for receiver in self._receivers.values():
             await receiver.start()
         refuse_own_receivers(
@@ -231,11 +264,22 @@ class Service:
         for receiver in self._receivers.values():
             await receiver.set_serving(True)
         self._readiness.set("receivers", True)
-        self._pipeline.start()
+        self._pipeline.start(resumed_unix_nano)
+        if self._peers is not None:
+            self._peers.start(self._tasks)
         self._tasks.create_task(self._criteria.follow(), name="follow criteria")
         self._tasks.create_task(measure_loop_lag(self._metrics, self._clock), name="measure loop lag")
         checked = next(iter(self._receivers.values()))  # gRPC where it is served
         self._self_check.start(checked.config, checked.endpoint, self._tasks)
+
+    async def _resume(self) -> int:
+        """Go on with what a process before acknowledged; until when that is all, 0 for not at all."""
+        if self._journal is None:
+            return 0
+        recovered = await asyncio.to_thread(self._journal.open, self._envelopes.envelope)
+        self._journal.start(self._tasks)
+        self._resumption.resume(recovered, self._journal)
+        return recovered.alive_unix_nano
 
     async def _stop(self) -> None:
         """Close everything, from the receivers to the exporters, by the shutdown timeout; at any stage.
@@ -250,6 +294,8 @@ class Service:
             await _completed(receiver.shutdown(deadline))
         await _completed(self._pipeline.shutdown(deadline))
         await _completed(self._fan_out.shutdown(deadline))
+        if self._journal is not None:
+            await _completed(self._journal.shutdown())
         await self._tasks.cancel()
         self._scores.flush()
         self._watchdog.stop()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from processors.model import FinishReason, GradedRun
 from processors.spans import RawSpan
@@ -30,8 +31,9 @@ class FinishedTrace:
 
     `was_quiet`: no span had come for its grace when it was taken out, so that what had ended in it was whole
     even if the trace was cut short. `interrupted`: spans of it may have been lost while the service refused
-    or could not receive; its runs then count as incomplete whatever the reason. `backfill`: it came much
-    later than it happened. `held_seconds` is the time since its first span came.
+    or could not receive, or have gone to another replica (`split`, if nothing else interrupted it); its runs
+    then count as incomplete whatever the reason. `backfill`: it came much later than it happened.
+    `held_seconds` is the time since its first span came.
     """
 
     trace_id: bytes
@@ -39,6 +41,7 @@ class FinishedTrace:
     reason: FinishReason
     was_quiet: bool = False
     interrupted: bool = False
+    split: bool = False
     backfill: bool = False
     held_seconds: float = 0.0
     tenant: str = ""
@@ -69,3 +72,19 @@ class GradedTrace:
     def graded_runs(self) -> Sequence[GradedRun]:
         """The runs as they were graded; whatever leaves is made of `runs`."""
         return self.hidden_runs or self.runs
+
+
+class Receipt(Protocol):
+    """Takes note of who has got something that leaves: each exporter, and each form of it, by name."""
+
+    def expects(self, holder: str) -> bool:
+        """Whether `holder` is to get it; if so, `delivered` must be called for it once."""
+        ...
+
+    def delivered(self, holder: str) -> None:
+        """`holder` has got it, or will never: it was dropped for a reason that is counted."""
+        ...
+
+    def seal(self) -> None:
+        """All who are to get it have been asked for."""
+        ...

@@ -150,6 +150,7 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
         severity=evaluation.severity,
         criteria_hash=evaluation.criteria_hash,
         stage=evaluation.stage,
+        quotes_content=error_type is None and evaluator.quotes_content,
     )
     mute = evaluation.mute
     if mute is not None and mute.until_unix_nano > unix_nano:

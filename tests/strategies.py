@@ -1,6 +1,6 @@
 """Hypothesis strategies: JSON values, tool calls, agent runs, and instances of any evaluator."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from processors.model.agent_run import (
 )
 from processors.model.evaluator import Evaluator
 from processors.model.json_values import JsonValue
+from processors.model.model_usage import ModelCall, TokenUsage, sum_of_usage
 from processors.model.values import json_text
 
 TOOL_NAMES = ("search", "get weather", "get_weather", "get.weather", "天気", "transfer_to_b", "!!!")
@@ -66,8 +67,18 @@ def tool_calls(draw: st.DrawFn) -> ToolCall:
         error=draw(st.none() | st.just(ToolError(type="TimeoutError", message=""))),
         lenient_values=lenient,
         parallel_group=draw(st.none() | st.integers(0, 1)),
+        start_unix_nano=1,
+        end_unix_nano=draw(st.sampled_from((0, 1, 500_000_001, 60_000_000_001))),
         executed=draw(st.sampled_from((True, True, True, False))),
     )
+
+
+_model_calls = st.builds(
+    ModelCall,
+    model=st.none() | st.sampled_from(("small-model-1", "other")),
+    usage=st.none() | st.builds(TokenUsage, st.integers(0, 4), st.integers(0, 60_000)),
+    failed=st.booleans(),
+)
 
 
 @st.composite
@@ -77,14 +88,31 @@ def agent_runs(draw: st.DrawFn, max_calls: int = 6) -> AgentRun:
     messages = draw(st.lists(_messages, max_size=3))
     state = draw(st.sampled_from((ValueState.PRESENT, ValueState.PRESENT, *ValueState)))
     output: JsonValue = draw(st.one_of(argument_objects, texts, json_values))
+    model_calls = draw(st.lists(_model_calls, max_size=3))
     return run_with(
         calls,
+        **of_model_calls(model_calls),
+        start_unix_nano=1,
+        end_unix_nano=draw(st.sampled_from((0, 1, 60_000_000_001))),
+        time_to_first_output_seconds=draw(st.none() | st.sampled_from((0.0, 5.0))),
         output=output if state is ValueState.PRESENT else None,
         output_state=state,
         messages=messages,
         messages_state=draw(st.sampled_from((ValueState.PRESENT, ValueState.ABSENT))),
         available_tools=draw(st.none() | st.dictionaries(st.sampled_from(TOOL_NAMES), _schemas, max_size=3)),
     )
+
+
+def of_model_calls(calls: Sequence[ModelCall]) -> dict[str, Any]:
+    """The fields of a run that made these model calls; a token costs 0.1."""
+    told = [call.usage for call in calls if call.usage is not None]
+    usage = sum_of_usage(told) if told and all(call.usage or call.failed for call in calls) else None
+    return {
+        "model_calls": tuple(calls),
+        "models": tuple(dict.fromkeys(call.model for call in calls if call.model)),
+        "usage": usage,
+        "cost": None if usage is None else usage.total_tokens / 10,
+    }
 
 
 def run_with(calls: list[ToolCall], **fields: Any) -> AgentRun:
@@ -138,6 +166,10 @@ def _typed_values(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
         return st.sampled_from(schema["enum"])
     if "const" in schema:
         return st.just(schema["const"])
+    if "oneOf" in schema and all(option.keys() == {"required"} for option in schema["oneOf"]):
+        return st.sampled_from(schema["oneOf"]).flatmap(
+            lambda option: _typed_values(_with_one_key(schema, option["required"]), definitions)
+        )
     for variants in ("anyOf", "oneOf"):
         if variants in schema:
             return st.one_of([_values_of(option, definitions) for option in schema[variants]])
@@ -170,3 +202,10 @@ def _typed_values(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
             return st.none()
         case _:
             return json_values
+
+
+def _with_one_key(schema: Mapping[str, Any], required: list[str]) -> dict[str, Any]:
+    """The object `schema` with those of its keys of which one is needed reduced to `required`."""
+    others = {key for option in schema["oneOf"] for key in option["required"]} - {*required}
+    members = {key: value for key, value in schema["properties"].items() if key not in others}
+    return {"type": "object", "properties": members, "required": [*schema.get("required", ()), *required]}

@@ -6,12 +6,14 @@ span of its trace even within one request.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from collector.config_fields import Duration, PositiveDuration
 from processors.model import FinishReason
+
+_QUIET_TIMES = ("root_grace", "multi_service_grace", "incomplete_grace", "idle_timeout")
 
 
 class ServiceFinishConfig(BaseModel):
@@ -52,6 +54,19 @@ class GroupByTraceConfig(BaseModel):
     """What becomes of runs of a trace that finished as `root_incomplete`."""
     services: Mapping[str, ServiceFinishConfig] = {}
     """Other waiting times by `service.name`. Where a trace shows several services the longest counts."""
+
+    def with_longer_quiet(self, seconds: float) -> Self:
+        """These settings with every quiet time `seconds` longer."""
+
+        def longer(waits: Self | ServiceFinishConfig) -> dict[str, float]:
+            return {
+                name: quiet + seconds for name in _QUIET_TIMES if (quiet := getattr(waits, name)) is not None
+            }
+
+        services = {
+            service: waits.model_copy(update=longer(waits)) for service, waits in self.services.items()
+        }
+        return self.model_copy(update={**longer(self), "services": services})
 
 
 class TraceView(Protocol):

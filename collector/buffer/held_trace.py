@@ -58,6 +58,7 @@ class HeldTrace:
         "spans",
         "tenant",
         "trace_id",
+        "was_whole_before",
     )
 
     _missing_parents: Set[bytes]
@@ -83,6 +84,7 @@ class HeldTrace:
         self.last_unix_nano = 0
         self.checked_at = inf
         self.is_missing_refused_spans = False
+        self.was_whole_before = False
         self._forget_shape()
 
     @property

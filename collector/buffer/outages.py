@@ -39,6 +39,9 @@ class Outages:
     def __init__(self) -> None:
         self._outages: list[Outage] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._outages)
+
     def record(self, outage: Outage) -> None:
         """Add an outage; it may lie in the past."""
         near = int(SETTLE_SECONDS * _NANOSECONDS)
@@ -57,7 +60,9 @@ class Outages:
             apart[:2] = [_union(apart[0], apart[1])]
         self._outages = apart
 
-    def touch(self, first_arrival: float, earliest_start: int, latest_end: int) -> bool:
+    def touch(
+        self, first_arrival: float, earliest_start: int, latest_end: int, whole_at: int | None = None
+    ) -> bool:
         """Whether spans may be missing from a trace that is finishing now.
 
         So it is when the trace was open during an outage, and when it began before the end of an outage
@@ -67,8 +72,12 @@ class Outages:
             first_arrival: when its first span came, on the monotonic clock.
             earliest_start: the earliest start of its spans, Unix nanoseconds.
             latest_end: the latest end of its spans, Unix nanoseconds.
+            whole_at: when it had been quiet for so long that nothing was missing, Unix nanoseconds; what
+                begins then or later does not touch it.
         """
         for outage in self._outages:
+            if whole_at is not None and whole_at <= outage.start_unix_nano:
+                continue
             if first_arrival <= outage.end_monotonic:
                 return True
             if earliest_start < outage.end_unix_nano and (

@@ -5,17 +5,17 @@ done. All calls happen on the event loop's thread.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from typing import Literal, Protocol, TypeAlias, get_args
 
-from collector.buffer.finish_clock import FinishClock
+from collector.buffer.finish_clock import OUTAGE_SECONDS, FinishClock
 from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
 from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES, HeldTrace
-from collector.buffer.outages import Outage, RefusedSpans
+from collector.buffer.outages import Outage, Outages, RefusedSpans
 from collector.clock import Clock
 from collector.errors import Overloaded, RequestTooLarge
 from collector.telemetry import Metrics
@@ -27,11 +27,14 @@ SOFT_LIMIT = 0.8
 """Part of the memory limit that the buffer may fill by itself before it finishes traces early."""
 
 
-Interruption: TypeAlias = Literal["start", "outage", "refused"]
-"""Why a trace may lack spans: it began before the service took any, met an outage, or had some refused."""
+Interruption: TypeAlias = Literal["start", "outage", "refused", "peers"]
+"""Why a trace may lack spans: it began before the service took any, met an outage, had some refused, or was
+under way while the set of replicas changed, so that some may have gone to another one."""
 
 
 _STORED_NANO = 900_000_000_000
+_LACKS_SPANS = frozenset({FinishReason.IDLE, FinishReason.ROOT_INCOMPLETE})
+"""A trace that was quiet for long and still has no root, or misses parents, is but a part."""
 
 
 class MemoryLimiter(Protocol):
@@ -49,6 +52,10 @@ class MemoryLimiter(Protocol):
 
     def try_acquire(self, count: int) -> bool:
         """Take `count` bytes if they fit."""
+        ...
+
+    def take(self, count: int) -> None:
+        """Take `count` bytes whether they fit or not."""
         ...
 
     def release(self, count: int) -> None:
@@ -84,6 +91,9 @@ class TraceBuffer:
     acquired as well. Which of two different spans with one id is graded does not depend on that; the one
     that came first has left.
 
+    With a `verdict_delay` every trace is held so many seconds longer than it must be quiet for, so that a
+    rerouting before that can become known.
+
     Attributes:
         finish_clock: the clock of quiet time. `poll` reads it; tell it to stand still while a journal is
             replayed, and record outages that the process cannot see (its own downtime) in its `outages`.
@@ -102,8 +112,10 @@ class TraceBuffer:
         finished_traces: FinishedTraces | None = None,
         finish_clock: FinishClock | None = None,
         streams: bool = False,
+        verdict_delay: float = 0.0,
     ) -> None:
-        self._policy = policy or FinishPolicy(config)
+        self._policy = policy or FinishPolicy(config.with_longer_quiet(verdict_delay))
+        self._verdict_delay = verdict_delay
         self._clock = clock
         self._streams = streams
         self._max_spans = config.max_spans_per_trace
@@ -113,6 +125,7 @@ class TraceBuffer:
         self._metrics = metrics
         self.finish_clock = finish_clock or FinishClock(clock)
         self._refused = RefusedSpans(self.finish_clock.outages)
+        self._reroutings = Outages()
         self._finished = FinishedTraces() if finished_traces is None else finished_traces
         self._traces: OrderedDict[bytes, HeldTrace] = OrderedDict()  # the longest quiet first
         self._ordinals = count()
@@ -184,13 +197,70 @@ class TraceBuffer:
             self._limiter.release(unopened * TRACE_OVERHEAD_BYTES)
         return Admission(late, fresh) if late or fresh else _NOTHING_LEAVES
 
-    def note_ready(self) -> None:
+    def note_ready(self, resumed_unix_nano: int = 0) -> None:
         """Spans are taken from now on: a trace that began earlier is `interrupted`.
 
         Exempt is backfill, and what ended more than 15 minutes before it came whatever `max_lateness` says:
         such a trace comes out of a store, which has it whole.
+
+        Where everything that a process before had until `resumed_unix_nano` was restored, only what came
+        between then and now can be missing: nothing, if that was no longer than senders try again.
         """
-        self._ready_unix_nano = self._clock.unix_nano()
+        if not resumed_unix_nano:
+            self._ready_unix_nano = self._clock.unix_nano()
+            return
+        for trace in self._traces.values():
+            trace.read_shape()
+            trace.was_whole_before = trace.has_root and not (trace.is_missing_parents or trace.is_distributed)
+        clock = self.finish_clock
+        clock.stand_still()
+        if clock.unix_nano - resumed_unix_nano > OUTAGE_SECONDS * 1e9:
+            clock.outages.record(Outage(resumed_unix_nano, clock.unix_nano, clock.monotonic))
+
+    def has_finished(self, batch: SpanBatch) -> bool:
+        """Whether the trace of `batch` is finished and remembered, so that its spans come late."""
+        return _key(batch) in self._finished
+
+    def remember_finished(self, key: bytes, span_ids: bytes) -> None:
+        """Remember a trace that a process before finished, or more spans of one, by ids of 8 bytes each."""
+        ids = [span_ids[start : start + 8] for start in range(0, len(span_ids), 8)]
+        if key not in self._finished:
+            self._finished.add(key, ids)
+            return
+        for span_id in ids:
+            self._finished.add_late_span(key, span_id)
+
+    def restore(self, batch: SpanBatch, arrived_unix_nano: int, stopped_unix_nano: int) -> None:
+        """Hold spans that a process before admitted at `arrived_unix_nano` and that stopped some time later.
+
+        Quiet time between the two has passed; none has since. Batches are to be restored in the order in
+        which they came.
+        """
+        size = held_bytes(batch.spans)
+        self._limiter.take(size)
+        quiet = max(0, stopped_unix_nano - arrived_unix_nano) / 1e9
+        arrival = self.finish_clock.now() - quiet
+        key = _key(batch)
+        trace = self._traces.get(key)
+        if trace is None:
+            if key in self._finished:
+                raise ValueError("the spans of a finished trace cannot be held")
+            self._limiter.take(TRACE_OVERHEAD_BYTES)
+            trace = self._open(key, batch, arrival)
+            self._held_since[key] = arrived_unix_nano
+        self._add(trace, batch.spans, size, arrival)
+        trace.last_unix_nano = arrived_unix_nano
+
+    def note_rerouting(self, start_unix_nano: int, seconds: float) -> None:
+        """From `start_unix_nano` to `seconds` from now, spans of one trace may go to different replicas.
+
+        Every trace that may have been under way then is `interrupted`, also one that is opened later; not one
+        that had been quiet for its grace before.
+        """
+        clock = self._clock
+        self._reroutings.record(
+            Outage(start_unix_nano, clock.unix_nano() + int(seconds * 1e9), clock.monotonic() + seconds)
+        )
 
     def note_refused(self, batches: Sequence[SpanBatch] | None) -> None:
         """Remember that these spans were refused and should come back; None: a request refused unread.
@@ -365,6 +435,8 @@ class TraceBuffer:
         interruption = self._interruption(trace)
         if interruption is not None:
             self._metrics.traces_interrupted.add(1, interruption)
+            if interruption == "peers" and reason in _LACKS_SPANS:
+                self._metrics.traces_orphaned.add(1)
         self._refused.forget(trace.key)
         held_seconds = self.finish_clock.monotonic - trace.first_monotonic
         self._metrics.traces_finished.add(1, reason.value)
@@ -374,6 +446,7 @@ class TraceBuffer:
             spans=list(trace.spans.values()),
             reason=reason,
             interrupted=interruption is not None,
+            split=interruption == "peers",
             was_quiet=reason is not FinishReason.OVER_LIMIT
             and self.finish_clock.now() - trace.last_arrival >= self._policy.grace(trace),
             backfill=backfill,
@@ -386,12 +459,24 @@ class TraceBuffer:
         if trace.key in self._refused:
             return "refused"
         clock = self.finish_clock
-        if clock.outages.touch(trace.first_monotonic, trace.earliest_start, trace.latest_end):
+        if not trace.was_whole_before and clock.outages.touch(
+            trace.first_monotonic, trace.earliest_start, trace.latest_end
+        ):
             return "outage"
-        if trace.earliest_start >= self._ready_unix_nano:
+        if trace.earliest_start < self._ready_unix_nano:
+            stored_nano = min(self._max_lateness_nano, _STORED_NANO)
+            if trace.latest_end >= trace.last_unix_nano - stored_nano:
+                return "start"
+        if not self._reroutings:
             return None
-        was_stored = trace.latest_end < trace.last_unix_nano - min(self._max_lateness_nano, _STORED_NANO)
-        return None if was_stored else "start"
+        grace = self._policy.grace(trace) - self._verdict_delay
+        is_split = self._reroutings.touch(
+            trace.first_monotonic,
+            trace.earliest_start,
+            trace.latest_end,
+            whole_at=trace.last_unix_nano + int(grace * 1e9),
+        )
+        return "peers" if is_split else None
 
     def _remember_refused(self, batches: Sequence[SpanBatch]) -> None:
         clock = self.finish_clock
@@ -411,6 +496,18 @@ class TraceBuffer:
         total = self.finish_clock.standstill_seconds
         self._metrics.finish_clock_standstill_seconds.add(total - self._counted_standstill)
         self._counted_standstill = total
+
+
+def settled_spans(batches: Iterable[SpanBatch]) -> list[RawSpan]:
+    """The spans of one trace as a buffer holds them: of two with one id the one that is kept."""
+    trace = HeldTrace(b"", b"", "", 0, 0.0, 0.0)
+    for batch in batches:
+        for span in batch.spans:
+            if span[0] in trace.spans:
+                trace.settle_repeat(trace.spans[span[0]], span)
+            else:
+                trace.spans[span[0]] = span
+    return list(trace.spans.values())
 
 
 def _newest(trace: HeldTrace, batch: SpanBatch, count: int) -> SpanBatch:

@@ -6,6 +6,7 @@ from collector.commands import (
     demo,
     health,
     import_criteria,
+    journal,
     redrive,
     replay,
     rules,
@@ -31,4 +32,5 @@ COMMANDS: tuple[Command, ...] = (
     redrive.COMMAND,
     demo.COMMAND,
     health.COMMAND,
+    journal.COMMAND,
 )

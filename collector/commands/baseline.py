@@ -111,7 +111,9 @@ def _scores_of_paths(options: argparse.Namespace, surroundings: Surroundings, no
     offline = OfflineCriteria(options.config, surroundings)
     criteria = offline.load([options.criteria] if options.criteria else None)
     with OfflineWorkers(offline.evaluators) as workers:
-        stream = RecordedStream(unix_nano=now, dialects=offline.config.own_dialects(), workers=workers)
+        config = offline.config
+        dialects, prices = config.own_dialects(), config.model_prices()
+        stream = RecordedStream(unix_nano=now, dialects=dialects, prices=prices, workers=workers)
         if problems := stream.read(options.paths):
             raise ProblemsFound(problems)
         scores = scores_of_runs(stream.grade(criteria), options.version)

@@ -4,10 +4,10 @@ import argparse
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeVar
 
 from rich.console import Console
 
@@ -19,6 +19,8 @@ from processors.criteria import CriteriaSet
 from processors.documents import Problem, ProblemsFound
 
 EXIT_OK, EXIT_FAILED, EXIT_UNUSABLE = 0, 1, 2
+
+_ItemT = TypeVar("_ItemT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,13 @@ class OfflineCriteria:
 
 
 class OutputConsole(Console):
-    """A console that leaves it to the command what happens when the reader of its output goes away."""
+    """A console that breaks no lines and dies of no reader that goes away.
+
+    Lines are the terminal's to break; what a broken pipe means is the command's to say.
+    """
+
+    def __init__(self, *, file: IO[str] | None = None, stderr: bool = False) -> None:
+        super().__init__(file=file, stderr=stderr, soft_wrap=True)
 
     def on_broken_pipe(self) -> None:
         """Raise the BrokenPipeError that is being handled; rich itself would exit with 1, a verdict here."""
@@ -88,6 +96,19 @@ def give_up_output() -> None:
     """Send what is still to be printed nowhere, so that leaving does not fail on it."""
     if sys.stdout is not None:  # None: closed by who started this process
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def print_while_read(items: Iterator[_ItemT], write: Callable[[Iterator[_ItemT]], object]) -> None:
+    """Have `write` print `items`; if its reader goes away, such as `head`, the rest is only gone through.
+
+    So an exit code that depends on all of them stays what it would have been.
+    """
+    try:
+        write(items)
+    except BrokenPipeError:
+        give_up_output()
+        for _ in items:
+            pass
 
 
 def unusable(message: str) -> ProblemsFound:

@@ -13,7 +13,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from collector.commands.command import OutputConsole
+from collector.commands.command import OutputConsole, print_while_read
 from collector.recordings import RecordedStream
 from processors.criteria import CriteriaSet
 from processors.model import AgentRun, EvaluationResult, JsonObject, encode_json
@@ -41,13 +41,23 @@ class Change:
     old: EvaluationResult | None
     new: EvaluationResult | None
 
+    @property
+    def is_decisive(self) -> bool:
+        """Whether it is a flip of an evaluation whose failures may gate something."""
+        sides = [side for side in (self.old, self.new) if side is not None]
+        return self.kind is ChangeKind.FLIP and any(side.counts for side in sides)
+
 
 @dataclass(slots=True)
 class Comparison:
-    """What differs: `changes` counts results by kind of change, `same` those without one, in `runs` runs."""
+    """What differs: `changes` counts results by kind of change, `same` those without one, in `runs` runs.
+
+    `decisive` counts the flips of evaluations that are not advisory, muted or in shadow in both sets.
+    """
 
     runs: int = 0
     same: int = 0
+    decisive: int = 0
     changes: Counter[ChangeKind] = field(default_factory=Counter)
 
 
@@ -77,13 +87,17 @@ def compare(
                     comparison.same += 1
                 else:
                     comparison.changes[change.kind] += 1
+                    comparison.decisive += change.is_decisive
                     yield change
 
-    if prints_json:
-        for change in found():
+    def write(changes: Iterator[Change]) -> None:
+        if not prints_json:
+            _print_table(changes, comparison, OutputConsole(file=output))
+            return
+        for change in changes:
             output.write(encode_json(_to_json(change)).decode() + "\n")
-    else:
-        _print_table(found(), comparison, OutputConsole(file=output))
+
+    print_while_read(found(), write)
     return comparison
 
 
@@ -149,23 +163,25 @@ def _print_table(changes: Iterator[Change], comparison: Comparison, console: Con
             flips[f"{change.old.outcome} → {change.new.outcome}"] += 1
         line = Text(f"trace {change.run.trace_id.hex()}  {change.run.agent.name}  {change.evaluation}  ")
         line.append_text(_shown(change.old)).append(" → ").append_text(_shown(change.new))
-        console.print(line, soft_wrap=True)
+        console.print(line)
     for (kind, evaluation, outcome), count in one_sided.items():
-        console.print(Text(f"{kind}: {evaluation}  {count} {outcome}", style="dim"), soft_wrap=True)
+        console.print(Text(f"{kind}: {evaluation}  {count} {outcome}", style="dim"))
     counts = comparison.changes
     directions = ", ".join(f"{count} {direction}" for direction, count in flips.items())
     parts = [f"{counts[ChangeKind.FLIP]} flips" + (f" ({directions})" if directions else "")]
+    if undecisive := counts[ChangeKind.FLIP] - comparison.decisive:
+        parts.append(f"{undecisive} of them advisory, muted or in shadow")
     parts.append(f"{counts[ChangeKind.SCORE]} with another score")
     parts += [f"{counts[kind]} {kind}" for kind in (ChangeKind.ADDED, ChangeKind.REMOVED)]
     console.print(
         f"{comparison.runs} agent runs: {', '.join(parts)}, {comparison.same} the same",
         style="bold",
         highlight=False,
-        soft_wrap=True,
     )
 
 
 def _shown(result: EvaluationResult) -> Text:
     score = "" if result.score is None else f" {result.score:.2f}"
     reason = "" if result.reason is None else f" ({result.reason})"
-    return Text(f"{result.outcome}{score}{reason}", style=_STYLES[result.outcome.value])
+    note = f" ({result.exemption})" if result.exemption else ""
+    return Text(f"{result.outcome}{score}{reason}{note}", style=_STYLES[result.outcome.value])

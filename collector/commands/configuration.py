@@ -47,7 +47,9 @@ def _validate(options: Namespace, surroundings: Surroundings) -> int:
         )
         warnings += store.warnings
         with OfflineWorkers(offline.evaluators) as workers:
-            problems += run_criteria_tests(store.cases, store.current, workers, store.refused)
+            problems += run_criteria_tests(
+                store.cases, store.current, workers, store.refused, prices=offline.config.model_prices()
+            )
         if not store.refused:
             nobody = [f'no evaluation applies to "{name}"' for name in store.current.without_evaluations()]
             if is_all and not store.current.covers_every_agent:

@@ -176,7 +176,7 @@ def _print_runs(console: Console, graded: Sequence[GradedRun]) -> None:
     }
     order = {script: number for number, script in enumerate(scripts)}
     for run in sorted(graded, key=lambda run: order.get(_script_of(run.run), len(order))):
-        console.print(printout.block(run, scripts.get(_script_of(run.run), "")), soft_wrap=True)
+        console.print(printout.block(run, scripts.get(_script_of(run.run), "")))
     counts = counts_text(sum(map(count_outcomes, graded), Counter[str]()))
     console.print(Text(f"{len(graded)} runs, evaluations: {counts}\n", style="bold"))
 
@@ -196,7 +196,7 @@ def _print_metrics(console: Console, endpoint: str) -> None:
     ]
     console.print("On /metrics, for Prometheus:", style="bold")
     for line in wanted[:12]:
-        console.print(f"  {line}", soft_wrap=True, markup=False, highlight=False)
+        console.print(f"  {line}", markup=False, highlight=False)
     if len(wanted) > 12:
         console.print(f"  ... and {len(wanted) - 12} more", style="dim")
     console.print()
@@ -210,7 +210,7 @@ def _print_next_steps(console: Console, criteria: Path) -> None:
         "grade recorded traffic: `tracegrade replay --criteria FILE PATH`",
         "check what you wrote: `tracegrade validate --config FILE`",
     ):
-        console.print(f"  - {text}", soft_wrap=True, markup=False, highlight=False)
+        console.print(f"  - {text}", markup=False, highlight=False)
 
 
 COMMAND = Command(

@@ -25,12 +25,14 @@ from collector.commands.command import (
     Surroundings,
     add_argument,
     add_config,
+    give_up_output,
     path_text,
+    print_while_read,
     progress_console,
     tell_warnings,
     traffic_argument,
 )
-from collector.commands.compare import ChangeKind, compare
+from collector.commands.compare import compare
 from collector.exporters import RunPrintout, count_outcomes, counts_text
 from collector.recordings import RecordedStream
 from collector.trace import FinishedTrace
@@ -38,7 +40,7 @@ from collector.workers.offline import OfflineWorkers
 from processors.annotation import format_run
 from processors.criteria import CriteriaSet
 from processors.documents import ProblemsFound
-from processors.model import EvaluationResult, GradedRun, Outcome, Stage
+from processors.model import GradedRun, Outcome, Stage
 from processors.reconstruction import SpanExplanation, explain_trace, span_reader
 
 _MAX_SHOWN = 200
@@ -84,16 +86,17 @@ def replay(
         before_trace: Called with each trace before its runs are printed.
     """
     summary = ReplaySummary()
-    _PRINTERS[output_format](_counted(stream.grade(criteria, progress, before_trace), summary), output)
+    graded = _counted(stream.grade(criteria, progress, before_trace), summary)
+    print_while_read(graded, lambda runs: _PRINTERS[output_format](runs, output))
     return summary
 
 
 def _counted(graded: Iterable[GradedRun], summary: ReplaySummary) -> Iterator[GradedRun]:
     for run in graded:
         for result in run.results:
-            if result.outcome in (Outcome.PASS, Outcome.FAIL) and result.stage is Stage.LIVE:
+            if result.is_verdict and result.stage is Stage.LIVE:
                 summary.graded += 1
-            if result.outcome in (Outcome.FAIL, Outcome.ERROR) and result.counts:
+            if result.is_failure and result.counts:
                 summary.failed += 1
         yield run
 
@@ -108,13 +111,12 @@ def _print_table(graded: Iterable[GradedRun], output: TextIO) -> None:
     printout = RunPrintout.for_console(console)
     runs, counts = 0, Counter[str]()
     for run in graded:
-        console.print(printout.block(run), soft_wrap=True)
+        console.print(printout.block(run))
         runs += 1
         counts += count_outcomes(run)
     if runs:
-        console.print(
-            f"{runs} agent runs, evaluations: {counts_text(counts) or 'none'}", style="bold", highlight=False
-        )
+        sums = f"{runs} agent runs, evaluations: {counts_text(counts) or 'none'}"
+        console.print(sums, style="bold", highlight=False)
     else:
         console.print("No agent run was found in this traffic.", highlight=False)
 
@@ -135,11 +137,11 @@ def _print_junit(graded: Iterable[GradedRun], output: TextIO) -> None:
                 name=_xml_text(f"{result.name} [{run.run.trace_id.hex()}]"),
             )
             explanation = _xml_text(result.explanation)
-            if result.outcome is Outcome.FAIL and result.counts:
-                ElementTree.SubElement(case, "failure", message=explanation, type=result.evaluator)
-            elif result.outcome in (Outcome.FAIL, Outcome.ERROR) and not result.counts:
-                note = _xml_text(f"{_exemption(result)}: {result.explanation}")
+            if result.is_failure and not result.counts:
+                note = _xml_text(f"{result.exemption}: {result.explanation}")
                 ElementTree.SubElement(case, "system-out").text = note
+            elif result.outcome is Outcome.FAIL:
+                ElementTree.SubElement(case, "failure", message=explanation, type=result.evaluator)
             elif result.outcome is Outcome.ERROR:
                 ElementTree.SubElement(case, "error", message=explanation, type=result.error_type or "error")
             elif result.outcome is Outcome.NOT_EVALUATED:
@@ -165,13 +167,6 @@ _PRINTERS: dict[Format, Callable[[Iterable[GradedRun], TextIO], None]] = {
 }
 
 
-def _exemption(result: EvaluationResult) -> str:
-    """Why a failure decides nothing."""
-    if result.stage is Stage.SHADOW:
-        return "shadow"
-    return "muted" if result.muted_until_unix_nano else "advisory"
-
-
 def _xml_text(text: str) -> str:
     """`text` without the characters that XML cannot hold."""
     return "".join(
@@ -187,7 +182,7 @@ def _xml_text(text: str) -> str:
 
 def _print_explanation(console: Console, trace_id: bytes, spans: Sequence[SpanExplanation]) -> None:
     """Print a line for each span of a trace: its name, who read it as what, and what became of it."""
-    console.print(Text(f"trace {trace_id.hex()}", style="bold"), soft_wrap=True)
+    console.print(Text(f"trace {trace_id.hex()}", style="bold"))
     for span in spans:
         line = Text("  " * (span.depth + 1))
         line.append(_printable(span.name) or "(no name)", style="dim" if span.is_left_out else "cyan")
@@ -196,7 +191,7 @@ def _print_explanation(console: Console, trace_id: bytes, spans: Sequence[SpanEx
             line.append(f"  {', '.join(span.dialects)}: {span.role.name.lower()}")
         line.append("  left out: " if span.is_left_out else "  ", style="yellow")
         line.append(_printable(span.meaning))
-        console.print(line, soft_wrap=True)
+        console.print(line)
 
 
 def _printable(text: str) -> str:
@@ -213,7 +208,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_argument(parser, "--compare", path_text, ("OLD", "NEW"), two_sets, nargs=2)
     add = parser.add_argument
     add("--format", choices=[choice.value for choice in Format], default=Format.TABLE.value)
-    add_config(parser, "a service file: its dialects are read, and its criteria unless --criteria is given")
+    add_config(
+        parser,
+        "a service file: its dialects and model prices are read, and its criteria unless --criteria is given",
+    )
     add(
         "--explain",
         action="store_true",
@@ -240,19 +238,27 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
     progress = None if options.explain else progress_console()
     dialects = offline.config.own_dialects()
     with OfflineWorkers(offline.evaluators) as workers:
-        stream = RecordedStream(unix_nano=surroundings.clock.unix_nano(), dialects=dialects, workers=workers)
+        stream = RecordedStream(
+            unix_nano=surroundings.clock.unix_nano(),
+            dialects=dialects,
+            prices=offline.config.model_prices(),
+            workers=workers,
+        )
         if problems := stream.read(options.paths, progress):
             raise ProblemsFound(problems)
         if options.compare:
             prints_json = output_format is Format.JSON
             comparison = compare(stream, *sets, prints_json=prints_json, output=sys.stdout, progress=progress)
-            has_failed = bool(comparison.changes[ChangeKind.FLIP])
+            has_failed = bool(comparison.decisive)
         else:
             console = OutputConsole(stderr=output_format is not Format.TABLE)
             reader = span_reader(dialects)
 
             def explain(trace: FinishedTrace) -> None:
-                _print_explanation(console, trace.trace_id, explain_trace(trace.spans, reader))
+                try:
+                    _print_explanation(console, trace.trace_id, explain_trace(trace.spans, reader))
+                except BrokenPipeError:  # grading goes on: it decides the exit code
+                    give_up_output()
 
             summary = replay(
                 stream,
@@ -277,5 +283,6 @@ COMMAND = Command(
     _run,
     "Grade recorded traffic with exactly the code of the service. Exit code 0: every evaluation passed or "
     "was not evaluated; 1: one failed or errored; 2: unusable input or criteria, or nothing to read. With "
-    "--compare, 0: no outcome differs; 1: one does, of an evaluation that both sets gave; 2: as above.",
+    "--compare, 0: no outcome differs; 1: one does, of an evaluation that both sets gave and that is not "
+    "advisory, muted or in shadow in both; 2: as above.",
 )

@@ -18,7 +18,7 @@ from processors.criteria import (
     ExpectedResultEntry,
 )
 from processors.documents import Problem, did_you_mean
-from processors.model import EvaluationResult, GradedRun
+from processors.model import EvaluationResult, GradedRun, PriceTable
 
 _SCORE_TOLERANCE = 1e-9
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
@@ -29,18 +29,21 @@ def run_criteria_tests(
     criteria: CriteriaSet,
     workers: OfflineWorkers | None = None,
     refused: Sequence[CriteriaDocument] = (),
+    *,
+    prices: PriceTable | None = None,
 ) -> list[Problem]:
     """What the tests of criteria files find wrong with `criteria`, in their order; none: all pass.
 
     Each expectation has to hold for every run of its test to which an evaluation of that name belongs.
-    Sampling is left aside: in a test every trace is drawn. `workers` run custom evaluators. What there is of
-    `refused` files is looked at as well; of evaluations that are missing for it nothing is said.
+    Sampling is left aside: in a test every trace is drawn. `workers` run custom evaluators, `prices` are
+    what models cost. What there is of `refused` files is looked at as well; of evaluations that are missing
+    for it nothing is said.
     """
     agents = [*criteria.agents, *(agent for document in refused for agent in document.agents)]
     drawn = CriteriaSet([_without_sampling(agent) for agent in agents])
     cases = [*cases, *(case for document in refused for case in document.cases)]
     broken = frozenset[str]().union(*(document.broken or _missing(document) for document in refused))
-    return [problem for case in cases for problem in _problems(case, drawn, workers, broken)]
+    return [problem for case in cases for problem in _problems(case, drawn, workers, broken, prices)]
 
 
 def _missing(document: CriteriaDocument) -> frozenset[str]:
@@ -53,10 +56,14 @@ def _without_sampling(agent: AgentCriteria) -> AgentCriteria:
 
 
 def _problems(
-    case: CriteriaCase, criteria: CriteriaSet, workers: OfflineWorkers | None, broken: frozenset[str]
+    case: CriteriaCase,
+    criteria: CriteriaSet,
+    workers: OfflineWorkers | None,
+    broken: frozenset[str],
+    prices: PriceTable | None,
 ) -> Iterator[Problem]:
     """What is wrong with a test; `broken` are the names of evaluations that are missing."""
-    stream = RecordedStream(workers=workers)
+    stream = RecordedStream(prices=prices, workers=workers)
     unusable = _add_run(case, stream) if case.trace is None else _add_trace(case, stream)
     if unusable:
         yield from unusable
@@ -144,4 +151,7 @@ def _found(result: EvaluationResult | None) -> str:
         return "skipped: it does not apply to this run"
     score = "" if result.score is None else f" with score {result.score:.9g}"
     reason = "" if result.reason is None else f" ({result.reason})"
-    return f"{result.outcome}{score}{reason}" + (f": {result.explanation}" if result.explanation else "")
+    note = f" ({result.exemption})" if result.exemption else ""
+    return f"{result.outcome}{score}{reason}{note}" + (
+        f": {result.explanation}" if result.explanation else ""
+    )

@@ -23,7 +23,9 @@ from pydantic import (
 )
 
 from collector.buffer import GroupByTraceConfig
+from collector.cluster import ClusterConfig
 from collector.config_fields import BUILTIN, CriteriaSources, Duration, Section, parse_endpoint
+from collector.configuration.model_prices import ModelPricesConfig, price_table
 from collector.exporters import (
     DeadLettersConfig,
     SpanExporterConfig,
@@ -32,6 +34,7 @@ from collector.exporters import (
     receives_log_records,
     receives_spans,
 )
+from collector.journal import JournalConfig
 from collector.memory_limiter import MemoryLimiterConfig
 from collector.receivers import ReceiversConfig, listening_at
 from collector.results_config import ResultsConfig
@@ -53,14 +56,13 @@ from processors.documents import (
     without_user_info,
 )
 from processors.frameworks import Dialect, DialectMapping, discover_dialects
-from processors.model import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue, PriceTable
 
 PROMETHEUS = "prometheus"
 
 _REFERENCE = re.compile(r"\$\{env:\w+\}\Z")
 _COMPONENT_ID = re.compile(r"[a-z0-9_]+(?:/[A-Za-z0-9_.-]+)?\Z")
 _PLANNED: Mapping[tuple[str, ...], str] = {
-    ("journal",): '"journal" is not supported by this version: held spans live in memory',
     ("service", "pipelines"): "there are no pipelines: every component written is active",
 }
 
@@ -77,6 +79,13 @@ class EvaluationConfig(WorkersConfig):
     dialects: tuple[DialectMapping, ...] = Field(
         default=(),
         description="Telemetry conventions of your own. All known frameworks are read without any of these.",
+    )
+    model_prices: ModelPricesConfig = Field(
+        default_factory=dict,
+        description="What a million tokens cost, by the name of the model (`*` and `?` allowed). The exact "
+        "name counts, then the one with more characters, then the later. Left out, no run has a cost. Read "
+        "at start.",
+        examples=[{"small-model*": {"input": 0.5, "output": 1.5, "cached_input": 0.25}}],
     )
 
     @field_validator("dialects")
@@ -127,6 +136,12 @@ class ServiceConfig(StrictModel):
     """Without `prometheus`: once the file is loaded its endpoint is that of `service.telemetry`, and the rest
     of it is `prometheus`."""
     results: Section[ResultsConfig] = ResultsConfig()
+    journal: JournalConfig | None = Field(
+        default=None, description="Keeps what is acknowledged over crashes. Off unless written."
+    )
+    cluster: ClusterConfig | None = Field(
+        default=None, description="The replicas, where there are several. Left out, there is one."
+    )
     service: Section[ServiceSection] = ServiceSection()
 
     _prometheus: PrometheusConfig = PrivateAttr(default_factory=PrometheusConfig)
@@ -149,6 +164,10 @@ class ServiceConfig(StrictModel):
     def own_dialects(self) -> list[Dialect]:
         """The telemetry conventions that the file describes."""
         return [mapping.dialect() for mapping in self.processors.evaluation.dialects]
+
+    def model_prices(self) -> PriceTable | None:
+        """What models cost; None where the file does not tell."""
+        return price_table(self.processors.evaluation.model_prices)
 
     def telemetry_endpoint(self) -> str:
         """Where metrics and health are served."""
@@ -194,6 +213,7 @@ def parse_configuration(
     config = validated(ServiceConfig, content, document, problems, context=folder)
     if config is not None:
         problems += _unused_exporters(exporters, config.results, document)
+        problems += _unheard_results(exporters, config.results, document)
         problems += _shared_addresses(config, exporters, document)
     problems += _shared_files(exporters, None if config is None else config.service.dead_letters, document)
     problems = document.all_problems(problems)
@@ -205,19 +225,25 @@ def parse_configuration(
 
 
 def print_configuration(config: ServiceConfig) -> str:
-    """`config` as YAML, with every default and without secrets.
+    """`config` as YAML, with every default but those that mean nothing, and without secrets.
 
     What came from the environment is printed as the reference that it was.
     """
-    content = config.model_dump(mode="json")
+    content = _without_nothing(config.model_dump(mode="json"))
     if config.prometheus.model_dump(exclude={"endpoint"}, exclude_defaults=True):
         content["exporters"][PROMETHEUS] = config.prometheus.model_dump(mode="json", exclude={"endpoint"})
-    protocols = content["receivers"]["otlp"]["protocols"]
-    for name in [name for name, listener in protocols.items() if listener is None]:
-        del protocols[name]  # written without settings it would be on
+    if "log" in config.results.emit and not _hears_logs(config.exporters, config.results):
+        del content["results"]["emit"]  # written it would be a mistake
     for path, reference in config.references.items():
         _replace(content, path, reference)
     return yaml.dump(_masked(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _without_nothing(content: Any) -> Any:
+    """`content` without keys that nothing is set for."""
+    if isinstance(content, dict):
+        return {key: _without_nothing(inner) for key, inner in content.items() if inner is not None}
+    return [_without_nothing(inner) for inner in content] if isinstance(content, list) else content
 
 
 class _Dumper(yaml.SafeDumper):
@@ -304,6 +330,23 @@ def _unused_exporters(
             for key in ("logs_path", "logs_endpoint"):
                 if getattr(exporter, key, None) is not None:
                     yield document.problem(("exporters", name, key), 'needs "log" in results.emit')
+
+
+def _unheard_results(
+    exporters: Mapping[str, BaseModel], results: ResultsConfig, document: LocatedYaml
+) -> Iterator[Problem]:
+    """Log records that are asked for and that no exporter takes."""
+    path = ("results", "emit")
+    if document.place_of(path) is not None and "log" in results.emit and not _hears_logs(exporters, results):
+        message = '"log" goes nowhere: expected logs in the signals of an exporter, or a file with logs_path'
+        yield document.problem(path, message)
+
+
+def _hears_logs(exporters: Mapping[str, BaseModel], results: ResultsConfig) -> bool:
+    return any(
+        isinstance(exporter, SpanExporterConfig) and receives_log_records(exporter, results)
+        for exporter in exporters.values()
+    )
 
 
 def _shared_files(

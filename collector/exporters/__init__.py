@@ -5,6 +5,7 @@ from collector.exporters.assembly import (
     exporter_types,
     receives_evaluation_spans,
     receives_log_records,
+    receives_scores,
     receives_spans,
 )
 from collector.exporters.dead_letters import DeadLetters, DeadLettersConfig
@@ -18,6 +19,6 @@ from collector.exporters.span_exporter_config import SpanExporterConfig
 __all__ = [
     "DeadLetters", "DeadLettersConfig", "ExporterContext", "FanOut", "RunPrintout", "SpanExporterConfig",
     "TaskOwner", "build_fan_out", "count_outcomes", "counts_text", "exporter_types", "one_line",
-    "read_response", "read_status", "receives_evaluation_spans", "receives_log_records", "receives_spans",
-    "redrive_file", "user_agent",
+    "read_response", "read_status", "receives_evaluation_spans", "receives_log_records", "receives_scores",
+    "receives_spans", "redrive_file", "user_agent",
 ]  # fmt: skip

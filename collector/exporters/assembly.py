@@ -15,10 +15,12 @@ from collector.exporters.exporter import (
     LogExporter,
     ResultExporter,
     ResultExporterType,
+    ScoreExporterType,
     SpanExporter,
     SpanExporterType,
 )
 from collector.exporters.fan_out import DiscardingQueue, FanOut, SpanQueue
+from collector.exporters.score_exporter import ScoreExporterConfig
 from collector.exporters.sending_queue import ResultCounts, ResultForm, SendingQueue
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
@@ -32,16 +34,19 @@ def build_fan_out(
     limiter: MemoryLimiter,
     *,
     end_of_spans: str,
+    is_journalled: bool = False,
     dead_letters: DeadLetters | None = None,
 ) -> FanOut:
     """The fan-out to all exporters in `configs`.
 
     Where no exporter gets spans (there is none, or `results.mode` is `verdicts_only`), the spans end at the
     first exporter of results, which counts them as forwarded, or at `end_of_spans` without such an exporter.
+    Where everything `is_journalled`, a shutdown drops nothing.
     """
     queues: list[SpanQueue] = []
     log_queues: list[SendingQueue] = []
     evaluation_span_queues: list[SendingQueue] = []
+    score_queues: list[SendingQueue] = []
     result_exporters: list[ResultExporter] = []
 
     def box(name: str, kind: DeadLetterKind) -> DeadLetterBox | None:
@@ -51,17 +56,21 @@ def build_fan_out(
         counts = ResultCounts(context.metrics, exporter.name, form)
         return SendingQueue(
             exporter,
-            config.for_results(),
+            config,
             metrics=context.metrics,
             clock=context.clock,
             counts=counts,
-            dead_letters=box(exporter.name, "log_records" if form == "log" else "results"),
+            is_journalled=is_journalled,
+            dead_letters=box(exporter.name, "results" if form == "span" else "log_records"),
         )
 
     for name, config in configs.items():
         component = exporter_types()[name.partition("/")[0]]
         if component.kind == "results":
             result_exporters.append(component.create(name, config, context))
+        elif isinstance(config, ScoreExporterConfig):
+            exporter = component.create(name, config, context)
+            score_queues.append(result_queue(exporter, config.for_queue(), "score"))
         elif isinstance(config, SpanExporterConfig):
             shared = SharedExporter(component.create(name, config, context))
             if receives_spans(config, results):
@@ -70,13 +79,14 @@ def build_fan_out(
                     config,
                     metrics=context.metrics,
                     clock=context.clock,
+                    is_journalled=is_journalled,
                     dead_letters=box(name, "spans"),
                 )
                 queues.append(queue)
             if receives_log_records(config, results):
-                log_queues.append(result_queue(shared.for_logs(), config, "log"))
+                log_queues.append(result_queue(shared.for_logs(), config.for_results(), "log"))
             if receives_evaluation_spans(config, results):
-                evaluation_span_queues.append(result_queue(shared.for_spans(), config, "span"))
+                evaluation_span_queues.append(result_queue(shared.for_spans(), config.for_results(), "span"))
     if not queues:
         name = result_exporters[0].name if result_exporters else end_of_spans
         queues.append(DiscardingQueue(name, context.metrics))
@@ -86,6 +96,7 @@ def build_fan_out(
         limiter,
         log_queues=log_queues,
         evaluation_span_queues=evaluation_span_queues,
+        score_queues=score_queues,
         dead_letters=dead_letters,
     )
 
@@ -105,8 +116,15 @@ def receives_evaluation_spans(config: SpanExporterConfig, results: ResultsConfig
     return "span" in results.emit and config.takes_spans
 
 
-ComponentType: TypeAlias = SpanExporterType[BaseModel] | ResultExporterType[BaseModel]
-"""Either kind; `kind` tells them apart."""
+def receives_scores(config: BaseModel) -> bool:
+    """Whether results go to the exporter as scores."""
+    return isinstance(config, ScoreExporterConfig)
+
+
+ComponentType: TypeAlias = (
+    SpanExporterType[BaseModel] | ResultExporterType[BaseModel] | ScoreExporterType[BaseModel]
+)
+"""Any kind; `kind` tells them apart."""
 
 
 @cache
@@ -116,7 +134,7 @@ def exporter_types() -> Mapping[str, ComponentType]:
     Raises:
         TypeError: a `COMPONENT` is something else, or two modules claim one type name.
     """
-    return find_components(_this_folder, (SpanExporterType, ResultExporterType))
+    return find_components(_this_folder, (SpanExporterType, ResultExporterType, ScoreExporterType))
 
 
 class SharedExporter:

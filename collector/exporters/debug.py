@@ -7,6 +7,7 @@ nobody reads, holds up no trace.
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from queue import Full, Queue
 from typing import Literal, TextIO
@@ -33,7 +34,7 @@ class DebugConfig(BaseModel):
     max_runs_per_second: int = Field(default=20, ge=1)
     """Runs beyond this are only counted in a line of their own."""
     show_content: bool = True
-    """Whether arguments, results and explanations are shown."""
+    """Whether arguments, results and explanations that may quote them are shown."""
     color: Literal["auto", "always", "never"] = "auto"
     """`auto`: on a terminal, unless the environment has `NO_COLOR`."""
 
@@ -63,8 +64,10 @@ class DebugExporter:
         )
         self._thread.start()
 
-    def export_results(self, trace: GradedTrace) -> None:
-        """Queue the runs for printing, or only count them beyond the rate."""
+    def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
+        """Queue the runs for printing, or only count them beyond the rate; they are done with at once."""
+        if done is not None:
+            done()
         window = int(self._clock.monotonic())
         if window != self._window:
             self._window = window

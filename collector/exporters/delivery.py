@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 
 from collector.otlp import join_spans
+from collector.trace import Receipt
 from processors.spans import RawSpan
 
 _SPAN_FRAMING_BYTES = 6
@@ -33,10 +34,20 @@ class Delivery:
 
     `held_bytes` is what was acquired for the spans when they were admitted (result events appended since
     are not in it); `release` gets it back, once, when the last holder has let go. `size` is the upper
-    bound of the spans' encoded size. Queues hold a delivery from its making on.
+    bound of the spans' encoded size. Queues hold a delivery from its making on. `receipt` takes note of each
+    that lets go, by its name and `form`.
     """
 
-    __slots__ = ("_holders", "_release", "_required_holders", "held_bytes", "size", "spans")
+    __slots__ = (
+        "_form",
+        "_holders",
+        "_receipt",
+        "_release",
+        "_required_holders",
+        "held_bytes",
+        "size",
+        "spans",
+    )
 
     def __init__(
         self,
@@ -46,6 +57,8 @@ class Delivery:
         *,
         holders: int,
         required_holders: int,
+        receipt: Receipt | None = None,
+        form: str = "",
     ) -> None:
         self.spans = spans
         self.held_bytes = held_bytes
@@ -53,6 +66,8 @@ class Delivery:
         self._release = release
         self._holders = holders
         self._required_holders = required_holders
+        self._receipt = receipt
+        self._form = form
         if not holders:
             release(held_bytes)
 
@@ -61,9 +76,11 @@ class Delivery:
         """True while a queue holds it that must not drop it: dropping it elsewhere would free nothing."""
         return self._required_holders > 0
 
-    def let_go(self, *, required: bool) -> None:
-        """One holder, required or not, is done with it: delivered or dropped."""
+    def let_go(self, holder: str, *, required: bool) -> None:
+        """`holder`, required or not, is done with it: delivered or dropped."""
         self._holders -= 1
+        if self._receipt is not None:
+            self._receipt.delivered(holder + self._form)
         if required:
             self._required_holders -= 1
         if not self._holders:

@@ -1,7 +1,8 @@
 """The contracts of exporters: what they promise, and what a module in this folder has to expose.
 
 An exporter is one file here with a `COMPONENT`; it is found by the folder and registered nowhere.
-Exporters of spans stand behind a `SendingQueue` of their own; exporters of results are called directly.
+Exporters of spans and of scores stand behind a `SendingQueue` of their own; exporters of results are called
+directly.
 """
 
 import asyncio
@@ -89,8 +90,12 @@ class ResultExporter(Protocol):
         """Open what is needed; raises `StartupError`."""
         ...
 
-    def export_results(self, trace: GradedTrace) -> None:
-        """Take the runs of a trace; returns at once and never raises."""
+    def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
+        """Take the runs of a trace; returns at once and never raises.
+
+        `done` is called when they are written or dropped; not, if a shutdown leaves them behind: whoever
+        gave it then has them still.
+        """
         ...
 
     async def shutdown(self, deadline: float) -> None:
@@ -136,3 +141,16 @@ class ResultExporterType(Generic[ConfigT]):
     config_model: type[ConfigT]
     create: Callable[[str, ConfigT, ExporterContext], ResultExporter]
     kind: Literal["results"] = "results"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreExporterType(Generic[ConfigT]):
+    """An exporter of scores, as configuration sees it; `config_model` derives from `ScoreExporterConfig`.
+
+    Its requests are those of a `LogExporter`: a log record for each verdict.
+    """
+
+    type_name: str
+    config_model: type[ConfigT]
+    create: Callable[[str, ConfigT, ExporterContext], SpanExporter]
+    kind: Literal["scores"] = "scores"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from collector.exporters.dead_letters import DeadLetters
@@ -9,7 +10,7 @@ from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ResultExporter, TaskOwner
 from collector.memory_limiter import MemoryLimiter
 from collector.telemetry import Metrics
-from collector.trace import GradedTrace, held_bytes
+from collector.trace import GradedTrace, Receipt, held_bytes
 from processors.spans import RawSpan
 
 
@@ -50,7 +51,8 @@ class FanOut:
     The held bytes of a trace go back to the limiter when the last queue is done with its spans (at once
     if there is no queue). Queues that are not required shed their oldest when the limiter runs full.
 
-    Log records and spans of verdicts go to `log_queues` and `evaluation_span_queues`. Their bytes are taken
+    Log records and spans of verdicts go to `log_queues` and `evaluation_span_queues`; `score_queues` get the
+    log records as well, whose exporters make scores of them. Their bytes are taken
     from the limiter here; where there is no room for them they are dropped, so no span waits for a verdict
     that nobody takes.
     """
@@ -63,16 +65,19 @@ class FanOut:
         *,
         log_queues: Sequence[ResultQueue] = (),
         evaluation_span_queues: Sequence[ResultQueue] = (),
+        score_queues: Sequence[ResultQueue] = (),
         dead_letters: DeadLetters | None = None,
     ) -> None:
         self.queues = tuple(queues)
         self.result_exporters = tuple(result_exporters)
         self.log_queues = tuple(log_queues)
         self.evaluation_span_queues = tuple(evaluation_span_queues)
+        self.score_queues = tuple(score_queues)
         self._all_queues: tuple[SpanQueue, ...] = (
             *self.queues,
             *self.log_queues,
             *self.evaluation_span_queues,
+            *self.score_queues,
         )
         self._dead_letters = dead_letters
         self._limiter = limiter
@@ -91,38 +96,69 @@ class FanOut:
         for queue in self._all_queues:
             await queue.start(tasks)
 
-    def export(self, trace: GradedTrace, held: int) -> None:
-        """Send a trace on its way; `held` is what was acquired for its spans, wherever these are now."""
-        self.forward(trace.spans, held)
+    def export(self, trace: GradedTrace, held: int, receipt: Receipt | None = None) -> None:
+        """Send a trace on its way; `held` is what was acquired for its spans, wherever these are now.
+
+        `receipt`, if given, takes note of every exporter and form, and of none that it does not expect.
+        """
+        self._deliver(trace.spans, held, self.queues, receipt)
         if trace.runs:
             for results in self.result_exporters:
-                results.export_results(trace)
+                name = results.name
+                if receipt is None:
+                    results.export_results(trace)
+                elif receipt.expects(name):
+                    results.export_results(trace, partial(receipt.delivered, name))
         if trace.log_records:
-            self._send_results(trace.log_records, self.log_queues)
+            queues = (*self.log_queues, *self.score_queues)
+            self._send_results(trace.log_records, queues, receipt, "#log")
         if trace.evaluation_spans:
-            self._send_results(trace.evaluation_spans, self.evaluation_span_queues)
+            self._send_results(trace.evaluation_spans, self.evaluation_span_queues, receipt, "#span")
+        if receipt is not None:
+            receipt.seal()
 
-    def forward(self, spans: Sequence[RawSpan], held: int) -> None:
+    def forward(self, spans: Sequence[RawSpan], held: int, receipt: Receipt | None = None) -> None:
         """Hand spans to every queue; `held` bytes are given back when the last is done with them."""
+        self._deliver(spans, held, self.queues, receipt)
+        if receipt is not None:
+            receipt.seal()
+
+    def _deliver(
+        self, spans: Sequence[RawSpan], held: int, queues: Sequence[SpanQueue], receipt: Receipt | None
+    ) -> None:
+        required = self._required
+        if receipt is not None:
+            queues = [queue for queue in queues if receipt.expects(queue.name)]
+            required = sum(queue.is_required for queue in queues)
         delivery = Delivery(
-            spans,
-            held,
-            self._release,
-            holders=len(self.queues),
-            required_holders=self._required,
+            spans, held, self._release, holders=len(queues), required_holders=required, receipt=receipt
         )
-        for queue in self.queues:
+        for queue in queues:
             queue.enqueue(delivery)
 
-    def _send_results(self, results: Sequence[RawSpan], queues: Sequence[ResultQueue]) -> None:
+    def _send_results(
+        self, results: Sequence[RawSpan], queues: Sequence[ResultQueue], receipt: Receipt | None, form: str
+    ) -> None:
+        if receipt is not None:
+            queues = [queue for queue in queues if receipt.expects(queue.name + form)]
         if not queues:
             return
         held = held_bytes(results)
         if not self._limiter.try_acquire(held):
             for queue in queues:
                 queue.turn_away(len(results))
+                if receipt is not None:
+                    receipt.delivered(queue.name + form)
             return
-        delivery = Delivery(results, held, self._release, holders=len(queues), required_holders=0)
+        delivery = Delivery(
+            results,
+            held,
+            self._release,
+            holders=len(queues),
+            required_holders=0,
+            receipt=receipt,
+            form=form,
+        )
         for queue in queues:
             queue.enqueue(delivery)
 
@@ -158,7 +194,7 @@ class DiscardingQueue:
     def enqueue(self, delivery: Delivery) -> None:
         """Let the spans go."""
         self._metrics.spans_forwarded.add(len(delivery.spans), self.name)
-        delivery.let_go(required=True)
+        delivery.let_go(self.name, required=True)
 
     def shed(self, bytes_wanted: int) -> int:
         """Nothing is held, nothing can be shed."""

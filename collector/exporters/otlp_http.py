@@ -2,8 +2,6 @@
 
 import asyncio
 import io
-import ssl
-from email.utils import parsedate_to_datetime
 from typing import Literal, Self
 
 import aiohttp
@@ -17,16 +15,21 @@ from collector.errors import (
     ExportError,
     PermanentExportError,
     RetryableExportError,
-    StartupError,
 )
 from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporterType
+from collector.exporters.http_client import (
+    is_usable_url,
+    read_body,
+    retry_after_seconds,
+    shown_url,
+    tls_context,
+)
 from collector.exporters.otlp_client import (
     ClientTlsConfig,
     Headers,
     one_line,
     read_response,
     read_status,
-    read_tls_file,
     user_agent,
 )
 from collector.exporters.span_exporter_config import RESULT_QUEUES, Signal, SpanExporterConfig
@@ -35,7 +38,6 @@ from collector.otlp import gzip_compress
 _PROTOBUF = "application/x-protobuf"
 _RETRYABLE = frozenset({429, 502, 503, 504})  # OTLP specification, "Retryable Response Codes"
 _CONTENT = frozenset({400, 413, 422})
-_MAX_RESPONSE_BYTES = 4 * 1024 * 1024
 _IN_LOOP_BYTES = 64 * 1024
 """Requests up to this size are compressed at once; larger ones in a thread."""
 
@@ -80,7 +82,7 @@ class OtlpHttpConfig(SpanExporterConfig):
             )
         for key in ("endpoint", "traces_endpoint", "logs_endpoint"):
             text = getattr(self, key)
-            if text is not None and not _is_usable(text):
+            if text is not None and not is_usable_url(text):
                 raise ValueError(
                     f'{key}: expected a URL such as "https://backend.example/otlp", got {text!r}'
                 )
@@ -124,8 +126,8 @@ class OtlpHttpExporter:
 
     def __init__(self, name: str, config: OtlpHttpConfig, clock: Clock) -> None:
         self.name = name
-        self.endpoint = _shown(config.traces_url)
-        self.logs_endpoint = _shown(config.logs_url)
+        self.endpoint = shown_url(config.traces_url)
+        self.logs_endpoint = shown_url(config.logs_url)
         self._config = config
         self._traces_url = config.traces_url
         self._logs_url = config.logs_url
@@ -136,7 +138,7 @@ class OtlpHttpExporter:
         """Read the TLS files and make the connection pool."""
         config = self._config
         schemes = {url.scheme for url in (self._traces_url, self._logs_url) if url is not None}
-        tls = self._tls_context() if "https" in schemes else True
+        tls = tls_context(config.tls, self.name) if "https" in schemes else True
         headers = {"Content-Type": _PROTOBUF, "Accept": _PROTOBUF, "User-Agent": user_agent()}
         if config.compression == "gzip":
             headers["Content-Encoding"] = "gzip"
@@ -183,7 +185,7 @@ class OtlpHttpExporter:
                 allow_redirects=False,
                 server_hostname=self._config.tls.server_name_override,
             ) as response:
-                answer = await _read_body(response)
+                answer = await read_body(response)
                 if 200 <= response.status < 300:
                     return read_response(answer) if response.content_type == _PROTOBUF else ACCEPTED
                 raise self._export_error(response, answer)
@@ -200,59 +202,10 @@ class OtlpHttpExporter:
         location = response.headers.get("Location")
         message = f"HTTP {response.status}: " + (f"redirect to {one_line(location)}" if location else text)
         if response.status in _RETRYABLE:
-            return RetryableExportError(message, self._retry_after(response.headers.get("Retry-After")))
+            return RetryableExportError(message, retry_after_seconds(response.headers, self._clock))
         if response.status in _CONTENT:
             return ContentRefusedError(message)
         return PermanentExportError(message)
-
-    def _retry_after(self, value: str | None) -> float | None:
-        """RFC 9110 `Retry-After`, seconds or a date, as seconds from now; None if it is neither."""
-        if value is None:
-            return None
-        if value.strip().isdecimal():
-            return float(value)
-        try:
-            seconds = parsedate_to_datetime(value).timestamp()
-        except (ValueError, OverflowError):  # the latter for a year or a zone beyond all calendars
-            return None
-        return max(0.0, seconds - self._clock.unix_nano() / 1e9)
-
-    def _tls_context(self) -> ssl.SSLContext:
-        tls = self._config.tls
-        for path, key in ((tls.ca_file, "ca_file"), (tls.cert_file, "cert_file"), (tls.key_file, "key_file")):
-            read_tls_file(path, self.name, key)
-        try:
-            context = ssl.create_default_context(cafile=tls.ca_file)
-            if tls.cert_file is not None:
-                context.load_cert_chain(tls.cert_file, tls.key_file)
-        except (ssl.SSLError, OSError) as error:
-            raise StartupError(f"exporters.{self.name}.tls: {error}") from error
-        return context
-
-
-def _is_usable(text: str) -> bool:
-    try:
-        url = URL(text)
-    except ValueError:
-        return False
-    return url.scheme in ("http", "https") and bool(url.host) and not url.fragment
-
-
-def _shown(url: URL | None) -> str:
-    return "" if url is None else str(url.with_user(None).with_query(None))
-
-
-async def _read_body(response: aiohttp.ClientResponse) -> bytes:
-    """The body, cut at a size that no honest response has."""
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in response.content.iter_chunked(64 * 1024):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size >= _MAX_RESPONSE_BYTES:
-            response.close()
-            break
-    return b"".join(chunks)
 
 
 def _create(name: str, config: OtlpHttpConfig, context: ExporterContext) -> OtlpHttpExporter:

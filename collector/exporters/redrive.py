@@ -17,6 +17,7 @@ from collector.exporters.assembly import exporter_types
 from collector.exporters.dead_letters import PRIVATE, locked, told_of
 from collector.exporters.exporter import ExporterContext, ExportResponse, LogExporter, SpanExporter
 from collector.exporters.json_lines_file import JsonLinesFile
+from collector.exporters.score_exporter import ScoreExporterConfig
 from collector.exporters.span_exporter_config import BackOff, RetryConfig, SpanExporterConfig
 from collector.otlp import json_to_request, logs_json_to_request, split_request
 
@@ -43,19 +44,22 @@ async def redrive_file(
     and the rest stays in the file.
 
     Raises:
-        ValueError: the exporter takes no spans; for people.
+        ValueError: the exporter takes neither spans nor log records; for people.
         FileNotFoundError: there is no such file.
         StartupError: the exporter cannot be opened.
     """
     component = exporter_types()[name.partition("/")[0]]
-    if component.kind != "spans" or not isinstance(config, SpanExporterConfig):
-        raise ValueError(f'"{name}" is no exporter of spans')
+    if component.kind == "results":
+        raise ValueError(f'"{name}" takes neither spans nor log records')
     exporter = component.create(name, config, context)
+    settings = config.for_queue() if isinstance(config, ScoreExporterConfig) else config
+    if not isinstance(settings, SpanExporterConfig):
+        raise TypeError(f"{type(config)} is no configuration of such an exporter")
     aside = path.with_name(path.name + ".redriving")
     await exporter.start()
     try:
         _move_aside(path, aside)
-        outcome, kept = await _send_all(aside, exporter, config, context.clock, patience_seconds)
+        outcome, kept = await _send_all(aside, exporter, settings, context.clock, patience_seconds)
         if kept:
             file = JsonLinesFile(path, mode=PRIVATE)
             file.append(b"".join(kept))

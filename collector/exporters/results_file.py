@@ -3,8 +3,10 @@
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,6 +22,9 @@ from processors.annotation import format_run
 from processors.model import GradedRun
 
 _RUNS_PER_WRITE = 500
+
+_Pending: TypeAlias = tuple[GradedRun, Callable[[], None] | None]
+"""A run to be written, and what to call when all runs of its trace are."""
 
 _logger = logging.getLogger(__name__)
 
@@ -46,8 +51,8 @@ class ResultsFileExporter:
         self._clock = clock
         self._log = RateLimitedLogger(_logger, clock)
         self._file = JsonLinesFile(config.path)
-        self._pending: deque[GradedRun] = deque()
-        self._writing: list[GradedRun] = []
+        self._pending: deque[_Pending] = deque()
+        self._writing: list[_Pending] = []
         self._arrived = asyncio.Event()
         self._is_closing = False
         self._thread: ThreadPoolExecutor | None = None
@@ -66,13 +71,16 @@ class ResultsFileExporter:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"export-{self.name}")
         self._writer = asyncio.create_task(self._write_pending(self._thread))
 
-    def export_results(self, trace: GradedTrace) -> None:
-        """Queue the runs of a trace for writing."""
-        self._pending.extend(trace.runs)
+    def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
+        """Queue the runs of a trace for writing; `done` goes with the last of them."""
+        self._pending.extend((run, None) for run in trace.runs[:-1])
+        self._pending.append((trace.runs[-1], done))
         excess = len(self._pending) - self._max_pending
         if excess > 0:
             for _ in range(excess):
-                self._pending.popleft()
+                _, done = self._pending.popleft()
+                if done is not None:
+                    done()
             self._drop(excess, "queue_full")
         self._arrived.set()
 
@@ -121,11 +129,14 @@ class ResultsFileExporter:
                 )
                 await self._clock.sleep(back_off.next_wait())
             else:
-                self._writing = []
+                written, self._writing = self._writing, []
+                for _, done in written:
+                    if done is not None:
+                        done()
                 back_off = BackOff(RetryConfig(), Random())
 
-    def _append(self, runs: list[GradedRun]) -> None:
-        self._file.append(b"".join(format_run(run) + b"\n" for run in runs))
+    def _append(self, pending: list[_Pending]) -> None:
+        self._file.append(b"".join(format_run(run) + b"\n" for run, _ in pending))
 
     def _drop(self, count: int, reason: str) -> None:
         self._metrics.results_dropped.add(count, reason, self.name)

@@ -13,14 +13,17 @@ from rich.console import Console
 from rich.text import Text
 
 from processors.model import (
+    CallCategory,
     EvaluationResult,
     GradedRun,
     JsonValue,
     Outcome,
+    Severity,
     Stage,
     ToolCall,
     ValueState,
     json_text,
+    time_text,
 )
 
 _STYLES = {
@@ -30,6 +33,7 @@ _STYLES = {
     Outcome.NOT_EVALUATED: "dim",
 }
 _MAX_CALLS = 20
+_MAX_MODELS = 3
 _MAX_VALUE_LENGTH = 2000
 _MIN_TEXT_WIDTH = 24
 
@@ -37,8 +41,8 @@ _MIN_TEXT_WIDTH = 24
 class RunPrintout:
     """Lays out runs for a console `width` columns wide; None: no terminal, lines are never broken.
 
-    `show_content`: whether arguments, results, error messages and explanations are shown. `unicode`:
-    whether the console can show more than ASCII.
+    `show_content`: whether arguments, results, error messages and explanations that may quote them are shown.
+    `unicode`: whether the console can show more than ASCII.
     """
 
     def __init__(self, *, width: int | None, show_content: bool, unicode: bool) -> None:
@@ -52,7 +56,7 @@ class RunPrintout:
         """What fits `console` as it is now."""
         encoding = (getattr(console.file, "encoding", None) or "utf-8").lower()
         return cls(
-            width=console.width if console.is_terminal else None,
+            width=console.width if console.file.isatty() else None,
             show_content=show_content,
             unicode=encoding.startswith("utf"),
         )
@@ -68,6 +72,7 @@ class RunPrintout:
     def lines(self, graded: GradedRun, note: str = "") -> Iterator[Text]:
         """The lines of one run, without an empty one around them."""
         yield self._fit(self._head(graded, note))
+        yield from self._whose(graded)
         calls = graded.run.calls
         for number, call in enumerate(calls[:_MAX_CALLS], 1):
             yield self._fit(self._call(number, call))
@@ -80,7 +85,7 @@ class RunPrintout:
 
     def _head(self, graded: GradedRun, note: str) -> Text:
         run = graded.run
-        outcome = _worst(graded)
+        outcome = graded.verdict
         calls = f"{len(run.calls)} call" + ("" if len(run.calls) == 1 else "s")
         line = Text()
         line.append(f"{outcome.value.upper()} ", style=f"{_STYLES[outcome]} reverse")
@@ -89,16 +94,43 @@ class RunPrintout:
             line.append(f" {self._clean(run.agent.version)}")
         if note:
             line.append(f"  {self._clean(note)}", style="italic")
+        left_aside = Counter(
+            result.exemption for result in graded.results if result.is_failure and not result.counts
+        )
         notes = [calls, run.finish_reason.value] + ([] if graded.results else ["no criteria"])
+        notes += [f"{count} {word} {_failures(count)}" for word, count in left_aside.items()]
         line.append(f"  trace_id={run.trace_id.hex()}  {', '.join(notes)}", style="dim")
         return line
+
+    def _whose(self, graded: GradedRun) -> Iterator[Text]:
+        """When it was, what it took and whose it is, as far as that is known."""
+        run = graded.run
+        known = {
+            "ended": _moment(run.end_unix_nano),
+            "graded": _moment(graded.graded_unix_nano),
+            "took": _time(run.duration_seconds),
+            "tokens": "" if run.usage is None else run.usage.total_tokens,
+            "models": ",".join(run.models[:_MAX_MODELS]),
+            "cost": "" if run.cost is None else f"{run.cost:.3g}",
+            "service": run.resource.get("service.name"),
+            "agent_id": run.agent.id,
+            "conversation": run.session,
+            "tenant": run.tenant,
+        }
+        told = "  ".join(
+            f"{name}={self._clean(str(value))}" for name, value in known.items() if value not in ("", None)
+        )
+        if not told:
+            return
+        for line in [told] if self._width is None else _wrap(told, self._width - 2):
+            yield self._fit(Text(f"  {line}", style="dim"))
 
     def _call(self, number: int, call: ToolCall) -> Text:
         line = Text()
         line.append(f"  {number:>2}. ", style="dim")
         line.append(self._clean(call.name), style="cyan")
         ending = self._ending(call)
-        if self._show_content:
+        if self._show_content and _tells(call, call.arguments_state):
             arguments = Text(" " + self._value(call.arguments, call.arguments_text, call.arguments_state))
             if self._width is not None:
                 # Long arguments leave half of the line to what came of the call.
@@ -119,7 +151,7 @@ class RunPrintout:
             if self._show_content and call.result_state is ValueState.PRESENT:
                 told = f": {self._value(call.result, call.result_text, call.result_state)}"
             return Text(f" {self._cross} not executed{told}", style="yellow")
-        if not self._show_content:
+        if not self._show_content or not _tells(call, call.result_state):
             return Text()
         return Text(f" {self._arrow} {self._value(call.result, call.result_text, call.result_state)}")
 
@@ -135,7 +167,7 @@ class RunPrintout:
         style = _STYLES[result.outcome]
         score = "" if result.score is None else f"{result.score:.2f}"
         name = self._name(result)
-        if _notes(result):
+        if not result.counts:
             style = "dim"
         line = Text("  ")
         line.append(f"{result.outcome.value:<{word_width}} ", style=style)
@@ -162,18 +194,14 @@ class RunPrintout:
         return self._clean(" ".join([result.name, *_notes(result)]))
 
     def _explanation(self, result: EvaluationResult) -> str:
+        """What the verdict is for; without content the text only where it can quote none."""
+        text = result.explanation if self._show_content or not result.quotes_content else ""
         if result.error_type is not None:
-            return self._clean(
-                f"{result.error_type}: {result.explanation}" if self._show_content else result.error_type
-            )
+            return self._clean(_joined(": ", result.error_type, text))
         if result.reason is not None:
-            shown = (
-                f"{result.reason.value}: {result.explanation}" if result.explanation else result.reason.value
-            )
-            return self._clean(shown) if self._show_content else result.reason.value
+            return self._clean(_joined(": ", result.reason.value, text))
         needed = f"needs {result.pass_threshold:g}" if result.outcome is Outcome.FAIL else ""
-        explanation = result.explanation if self._show_content else ""
-        return self._clean("; ".join(part for part in (needed, explanation) if part))
+        return self._clean(_joined("; ", needed, text))
 
     def _fit(self, line: Text) -> Text:
         """The line cut to the width of the terminal."""
@@ -193,41 +221,58 @@ class RunPrintout:
         return text if self._unicode else text.encode("ascii", "backslashreplace").decode()
 
 
+def _tells(call: ToolCall, state: ValueState) -> bool:
+    """Whether the state of a value is worth a word: a handoff has mostly none but the name."""
+    return state is ValueState.PRESENT or call.category is not CallCategory.HANDOFF
+
+
 def count_outcomes(graded: GradedRun) -> Counter[str]:
     """How many results of a run ended in each outcome.
 
-    Those in shadow count as `shadow` alone, failures under a mute as `muted`.
+    Those in shadow count as `shadow` alone, failures that decide nothing as `muted` or `advisory`.
     """
     counts: Counter[str] = Counter()
     for result in graded.results:
-        if result.stage is Stage.SHADOW:
-            counts["shadow"] += 1
-        elif result.muted_until_unix_nano and result.outcome in (Outcome.FAIL, Outcome.ERROR):
-            counts["muted"] += 1
-        else:
-            counts[result.outcome.value] += 1
+        stands_apart = result.stage is Stage.SHADOW or (result.is_failure and not result.counts)
+        counts[result.exemption if stands_apart else result.outcome.value] += 1
     return counts
 
 
 def counts_text(counts: Counter[str]) -> str:
     """What `count_outcomes` gave, as people read it."""
-    words = (*(outcome.value for outcome in _STYLES), "shadow", "muted")
+    words = (*(outcome.value for outcome in _STYLES), "advisory", "shadow", "muted")
     return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
 
 
+def _joined(separator: str, *texts: str) -> str:
+    """Those of `texts` that are not empty."""
+    return separator.join(filter(None, texts))
+
+
+def _moment(unix_nano: int) -> str:
+    """A time to the millisecond; empty where it is not known."""
+    return f"{time_text(unix_nano)[:23]}Z" if unix_nano else ""
+
+
+def _time(seconds: float | None) -> str:
+    """A time in three digits, of long ones all whole seconds; empty where it is not known."""
+    if seconds is None:
+        return ""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.3g}ms"
+    return f"{seconds:.3g}s" if seconds < 999.5 else f"{seconds:.0f}s"
+
+
+def _failures(count: int) -> str:
+    return "failure" if count == 1 else "failures"
+
+
 def _notes(result: EvaluationResult) -> list[str]:
-    """What keeps a failure from alerting anybody, in words behind the name of the evaluation."""
+    """What a failure asks of people where it is no ticket, and the call that it is on, behind its name."""
     notes = ["(shadow)"] if result.stage is Stage.SHADOW else []
-    return [*notes, "(muted)"] if result.muted_until_unix_nano else notes
-
-
-def _worst(graded: GradedRun) -> Outcome:
-    """The outcome that the head of a block shows; what is in shadow or muted does not enter it."""
-    outcomes = {result.outcome for result in graded.results if not _notes(result)}
-    for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.PASS):
-        if outcome in outcomes:
-            return outcome
-    return Outcome.NOT_EVALUATED
+    notes += ["(muted)"] if result.muted_until_unix_nano else []
+    notes += [] if result.severity is Severity.TICKET else [f"({result.severity})"]
+    return notes if result.tool_call_id is None else [*notes, f"(call {result.tool_call_id})"]
 
 
 def _wrap(text: str, width: int) -> list[str]:

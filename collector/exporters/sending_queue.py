@@ -2,7 +2,7 @@
 
 Each exporter has its own, so none waits for another. At any time spans enqueued = forwarded + dropped +
 held; all state is touched on the event loop's thread only. Results in forms of their own (log records,
-spans of verdicts) wait in queues like this one, which count them apart.
+spans of verdicts, scores) wait in queues like this one, which count them apart.
 """
 
 import asyncio
@@ -36,7 +36,8 @@ class SendingQueue:
 
     What is refused for good goes to `dead_letters` first, if there are any.
 
-    `counts` is where all this is counted, by default as received spans.
+    `counts` is where all this is counted, by default as received spans. Where everything `is_journalled`,
+    what a shutdown leaves behind is neither dropped nor counted: the next process finds it in the journal.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class SendingQueue:
         clock: Clock,
         random: Random | None = None,
         counts: "QueueCounts | None" = None,
+        is_journalled: bool = False,
         dead_letters: DeadLetterBox | None = None,
     ) -> None:
         self.name = exporter.name
@@ -62,6 +64,7 @@ class SendingQueue:
         self._num_consumers = config.sending_queue.num_consumers
         self._metrics = metrics
         self._counts = counts or SpanCounts(metrics, self.name)
+        self._is_journalled = is_journalled
         self._dead_letters = dead_letters
         self._things = self._counts.things
         self._clock = clock
@@ -100,13 +103,15 @@ class SendingQueue:
         """Take a delivery; after `shutdown` began it is dropped at once (counted like any drop)."""
         span_count = len(delivery.spans)
         if not span_count:
-            delivery.let_go(required=self.is_required)
+            delivery.let_go(self.name, required=self.is_required)
             return
         trace = QueuedTrace(delivery)
         self._held[trace] = None
         self.held_spans += span_count
         self.queued_bytes += delivery.size
         if self._closing.is_set():
+            if self._is_journalled:
+                return
             self._settle(trace, span_count, "shutdown")
             self._log.warning(
                 "late",
@@ -179,16 +184,28 @@ class SendingQueue:
                     consumer.cancel()
                 await asyncio.gather(*self._consumers, return_exceptions=True)
                 self._consumers = []
-            dropped = self.held_spans
-            for trace in list(self._held):
-                self._settle(trace, trace.unsettled_spans, "shutdown")
+            left = self.held_spans
             self._waiting.clear()
             self._waiting_spans = self._waiting_bytes = 0
-            if dropped:
+            if self._is_journalled:
+                if left:
+                    _logger.info(
+                        f"{self._things.capitalize()} are not delivered yet: they stay in the journal.",
+                        extra={
+                            "exporter": self.name,
+                            "endpoint": self._exporter.endpoint,
+                            self._things: left,
+                        },
+                    )
+                await self._exporter.shutdown(deadline)
+                return
+            for trace in list(self._held):
+                self._settle(trace, trace.unsettled_spans, "shutdown")
+            if left:
                 _logger.error(
                     f"{self._things.capitalize()} could not be delivered before the shutdown deadline and "
                     "are dropped.",
-                    extra={"exporter": self.name, "endpoint": self._exporter.endpoint, self._things: dropped},
+                    extra={"exporter": self.name, "endpoint": self._exporter.endpoint, self._things: left},
                 )
             await self._exporter.shutdown(deadline)
 
@@ -369,7 +386,7 @@ class SendingQueue:
         if not trace.unsettled_spans:
             del self._held[trace]
             self.queued_bytes -= trace.delivery.size
-            trace.delivery.let_go(required=self.is_required)
+            trace.delivery.let_go(self.name, required=self.is_required)
 
     def _note_answer(self) -> None:
         if self._failing_since is not None:
@@ -399,7 +416,7 @@ class SendingQueue:
 DROP_REASONS = ("rejected", "partial_success", "max_elapsed_time", "queue_full", "shutdown")
 """Why a queue may let go of something that was not delivered."""
 
-ResultForm: TypeAlias = Literal["log", "span"]
+ResultForm: TypeAlias = Literal["log", "span", "score"]
 """Forms of a result that travel in messages of their own."""
 
 
@@ -451,7 +468,7 @@ class SpanCounts:
 
 
 class ResultCounts:
-    """Log records or spans of verdicts: never among the spans that were received."""
+    """Log records, spans or scores of verdicts: never among the spans that were received."""
 
     things = "results"
 

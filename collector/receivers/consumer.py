@@ -1,5 +1,6 @@
 """What receivers hand requests to, and how its outcome is told to the sender."""
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,12 +20,14 @@ class ExportOutcome:
     """What became of a request that was accepted, wholly or in part.
 
     `rejected` spans will never be accepted, and `message` says why; a message without rejected spans is a
-    warning.
+    warning. Where `stored` is given, it must be awaited before the request is acknowledged; it raises a
+    `Refusal` if the spans could not be kept.
     """
 
     accepted: int
     rejected: int
     message: str = ""
+    stored: Awaitable[None] | None = None
 
 
 class Consumer(Protocol):
@@ -33,8 +36,8 @@ class Consumer(Protocol):
     def consume_traces(self, body: bytes) -> ExportOutcome:
         """Take a serialised ExportTraceServiceRequest, or refuse the whole of it.
 
-        On return the accepted spans are in the consumer's keeping and may be acknowledged. Runs on the
-        event loop, so it must be quick and never wait.
+        On return the accepted spans are in the consumer's keeping and may be acknowledged, as soon as they
+        are `stored`. Runs on the event loop, so it must be quick and never wait.
 
         Raises:
             Refusal: nothing of the request was kept.

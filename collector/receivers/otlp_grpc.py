@@ -7,6 +7,7 @@ are, so that inflating is ours and stops at the size limit.
 import asyncio
 import contextlib
 from typing import Literal, NoReturn, TypeAlias
+from urllib.parse import unquote
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -89,10 +90,13 @@ class GrpcReceiver(Receiver):
         self._requests.add(1, self.transport, status.code_name)
         return status
 
-    def _export(self, body: bytes, encoding: str | None) -> bytes | ErrorStatus:
+    async def _export(self, body: bytes, encoding: str | None) -> bytes | ErrorStatus:
         """What answers an admitted call with that message, compressed as `encoding` says; None: unknown."""
         try:
-            response = encode_response(self._consumer.consume_traces(self._content(body, encoding)))
+            outcome = self._consumer.consume_traces(self._content(body, encoding))
+            if outcome.stored is not None:
+                await outcome.stored
+            response = encode_response(outcome)
         except Exception as error:
             return self._refused(error)
         self._requests.add(1, self.transport, "OK")
@@ -185,6 +189,8 @@ class OtlpGrpcReceiver(GrpcReceiver):
             return self._handler
 
         async def refuse(_: object, context: grpc.aio.ServicerContext) -> None:
+            # grpcio names a peer with its family before it, and escapes brackets.
+            self._tell_refused_credentials(status, unquote(context.peer()).partition(":")[2])
             await _abort(context, status)
 
         return grpc.stream_unary_rpc_method_handler(refuse)
@@ -197,7 +203,7 @@ class OtlpGrpcReceiver(GrpcReceiver):
             if body is grpc.aio.EOF:
                 self._requests.add(1, self.transport, "CANCELLED")
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The call carries no message.")
-            answer = self._export(body, None)  # grpcio does not say whether it is compressed
+            answer = await self._export(body, None)  # grpcio does not say whether it is compressed
             if isinstance(answer, ErrorStatus):
                 await _abort(context, answer)
             return answer

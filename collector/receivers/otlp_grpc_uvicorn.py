@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from google.rpc import code_pb2
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
-from collector.asgi_server import AsgiServer, HttpScope, Receive, Send
+from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, peer_of
 from collector.config_fields import parse_endpoint
 from collector.errors import Draining, MalformedRequest, Refusal, UnsupportedRequest
 from collector.otlp import ErrorStatus
@@ -100,6 +100,7 @@ class UvicornGrpcReceiver(GrpcReceiver):
             return
         refusal = self._refusal(method, headers.get(b"authorization"))
         if refusal is not None:
+            self._tell_refused_credentials(refusal, peer_of(scope))
             await _answer(send, refusal)
             return
         self._begun()
@@ -120,7 +121,7 @@ class UvicornGrpcReceiver(GrpcReceiver):
                 encoding = headers.get(b"grpc-encoding", b"identity").decode("latin-1")
                 if encoding not in ("gzip", "deflate"):
                     raise UnsupportedRequest(f"grpc-encoding must be gzip or deflate, not {encoding}.")
-            return self._export(message, encoding)
+            return await self._export(message, encoding)
         except Refusal as refusal:
             return self._refused(refusal)
         finally:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, SentMessage
+from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, SentMessage, peer_of
 from collector.config_fields import Endpoint, parse_endpoint
 from collector.errors import UnsupportedRequest
 from collector.otlp import ErrorStatus, gzip_decompress, json_to_request, method_not_allowed, no_such_path
@@ -74,12 +74,15 @@ class OtlpHttpReceiver(Receiver):
                 self._check(media_type, headers)
                 request = await self._request(body, media_type, headers)
                 outcome = self._consumer.consume_traces(request)
+                if outcome.stored is not None:
+                    await outcome.stored
                 response = encode_response_json(outcome) if answers_json else encode_response(outcome)
         except Disconnected:
             self._requests.add(1, self.transport, DISCONNECTED)
             return
         except Exception as error:
             status = self._failure(error)
+            self._tell_refused_credentials(status, peer_of(scope))
         finally:
             body.release()
         if status is not None:

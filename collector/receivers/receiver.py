@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
+from google.rpc import code_pb2
 from pydantic import BaseModel
 
 from collector.clock import Clock, SystemClock, ends_within
@@ -114,8 +115,8 @@ class Receiver(ABC):
     def _failure(self, error: Exception) -> ErrorStatus:
         """The status that answers a request which ended with `error`; called while that is being handled.
 
-        Refusals are the sender's matter and are not logged. Anything else is a fault of the service: it is
-        logged with its traceback, at most once in ten seconds, and the sender is asked to come back.
+        Refusals are the sender's matter and are not logged here. Anything else is a fault of the service: it
+        is logged with its traceback, at most once in ten seconds, and the sender is asked to come back.
         """
         if not isinstance(error, Refusal):
             self._log.exception(
@@ -124,6 +125,18 @@ class Receiver(ABC):
                 transport=self.transport,
             )
         return error_status(error, self._random)
+
+    def _tell_refused_credentials(self, status: ErrorStatus, peer: str) -> None:
+        """Log, at most once in ten seconds, that `status` refuses a request for its credentials, if so."""
+        if status.code == code_pb2.UNAUTHENTICATED:
+            self._log.warning(
+                "unauthenticated",
+                "A request was refused for its credentials.",
+                listener=self.endpoint,
+                transport=self.transport,
+                peer=peer,
+                error=status.message,
+            )
 
     def _begun(self) -> None:
         """A request runs that `_drain` waits for, until it is `_ended`."""

@@ -5,6 +5,7 @@ unlimited quiet would give it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -22,7 +23,7 @@ from processors.criteria import CriteriaSet
 from processors.documents import Problem
 from processors.evaluate import evaluate_run
 from processors.frameworks import Dialect
-from processors.model import AgentRun, EvaluationResult, GradedRun
+from processors.model import AgentRun, EvaluationResult, GradedRun, PriceTable
 
 _NO_LIMIT = 1 << 62
 
@@ -38,6 +39,7 @@ class RecordedStream:
         *,
         unix_nano: int = 0,
         dialects: Sequence[Dialect] = (),
+        prices: PriceTable | None = None,
         workers: OfflineWorkers | None = None,
     ) -> None:
         """Start an empty stream.
@@ -45,9 +47,11 @@ class RecordedStream:
         Args:
             unix_nano: The time of grading, by which mutes are in force.
             dialects: Telemetry conventions of the user's own.
+            prices: What models cost. A cost that a run tells itself counts only where these do not tell it.
             workers: What runs custom evaluators.
         """
         self._dialects = dialects
+        self._prices = prices
         self._workers = workers
         self.spans = 0
         self.runs = 0
@@ -82,6 +86,9 @@ class RecordedStream:
     def add_run(self, run: AgentRun) -> None:
         """Add a run that is not in any file."""
         self.runs += 1
+        if self._prices is not None:
+            cost = self._prices.cost(run.model_calls, run.usage, run.models)
+            run = run if cost is None else replace(run, cost=cost)
         self._order.setdefault(run.trace_id)
         self._runs.setdefault(run.trace_id, []).append(run)
 
@@ -102,6 +109,7 @@ class RecordedStream:
             clock=self._clock,
             instance="replay",
             dialects=self._dialects,
+            prices=self._prices,
             workers=None if self._workers is None else self._workers.pool,
         )
         trace_ids = list(self._order)

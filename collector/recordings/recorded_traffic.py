@@ -37,6 +37,9 @@ _ENDINGS = (
 )
 
 
+_REQUEST_KEYS = frozenset({"resourceSpans", "resource_spans"})
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
     """A file of recorded traffic; `encoding` None: to be recognised by its content."""
@@ -137,6 +140,10 @@ class RecordedTraffic:
         except MalformedRequest as error:
             self.problems.append(Problem(name, line, "", str(error)))
             return
+        if not body and _is_run(text):  # OTLP ignores keys that it does not know: nothing is left of a run
+            message = "not an OTLP request but an agent run: name such a file *.runs.jsonl"
+            self.problems.append(Problem(name, line, "", message))
+            return
         yield from self._request(name, line, body)
 
     def _run(self, name: str, line: int, text: bytes) -> Iterator[AgentRun]:
@@ -147,6 +154,10 @@ class RecordedTraffic:
             self.problems.append(
                 Problem(name, line, "", f"not valid JSON: {error}, expected one agent run a line")
             )
+            return
+        if isinstance(entry, dict) and "agent" not in entry and entry.keys() & _REQUEST_KEYS:
+            message = "not an agent run but an OTLP request: name such a file *.jsonl or *.otlp.json"
+            self.problems.append(Problem(name, line, "", message))
             return
         try:
             yield run_from_json(entry, where)
@@ -159,6 +170,11 @@ class RecordedTraffic:
 
 def _encoding_of(path: Path) -> Encoding | None:
     return next((encoding for ending, encoding in _ENDINGS if path.name.endswith(ending)), None)
+
+
+def _is_run(text: bytes) -> bool:
+    entry = decode_json(text)
+    return isinstance(entry, dict) and "agent" in entry
 
 
 def _recognise(data: bytes) -> Encoding:

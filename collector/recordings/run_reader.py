@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,8 +15,10 @@ from processors.annotation import (
     ERROR_KEYS,
     KNOWN_VERSIONS,
     MESSAGE_KEYS,
+    MODEL_CALL_KEYS,
     REQUESTED_CALL_KEYS,
     RUN_KEYS,
+    USAGE_KEYS,
     incomplete_reason_of,
     is_complete_by_default,
 )
@@ -33,15 +36,18 @@ from processors.model import (
     JsonObject,
     JsonValue,
     Message,
+    ModelCall,
     NotEvaluatedReason,
     Outcome,
     Severity,
     Stage,
+    TokenUsage,
     ToolCall,
     ToolError,
     ValueState,
     decode_arguments,
     decode_result,
+    sum_of_usage,
     unix_nano_of,
 )
 
@@ -89,6 +95,8 @@ def run_from_json(entry: object, where: str) -> AgentRun:
     if is_complete and messages_state in (ValueState.REDACTED, ValueState.TRUNCATED):
         # Whoever wrote the line left out content: only verdicts that none of it could change may count.
         is_complete, incomplete_reason = False, "content_not_captured"
+    model_calls = tuple(map(_model_call, run.objects("model_calls", MODEL_CALL_KEYS)))
+    start, end = _times(run)
     tools = "an object of tool names with their JSON schemas or null"
     attributes = "an object of attribute names with their values"
     result = AgentRun(
@@ -108,14 +116,22 @@ def run_from_json(entry: object, where: str) -> AgentRun:
         finish_reason=reason,
         complete=is_complete,
         incomplete_reason=_INCOMPLETE_REASONS.get(incomplete_reason, "incomplete_trace"),
-        start_unix_nano=run.time("start_time"),
-        end_unix_nano=run.time("end_time"),
+        start_unix_nano=start,
+        end_unix_nano=end,
         tenant=run.text("tenant") or "",
         available_tools=run.typed("available_tools", dict, tools),
         requested_calls=(
             *map(_requested_call, run.objects("requested_calls", REQUESTED_CALL_KEYS)),
-            *((sys.maxsize, ToolCall(name=name, executed=False)) for name in _names(run, "requested_tools")),
+            *(
+                (sys.maxsize, ToolCall(name=name, executed=False))
+                for name in _names(run, "requested_tools", "the name of a tool")
+            ),
         ),
+        model_calls=model_calls,
+        models=_models(run, model_calls),
+        usage=_usage_of_run(run, model_calls),
+        time_to_first_output_seconds=run.amount("time_to_first_output_seconds"),
+        cost=run.amount("cost"),
         resource=run.typed("resource_attributes", dict, attributes, {}),
         span_attributes=run.typed("span_attributes", dict, attributes, {}),
     )
@@ -174,13 +190,68 @@ def _agent(run: "_Object") -> AgentIdentity:
     return AgentIdentity(name=name, id=agent.text("id"), version=agent.text("version"))
 
 
-def _names(run: "_Object", key: str) -> tuple[str, ...]:
+def _times(entry: "_Object") -> tuple[int, int]:
+    """When something began and ended, 0 where that is not told.
+
+    Where `duration_seconds` stands in place of times they are the right time apart.
+    """
+    start, end = entry.time("start_time"), entry.time("end_time")
+    seconds = entry.amount("duration_seconds")
+    if seconds is None or end:
+        return start, end
+    return start or 1, (start or 1) + round(seconds * 1e9)
+
+
+def _model_call(call: "_Object") -> ModelCall:
+    return ModelCall(
+        model=call.text("model"),
+        usage=_usage(call),
+        time_to_first_output_seconds=call.amount("time_to_first_output_seconds"),
+        duration_seconds=call.amount("duration_seconds"),
+        failed=call.flag("failed", False),
+    )
+
+
+def _models(run: "_Object", calls: Sequence[ModelCall]) -> tuple[str, ...]:
+    """The models that are listed, else those of the calls."""
+    if "models" in run.values:
+        return _names(run, "models", "the name of a model")
+    return tuple(dict.fromkeys(call.model for call in calls if call.model))
+
+
+def _usage_of_run(run: "_Object", calls: Sequence[ModelCall]) -> TokenUsage | None:
+    """The usage that is told, else the sum of that of the calls, if all that did not fail tell theirs."""
+    told = _usage(run)
+    parts = [call.usage for call in calls if call.usage is not None]
+    is_whole = all(call.usage is not None or call.failed for call in calls)
+    return told or (sum_of_usage(parts) if parts and is_whole else None)
+
+
+def _usage(entry: "_Object") -> TokenUsage | None:
+    told = entry.values.get("usage")
+    if told is None:
+        return None
+    usage = _Object(told, entry.path_of("usage"), USAGE_KEYS, entry.where, entry.problems)
+    given, made = usage.number("input_tokens"), usage.number("output_tokens")
+    for key in ("input_tokens", "output_tokens"):
+        if usage.values.get(key) is None:
+            usage.expected(key, "an integer from 0", None)
+    return TokenUsage(
+        given or 0,
+        made or 0,
+        usage.number("cached_input_tokens"),
+        usage.number("cache_write_tokens"),
+        usage.number("reasoning_tokens"),
+    )
+
+
+def _names(run: "_Object", key: str, expected: str) -> tuple[str, ...]:
     names = []
     for index, name in enumerate(run.typed(key, list, "a list", [])):
         if isinstance(name, str):
             names.append(name)
         else:
-            run.expected(f"{key}[{index}]", "the name of a tool", name)
+            run.expected(f"{key}[{index}]", expected, name)
     return tuple(names)
 
 
@@ -200,6 +271,7 @@ def _call(call: "_Object") -> ToolCall:
     arguments = _value(call, "arguments", decode_arguments)
     result = _value(call, "result", decode_result)
     attempt = call.number("attempt")
+    start, end = _times(call)
     return ToolCall(
         name=call.name("the name of the tool"),
         arguments=arguments.value,
@@ -215,8 +287,8 @@ def _call(call: "_Object") -> ToolCall:
         parallel_group=call.number("parallel_group"),
         executed=call.flag("executed", True),
         lenient_values=call.flag("lenient_values", False),
-        start_unix_nano=call.time("start_time"),
-        end_unix_nano=call.time("end_time"),
+        start_unix_nano=start,
+        end_unix_nano=end,
         attempt=1 if attempt is None else attempt,
         retry_of=call.number("retry_of"),
     )
@@ -296,6 +368,15 @@ class _Object:
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
             return value
         self.expected(key, "an integer from 0", value)
+        return None
+
+    def amount(self, key: str) -> float | None:
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
+            return float(value)
+        self.expected(key, "a number from 0", value)
         return None
 
     def time(self, key: str) -> int:

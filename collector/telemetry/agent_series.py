@@ -6,7 +6,7 @@ label values give back their slots.
 """
 
 from collections.abc import Container, Iterable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from collector.clock import Clock
 from collector.telemetry.metrics import Counter, Exemplar, Histogram, Labels, Metrics
@@ -51,6 +51,7 @@ KeyT = TypeVar("KeyT")
 SeriesT = TypeVar("SeriesT", bound="CountedSeries")
 
 _OUTCOMES = tuple(Outcome)
+_TOKEN_TYPES = ("input", "output")
 
 
 class LabelValues:
@@ -218,6 +219,13 @@ class CountedSeries:
         return removed + (self.scores.remove(self.score) if self.scores is not None else 0)
 
 
+class Amounts(NamedTuple):
+    """What tokens and costs of runs are counted in."""
+
+    tokens: FirstSight[Histogram]
+    costs: FirstSight[Histogram]
+
+
 class EvaluationSeries(CountedSeries):
     """The series of one evaluation for one label set: its scores, one for each outcome, those of classes."""
 
@@ -247,18 +255,53 @@ class EvaluationSeries(CountedSeries):
 
 
 class RunSeries(CountedSeries):
-    """The series of one label set: that of its runs, and those of its evaluations.
+    """The series of one label set: those of its runs, and those of its evaluations.
 
-    Evaluations are keyed by whether they are in shadow, and by name.
+    Evaluations are keyed by whether they are in shadow, and by name. Tokens and costs have series from the
+    first run on that tells them: of most agents either all runs do or none.
     """
 
-    __slots__ = ("agent", "evaluations", "optional")
+    __slots__ = ("_amounts", "_cost", "_tokens", "agent", "evaluations", "optional")
 
-    def __init__(self, runs: FirstSight[Counter], agent: str, optional: Labels) -> None:
-        super().__init__(runs, (agent, *optional))
+    def __init__(
+        self,
+        runs: FirstSight[Counter],
+        durations: FirstSight[Histogram],
+        amounts: "Amounts",
+        agent: str,
+        optional: Labels,
+    ) -> None:
+        labels = (agent, *optional)
+        super().__init__(runs, labels, scores=durations, score=labels)
+        self._amounts = amounts
+        self._cost = labels
+        self._tokens = [(agent, kind, *optional) for kind in _TOKEN_TYPES]
         self.agent = agent
         self.optional = optional
         self.evaluations: dict[tuple[bool, str], EvaluationSeries] = {}
+
+    def observe_run(self, run: AgentRun, span_id: bytes, unix_nano: int) -> None:
+        """Count how long a run took, its tokens and its cost, as far as they are known, and name its span."""
+        seconds = run.duration_seconds
+        if seconds is not None and self.scores is not None:
+            exemplar = Exemplar(seconds, run.trace_id, span_id, unix_nano)
+            self.scores.open(self.score).observe_span(exemplar, self.score)
+        usage = run.usage
+        if usage is None:
+            return
+        tokens, costs = self._amounts
+        given, made = self._tokens
+        exemplar = Exemplar(usage.input_tokens, run.trace_id, span_id, unix_nano)
+        tokens.open(given).observe_span(exemplar, given)
+        tokens.open(made).observe(usage.output_tokens, *made)
+        cost = run.cost
+        if cost is not None:
+            costs.open(self._cost).observe_span(Exemplar(cost, run.trace_id, span_id, unix_nano), self._cost)
+
+    def remove(self) -> int:
+        """Let the series disappear, those of tokens and costs too; the number of those that were there."""
+        tokens, costs = self._amounts
+        return super().remove() + sum(map(tokens.remove, self._tokens)) + costs.remove(self._cost)
 
 
 class AgentSeries:
@@ -306,6 +349,8 @@ class KnownAgents:
         self._expiry_seconds = expiry_seconds
         self._next_sweep = 0.0
         self._runs = FirstSight(metrics.agent_runs, clock)
+        self._durations = FirstSight(metrics.run_duration_seconds, clock)
+        self._amounts = Amounts(FirstSight(metrics.run_tokens, clock), FirstSight(metrics.run_cost, clock))
         self._scores = FirstSight(metrics.score, clock)
         self._results = FirstSight(metrics.results, clock)
         self._shadow_scores = FirstSight(metrics.shadow_score, clock)
@@ -413,7 +458,7 @@ class KnownAgents:
     def _first_sights(self) -> tuple[FirstSight[Counter] | FirstSight[Histogram], ...]:
         return (
             *(self._runs, self._results, self._shadow_results, self._classes, self._tool_calls),
-            *(self._scores, self._shadow_scores),
+            *(self._scores, self._shadow_scores, self._durations, *self._amounts),
         )
 
     def _sweep_agent(self, agent: AgentSeries, now: float) -> int:
@@ -475,7 +520,9 @@ class KnownAgents:
         return agent.runs.get(bounded) or self._made(agent, bounded)
 
     def _made(self, agent: AgentSeries, optional: Labels) -> RunSeries:
-        made = agent.runs[optional] = RunSeries(self._runs, agent.name, optional)
+        made = agent.runs[optional] = RunSeries(
+            self._runs, self._durations, self._amounts, agent.name, optional
+        )
         return made
 
 

@@ -20,6 +20,9 @@ are left off the tuple, so that a series has one tuple only.
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
 _LAG_SECONDS = _SECONDS[: _SECONDS.index(10) + 1]
 _SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)
+_RUN_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
+_TOKENS = tuple(4**power for power in range(3, 12))  # as OpenTelemetry advises for gen_ai.client.token.usage
+_COSTS = (1e-4, 2.5e-4, 5e-4, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _EVALUATION_SECONDS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1)
 
 _AGENT, _AGENT_VERSION = "gen_ai_agent_name", "gen_ai_agent_version"
@@ -262,6 +265,25 @@ class Metrics:
             "no further span could change the verdict.",
             ("reason",),
         )
+        self.traces_orphaned = Counter(
+            "tracegrade_traces_orphaned",
+            "Traces interrupted by a change of the peers that fell quiet without their root, or with parents "
+            "missing: the rest went to another replica. The other part may look whole and is not in it.",
+        )
+        self.cluster_peers = Gauge(
+            "tracegrade_cluster_peers", "Replicas in the last good answer for `cluster.peers_dns`, or listed."
+        )
+        self.cluster_changes = Counter(
+            "tracegrade_cluster_changes",
+            "Changes of the set of replicas: change interrupts traces under way, flap no longer does.",
+            ("kind",),
+        )
+        self.cluster_resolve_problems = Counter(
+            "tracegrade_cluster_resolve_problems",
+            "Lookups of `cluster.peers_dns` that left the set as it was (failed, empty, truncated), or "
+            "whose answer may be cached for as long as `cluster.resolver_interval` or longer (long_ttl).",
+            ("reason",),
+        )
         self.traces_held = Gauge("tracegrade_traces_held", "Traces in the buffer.")
         self.held_bytes = Gauge(
             "tracegrade_held_bytes", "Bytes of held spans with their resources and scopes, queues included."
@@ -319,6 +341,29 @@ class Metrics:
             (_AGENT,),
             optional_labels=run_labels,
         )
+        self.run_duration_seconds = Histogram(
+            "tracegrade_agent_run_duration_seconds",
+            "How long agent runs took whose spans all came; backfill left out.",
+            _RUN_SECONDS,
+            (_AGENT,),
+            optional_labels=run_labels,
+        )
+        self.run_tokens = Histogram(
+            "tracegrade_agent_run_tokens",
+            "Tokens of the model calls of an agent run, input and output apart, for runs whose telemetry "
+            "tells them and whose spans all came; backfill left out.",
+            _TOKENS,
+            (_AGENT, "gen_ai_token_type"),
+            optional_labels=run_labels,
+        )
+        self.run_cost = Histogram(
+            "tracegrade_agent_run_cost",
+            "What an agent run cost by the configured prices, in their currency, where tokens and prices are "
+            "known and all spans came; backfill left out.",
+            _COSTS,
+            (_AGENT,),
+            optional_labels=run_labels,
+        )
         self.tool_calls = Counter(
             "tracegrade_tool_calls", "Tool calls seen in agent runs.", (_AGENT, "gen_ai_tool_name", "status")
         )
@@ -340,19 +385,50 @@ class Metrics:
         )
         self.results_exported = Counter(
             "tracegrade_results_exported",
-            "Log records (one for each result) and spans of verdicts (one for each graded run) that an "
-            "exporter delivered, by form.",
+            "Log records and scores (one for each result) and spans of verdicts (one for each graded run) "
+            "that an exporter delivered, by form.",
             ("exporter", "form"),
         )
         self.results_held = Gauge(
             "tracegrade_results_held",
-            "Log records and spans of verdicts that wait in a queue, by form.",
+            "Log records, scores and spans of verdicts that wait in a queue, by form.",
             ("exporter", "form"),
         )
         self.results_dropped = Counter(
             "tracegrade_results_dropped",
-            "Graded runs, log records and spans of verdicts that an exporter could not write or deliver.",
+            "Graded runs, log records, scores and spans of verdicts that an exporter could not write or "
+            "deliver.",
             ("reason", "exporter"),
+        )
+        self.spans_recovered = Counter(
+            "tracegrade_spans_recovered",
+            "Spans that a process before had acknowledged and this one found in the journal; exporter is "
+            "empty for those that no exporter had got.",
+            ("exporter",),
+        )
+        self.spans_sent_again = Counter(
+            "tracegrade_spans_sent_again",
+            "Spans that were on their way to an exporter at a crash: they go there again, and it may have "
+            "got them before.",
+            ("exporter",),
+        )
+        self.journal_bytes = Gauge(
+            "tracegrade_journal_bytes", "What journalled spans take on disk, about. Absent without a journal."
+        )
+        self.journal_limit_bytes = Gauge(
+            "tracegrade_journal_limit_bytes", "What they may take. Absent without a journal."
+        )
+        self.journal_commit_seconds = Histogram(
+            "tracegrade_journal_commit_seconds",
+            "Time until the disk had what a group of requests brought.",
+            _LAG_SECONDS,
+        )
+        self.journal_failures = Counter(
+            "tracegrade_journal_failures", "Transactions of the journal that failed, by reason.", ("reason",)
+        )
+        self.traces_quarantined = Counter(
+            "tracegrade_traces_quarantined",
+            "Traces that were being graded in two crashes: forwarded ungraded, and kept for a report.",
         )
         self.criteria_reloads = Counter(
             "tracegrade_criteria_reloads", "Reloads of criteria files, by outcome.", ("outcome",)

@@ -1,4 +1,4 @@
-"""From graded traces to series: runs, scores, outcomes and tool calls by agent.
+"""From graded traces to series: runs, their times and tokens, scores, outcomes and tool calls by agent.
 
 The tenant would join where a run gets its labels: `KnownAgents.series_of`.
 """
@@ -86,7 +86,7 @@ class ScoreSeries:
             self.flush()
 
     def record(self, trace: GradedTrace) -> None:
-        """Count every run, every result and every tool call of the trace.
+        """Count every run with what it took, every result and every tool call of the trace.
 
         The live results of a backfilled trace are counted by outcome in `backfill_results`; nothing of it
         enters any other series.
@@ -169,6 +169,8 @@ class ScoreSeries:
             self._without_criteria.note(agent.name, has_evaluations=False)
         span_id = run.carrier_span_id or run.span_id or b""
         now = self._clock.unix_nano()
+        if run.complete:  # else spans may be missing, and with them time and tokens
+            series.observe_run(run, span_id, now)
         muted = self._metrics.muted_until.values
         for place, result in enumerate(graded.results):
             if result.muted_until_unix_nano or muted:

@@ -15,15 +15,17 @@ from processors.annotation.run_schema import (
     ERROR_KEYS,
     KNOWN_VERSIONS,
     MESSAGE_KEYS,
+    MODEL_CALL_KEYS,
     REQUESTED_CALL_KEYS,
     RUN_KEYS,
+    USAGE_KEYS,
     run_line_schema,
 )
 from processors.annotation.span_event import append_results, count_results
 
 __all__ = [
-    "AGENT_KEYS", "CALL_KEYS", "ERROR_KEYS", "KNOWN_VERSIONS", "MESSAGE_KEYS", "REDACTED_TEXT",
-    "REQUESTED_CALL_KEYS", "RUN_KEYS", "ContentRules", "append_results", "count_results", "evaluation_spans",
-    "format_run", "incomplete_reason_of", "is_complete_by_default", "result_records", "run_line_schema",
-    "run_to_json",
+    "AGENT_KEYS", "CALL_KEYS", "ERROR_KEYS", "KNOWN_VERSIONS", "MESSAGE_KEYS", "MODEL_CALL_KEYS",
+    "REDACTED_TEXT", "REQUESTED_CALL_KEYS", "RUN_KEYS", "USAGE_KEYS", "ContentRules", "append_results",
+    "count_results", "evaluation_spans", "format_run", "incomplete_reason_of", "is_complete_by_default",
+    "result_records", "run_line_schema", "run_to_json",
 ]  # fmt: skip

@@ -28,6 +28,8 @@ from processors.model import (
     JsonObject,
     JsonValue,
     Message,
+    ModelCall,
+    TokenUsage,
     ToolCall,
     ToolError,
     ValueState,
@@ -325,6 +327,28 @@ class _ShownContent:
     def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:
         """The calls that models asked for and nobody made."""
         return [(before, self._rules.call(call)) for before, call in self._run.requested_calls]
+
+    @late
+    def model_calls(self) -> Sequence[ModelCall]:
+        """The requests to models: no content but their models' names, which may hold what a pattern hides."""
+        return tuple(replace(call, model=self._rules.named(call.model)) for call in self._run.model_calls)
+
+    @late
+    def models(self) -> Sequence[str]:
+        """The models that answered."""
+        return tuple(dict.fromkeys(map(self._rules.redacted, self._run.models)))
+
+    @property
+    def usage(self) -> TokenUsage | None:
+        return self._run.usage
+
+    @property
+    def time_to_first_output_seconds(self) -> float | None:
+        return self._run.time_to_first_output_seconds
+
+    @property
+    def cost(self) -> float | None:
+        return self._run.cost
 
     @late
     def _asked(self) -> DecodedValue:

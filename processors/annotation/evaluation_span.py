@@ -14,6 +14,7 @@ from processors.annotation.openinference import encode_annotations
 from processors.annotation.result_attributes import (
     SPAN_ATTRIBUTE,
     encode_key,
+    encode_run_attributes,
     encode_text_attribute,
     makes_event,
 )
@@ -27,7 +28,6 @@ _TIMES = struct.Struct("<BQBQ")
 _START_TAG, _END_TAG = 0x39, 0x41
 _INTERNAL_KIND = b"\x30\x01"
 _SCOPE = encode_field(0x0A, encode_field(0x0A, SCOPE_NAME.encode()))
-_AGENT_NAME = encode_key("gen_ai.agent.name")
 _INSTANCE = encode_key("tracegrade.instance")
 _EVALUATOR_KIND = encode_text_attribute(SPAN_ATTRIBUTE, encode_key("openinference.span.kind"), "EVALUATOR")
 _ID_PURPOSE = b"tracegrade span"
@@ -95,8 +95,7 @@ def _attributes(
     run: AgentRun, results: Iterable[EvaluationResult], instance: str, openinference: bool
 ) -> bytes:
     encoded = encode_text_attribute(SPAN_ATTRIBUTE, _INSTANCE, instance)
-    if run.agent.name:
-        encoded += encode_text_attribute(SPAN_ATTRIBUTE, _AGENT_NAME, run.agent.name)
+    encoded += encode_run_attributes(run, SPAN_ATTRIBUTE)
     if openinference:
         encoded += _EVALUATOR_KIND + encode_annotations((run, result) for result in results)
     return encoded

@@ -1,15 +1,23 @@
 """Evaluation results as OTLP log records: the event `gen_ai.evaluation.result` in the logs data model.
 
 A record belongs to the span that it judges: it carries that span's trace and span id and travels under its
-resource and scope. It says what the span event of the same result says.
+resource and scope. It says what the span event of the same result says, and whose run it is, since whoever
+reads logs has no span beside them.
 """
 
 import struct
 from collections.abc import Sequence
 
-from processors.annotation.result_attributes import EVENT_NAME, LOG_ATTRIBUTE, encode_result_attributes
+from processors.annotation.result_attributes import (
+    EVENT_NAME,
+    LOG_ATTRIBUTE,
+    encode_key,
+    encode_result_attributes,
+    encode_run_attributes,
+    encode_text_attribute,
+)
 from processors.annotation.span_event import GradedRuns, results_by_carrier
-from processors.model import AgentRun, EvaluationResult, Outcome
+from processors.model import AgentRun, Outcome, time_text
 from processors.spans import RawSpan, encode_field
 
 _FIXED64 = struct.Struct("<Q")
@@ -26,6 +34,7 @@ _SEVERITY = {
 }
 """`severity_number` and `severity_text` by outcome: what a reader of logs filters by."""
 
+_END_TIME = encode_key("tracegrade.run.end_time")
 _EVENT_NAME_FIELD = encode_field(0x62, EVENT_NAME.encode())
 
 
@@ -41,23 +50,33 @@ def result_records(
     if not carried:
         return []
     records: list[RawSpan] = []
+    whose = {id(run): encode_run_attributes(run, LOG_ATTRIBUTE) + _end_of(run) for run, _ in graded}
     for span_id, _, envelope in spans:
         for run, result in carried.pop(span_id, ()):
-            records.append((span_id, _log_record(result, run, span_id, time_unix_nano, instance), envelope))
+            attributes = whose[id(run)] + encode_result_attributes(result, run, instance, LOG_ATTRIBUTE)
+            record = _log_record(attributes, result.outcome, run.trace_id, span_id, time_unix_nano)
+            records.append((span_id, record, envelope))
     return records
 
 
+def _end_of(run: AgentRun) -> bytes:
+    """When the run ended, which unlike the time of the verdict is the same whoever grades it."""
+    if not run.end_unix_nano:
+        return b""
+    return encode_text_attribute(LOG_ATTRIBUTE, _END_TIME, time_text(run.end_unix_nano))
+
+
 def _log_record(
-    result: EvaluationResult, run: AgentRun, span_id: bytes, time_unix_nano: int, instance: str
+    attributes: bytes, outcome: Outcome, trace_id: bytes, span_id: bytes, time_unix_nano: int
 ) -> bytes:
     time = _FIXED64.pack(time_unix_nano)
     return b"".join(
         (
             b"\x09",
             time,
-            _SEVERITY[result.outcome],
-            encode_result_attributes(result, run, instance, LOG_ATTRIBUTE),
-            encode_field(0x4A, run.trace_id),
+            _SEVERITY[outcome],
+            attributes,
+            encode_field(0x4A, trace_id),
             encode_field(0x52, span_id),
             b"\x59",
             time,

@@ -6,7 +6,7 @@ event `gen_ai.evaluation.result`; everything of our own stands under `tracegrade
 
 import struct
 
-from processors.model import AgentRun, EvaluationResult, FinishReason, NotEvaluatedReason, Stage
+from processors.model import AgentRun, EvaluationResult, NotEvaluatedReason, Stage
 from processors.spans import encode_field
 
 EVENT_NAME = "gen_ai.evaluation.result"
@@ -36,6 +36,7 @@ def encode_result_attributes(result: EvaluationResult, run: AgentRun, instance: 
         id(result.severity),
         id(result.stage),
         id(run.finish_reason),
+        run.tenant,
         instance,
         tag,
     )
@@ -43,7 +44,7 @@ def encode_result_attributes(result: EvaluationResult, run: AgentRun, instance: 
     if constant is None:
         if len(_CONSTANT) >= _MAX_CONSTANT:
             _CONSTANT.clear()
-        constant = _CONSTANT[key] = _constant_attributes(result, run.finish_reason, instance, tag)
+        constant = _CONSTANT[key] = _constant_attributes(result, run, instance, tag)
     encoded = constant
     if result.score is not None:
         encoded += _SCORE_VALUE[tag] + _DOUBLE.pack(result.score)
@@ -57,7 +58,23 @@ def encode_result_attributes(result: EvaluationResult, run: AgentRun, instance: 
         encoded += encode_field(tag, _MUTED)
     if result.tool_call_id is not None:
         encoded += encode_text_attribute(tag, _CALL_ID, result.tool_call_id)
+    if result.tool_span_id is not None:
+        encoded += encode_text_attribute(tag, _CALL_SPAN_ID, result.tool_span_id.hex())
     return encoded
+
+
+def encode_run_attributes(run: AgentRun, tag: int) -> bytes:
+    """Whose run it is, each as a field with `tag`: for forms that do not ride on the agent's own span.
+
+    The agent's name, id and version and the conversation, each if it is known.
+    """
+    told = (
+        (_AGENT_NAME, run.agent.name),
+        (_AGENT_ID, run.agent.id),
+        (_AGENT_VERSION, run.agent.version),
+        (_CONVERSATION, run.session),
+    )
+    return b"".join([encode_text_attribute(tag, key, value) for key, value in told if value])
 
 
 def encode_text_attribute(tag: int, key: bytes, value: str) -> bytes:
@@ -80,13 +97,11 @@ def encode_key(key: str) -> bytes:
 
 
 _MAX_CONSTANT = 4096
-_CONSTANT: dict[tuple[str, str, str, int, float, str, int, int, int, str, int], bytes] = {}
+_CONSTANT: dict[tuple[str, str, str, int, float, str, int, int, int, str, str, int], bytes] = {}
 """What is the same for all results of one evaluation that end alike."""
 
 
-def _constant_attributes(
-    result: EvaluationResult, finish_reason: FinishReason, instance: str, tag: int
-) -> bytes:
+def _constant_attributes(result: EvaluationResult, run: AgentRun, instance: str, tag: int) -> bytes:
     texts = {
         "gen_ai.evaluation.name": result.name,
         "gen_ai.evaluation.score.label": result.outcome.value,
@@ -94,9 +109,11 @@ def _constant_attributes(
         "tracegrade.evaluator.version": result.evaluator_version,
         "tracegrade.criteria.hash": result.criteria_hash,
         "tracegrade.severity": result.severity.value,
-        "tracegrade.finish_reason": finish_reason.value,
+        "tracegrade.finish_reason": run.finish_reason.value,
         "tracegrade.instance": instance,
     }
+    if run.tenant:
+        texts["tracegrade.tenant"] = run.tenant
     if result.stage is not Stage.LIVE:
         texts["tracegrade.stage"] = result.stage.value
     attributes = [encode_text_attribute(tag, encode_key(key), value) for key, value in texts.items()]
@@ -114,4 +131,9 @@ _EXPLANATION = encode_key("gen_ai.evaluation.explanation")
 _ERROR_TYPE = encode_key("error.type")
 _REASON = encode_key("tracegrade.not_evaluated.reason")
 _CALL_ID = encode_key("tracegrade.tool.call.id")
+_CALL_SPAN_ID = encode_key("tracegrade.tool.span.id")
+_AGENT_NAME = encode_key("gen_ai.agent.name")
+_AGENT_ID = encode_key("gen_ai.agent.id")
+_AGENT_VERSION = encode_key("gen_ai.agent.version")
+_CONVERSATION = encode_key("gen_ai.conversation.id")
 _MUTED = encode_key("tracegrade.muted") + encode_field(0x12, b"\x10\x01")

@@ -8,9 +8,10 @@ a service graded, `input_state` and `output_state` when the value is not present
 answer of the agent was captured, `complete` when the finish reason does not tell it already,
 `carrier_span_id` when it is not the agent's own span, `available_tools` (name to JSON schema or null) when
 they are known, `requested_calls` (asked for and never executed) with how many of `tool_calls` each stands
-`after`, `resource_attributes` and `span_attributes` when there are any, `tenant`, `executed` and
-`lenient_values` when they are not the default, and a result's `stage`, `muted` and `muted_until` when it is
-in shadow or muted.
+`after`, `duration_seconds`, `time_to_first_output_seconds`, `model_calls`, `models`, `usage` and `cost` as
+far as they are known, `resource_attributes` and `span_attributes` when there are any, `tenant`, `executed`
+and `lenient_values` when they are not the default, and a result's `stage`, `muted` and `muted_until` when it
+is in shadow or muted.
 """
 
 from processors.annotation.run_schema import SCHEMA_VERSION
@@ -21,7 +22,9 @@ from processors.model import (
     GradedRun,
     IncompleteReason,
     JsonObject,
+    ModelCall,
     Stage,
+    TokenUsage,
     ToolCall,
     ValueState,
     encode_json,
@@ -75,6 +78,15 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         entry["requested_calls"] = [
             {"after": before, **_call_to_json(call)} for before, call in run.requested_calls
         ]
+    _add_known(entry, "duration_seconds", run.duration_seconds)
+    _add_known(entry, "time_to_first_output_seconds", run.time_to_first_output_seconds)
+    if run.model_calls:
+        entry["model_calls"] = [_model_call_to_json(call) for call in run.model_calls]
+    if run.models:
+        entry["models"] = list(run.models)
+    if run.usage is not None:
+        entry["usage"] = _usage_to_json(run.usage)
+    _add_known(entry, "cost", run.cost)
     if run.carrier_span_id != run.span_id:
         entry["carrier_span_id"] = _hex(run.carrier_span_id)
     if run.resource:
@@ -110,6 +122,7 @@ def _call_to_json(call: ToolCall) -> JsonObject:
         "parallel_group": call.parallel_group,
         **_times(start_time=call.start_unix_nano, end_time=call.end_unix_nano),
     }
+    _add_known(entry, "duration_seconds", call.duration_seconds)
     if not call.executed:
         entry["executed"] = False
     if call.lenient_values:
@@ -119,6 +132,30 @@ def _call_to_json(call: ToolCall) -> JsonObject:
     if call.retry_of is not None:
         entry["retry_of"] = call.retry_of
     return entry
+
+
+def _model_call_to_json(call: ModelCall) -> JsonObject:
+    entry: JsonObject = {"model": call.model}
+    if call.usage is not None:
+        entry["usage"] = _usage_to_json(call.usage)
+    _add_known(entry, "time_to_first_output_seconds", call.time_to_first_output_seconds)
+    _add_known(entry, "duration_seconds", call.duration_seconds)
+    if call.failed:
+        entry["failed"] = True
+    return entry
+
+
+def _usage_to_json(usage: TokenUsage) -> JsonObject:
+    entry: JsonObject = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+    _add_known(entry, "cached_input_tokens", usage.cached_input_tokens)
+    _add_known(entry, "cache_write_tokens", usage.cache_write_tokens)
+    _add_known(entry, "reasoning_tokens", usage.reasoning_tokens)
+    return entry
+
+
+def _add_known(entry: JsonObject, key: str, value: float | None) -> None:
+    if value is not None:
+        entry[key] = value
 
 
 def _result_to_json(result: EvaluationResult) -> JsonObject:

@@ -51,6 +51,14 @@ def _share(description: str) -> JsonSchema:
     return {"type": "number", "minimum": 0, "maximum": 1, "description": description}
 
 
+def _amount(description: str) -> JsonSchema:
+    return {"type": "number", "minimum": 0, "description": description}
+
+
+def _names(description: str) -> JsonSchema:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
 def _time(description: str) -> JsonSchema:
     return {"type": "string", "format": "date-time", "description": f"{description}, in RFC 3339."}
 
@@ -76,6 +84,10 @@ def _list_of(name: str, description: str) -> JsonSchema:
 def _object(properties: JsonSchema, *required: str) -> JsonSchema:
     schema = {"type": "object", "additionalProperties": False, "properties": properties}
     return {**schema, "required": [*required]} if required else schema
+
+
+def _usage(description: str) -> JsonSchema:
+    return {"$ref": "#/$defs/usage", "description": description}
 
 
 _RUN: JsonSchema = {
@@ -119,6 +131,12 @@ _RUN: JsonSchema = {
     "requested_calls": _list_of(
         "requested_call", "What models asked for and was never executed, where spans tell of what was."
     ),
+    "duration_seconds": _or_null(_amount("How long the run took; not read beside `end_time`.")),
+    "time_to_first_output_seconds": _or_null(_amount("Until a model gave its first output.")),
+    "model_calls": _list_of("model_call", "The requests to models, in order."),
+    "models": _names("The models that answered, each once. Left out: those of `model_calls`."),
+    "usage": _or_null(_usage("The tokens of all model calls. Left out: their sum.")),
+    "cost": _or_null(_amount("What they cost by the configured prices, in their currency.")),
     "carrier_span_id": _or_null(_id(8, "The span that bears the verdicts, if it is not the agent's own.")),
     "resource_attributes": _members("Attributes of the resource, which `when` can select runs by."),
     "span_attributes": _members("Attributes of the span that bears the verdicts, likewise."),
@@ -156,6 +174,7 @@ _CALL: JsonSchema = {
     "parallel_group": _or_null(_count("Calls with one number ran side by side.")),
     "start_time": _time("When the call began"),
     "end_time": _time("When it ended"),
+    "duration_seconds": _or_null(_amount("How long it took; not read beside `end_time`.")),
     "executed": _flag("False: a model asked for it, and nothing shows that it ran."),
     "lenient_values": _flag("True: missing arguments count as {} and a missing result as the empty text."),
     "attempt": _count("1, or one more than that of the call which it tries again."),
@@ -165,6 +184,22 @@ _CALL: JsonSchema = {
 _REQUESTED_CALL: JsonSchema = {
     "after": _count("How many of `tool_calls` stand before it; left out: all."),
     **_CALL,
+}
+
+_MODEL_CALL: JsonSchema = {
+    "model": _or_null(_text("The model that answered, else the one that was asked for.")),
+    "usage": _or_null(_usage("Its tokens; left out or null: not told.")),
+    "time_to_first_output_seconds": _or_null(_amount("Until the first output of a streamed answer.")),
+    "duration_seconds": _or_null(_amount("How long it took.")),
+    "failed": _flag("True: it ended in an error; without `usage` it used nothing."),
+}
+
+_USAGE: JsonSchema = {
+    "input_tokens": _count("All that the model was given, from caches and to caches included."),
+    "output_tokens": _count("All that the model made, reasoning included."),
+    "cached_input_tokens": _or_null(_count("Input out of a cache.")),
+    "cache_write_tokens": _or_null(_count("Input into a cache.")),
+    "reasoning_tokens": _or_null(_count("Output that was reasoning.")),
 }
 
 _ERROR: JsonSchema = {
@@ -206,6 +241,8 @@ def run_line_schema() -> JsonSchema:
             "agent": _object(_AGENT, "name"),
             "message": _object(_MESSAGE, "role"),
             "tool_call": _object(_CALL, "name"),
+            "model_call": _object(_MODEL_CALL),
+            "usage": _object(_USAGE, "input_tokens", "output_tokens"),
             "requested_call": _object(_REQUESTED_CALL, "name"),
             "error": _object(_ERROR),
             "evaluation": _object(_EVALUATION, "name", "evaluator", "outcome"),
@@ -213,7 +250,14 @@ def run_line_schema() -> JsonSchema:
     }
 
 
-RUN_KEYS, AGENT_KEYS, MESSAGE_KEYS, CALL_KEYS, REQUESTED_CALL_KEYS, ERROR_KEYS = map(
-    tuple, (_RUN, _AGENT, _MESSAGE, _CALL, _REQUESTED_CALL, _ERROR)
-)
+(
+    RUN_KEYS,
+    AGENT_KEYS,
+    MESSAGE_KEYS,
+    CALL_KEYS,
+    REQUESTED_CALL_KEYS,
+    MODEL_CALL_KEYS,
+    USAGE_KEYS,
+    ERROR_KEYS,
+) = map(tuple, (_RUN, _AGENT, _MESSAGE, _CALL, _REQUESTED_CALL, _MODEL_CALL, _USAGE, _ERROR))
 """The keys that each kind of object takes."""

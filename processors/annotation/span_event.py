@@ -4,7 +4,7 @@ The event is `gen_ai.evaluation.result` of the OpenTelemetry GenAI semantic conv
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from processors.annotation.openinference import encode_annotations, first_free_index
@@ -27,7 +27,7 @@ __all__ = [
     "results_by_carrier",
 ]
 
-GradedRuns: TypeAlias = Iterable[tuple[AgentRun, Sequence[EvaluationResult]]]
+GradedRuns: TypeAlias = Collection[tuple[AgentRun, Sequence[EvaluationResult]]]
 """Agent runs with their results."""
 
 _EVENT_NAME_BYTES = EVENT_NAME.encode()

@@ -10,6 +10,18 @@ from processors.comparison.alignment import (
     ordered_keys,
     parallel_segments,
 )
+from processors.comparison.call_constraints import (
+    CHOICES,
+    COUNTS,
+    ENDS,
+    RELATIONS,
+    CallCondition,
+    CallConstraint,
+    CallConstraints,
+    CallStatus,
+    Finding,
+    share_of,
+)
 from processors.comparison.captured_value import (
     all_comparable_arguments,
     arguments_detail,
@@ -19,6 +31,8 @@ from processors.comparison.captured_value import (
     detail_text,
     is_oversized,
     looks_failed,
+    may_have_taken_effect,
+    took_effect,
     unknown_arguments,
     unknown_result,
     value_written_in,
@@ -42,7 +56,6 @@ from processors.comparison.expected_value import (
     matching_cost,
 )
 from processors.comparison.extractors import Extraction, ExtractorName, ExtractorSettings
-from processors.comparison.grounding import Evidence, EvidenceTooLargeError
 from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
 from processors.comparison.json_schema_check import SchemaTooComplexError, schema_problems, schema_violations
 from processors.comparison.output import (
@@ -69,17 +82,18 @@ from processors.comparison.tool_selection import (
 from processors.comparison.value_equality import equal_values, equality_key
 
 __all__ = [
-    "INPUT", "KNOWN_MATCHERS", "LITERAL", "MATCHER_ARGUMENTS", "ONE_OF", "WHOLE_OUTPUT", "Aggregator",
-    "ClassCounts", "ClassMetrics", "Evidence", "EvidenceTooLargeError", "Expected", "Extraction",
-    "ExtractorName", "ExtractorSettings", "JsonPath", "Matcher", "OutputConfig", "OutputPath", "OutputTarget",
-    "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns", "ToolSelectionConfig",
-    "all_comparable_arguments", "alternatives", "arguments_detail", "best_fitting_order", "calls_of",
-    "check_classes", "common_subsequence_length", "comparable_arguments", "comparable_result_text",
-    "comparable_result_value", "compile_expected", "detail_text", "equal_values", "equality_key",
-    "expected_value_problems", "fits", "fits_members", "input_object", "input_path", "is_matcher",
-    "is_oversized", "is_too_large", "keys_of", "kind_of", "known_output", "lasting_alignment", "leaves",
-    "looks_failed", "matching_cost", "matching_size", "maximum_matching", "ordered_keys", "output_detail",
-    "output_line", "parallel_segments", "parse_json_path", "place_text", "python_text", "schema_problems",
-    "schema_violations", "unknown_arguments", "unknown_input", "unknown_result", "value_written_in",
-    "with_floats", "without_failed",
+    "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "MATCHER_ARGUMENTS", "ONE_OF",
+    "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "CallCondition", "CallConstraint", "CallConstraints",
+    "CallStatus", "ClassCounts", "ClassMetrics", "Expected",
+    "Extraction", "ExtractorName", "ExtractorSettings", "Finding", "JsonPath", "Matcher", "OutputConfig",
+    "OutputPath", "OutputTarget", "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns",
+    "ToolSelectionConfig", "all_comparable_arguments", "alternatives", "arguments_detail",
+    "best_fitting_order", "calls_of", "check_classes", "common_subsequence_length", "comparable_arguments",
+    "comparable_result_text", "comparable_result_value", "compile_expected", "detail_text", "equal_values",
+    "equality_key", "expected_value_problems", "fits", "fits_members", "input_object", "input_path",
+    "is_matcher", "is_oversized", "is_too_large", "keys_of", "kind_of", "known_output", "lasting_alignment",
+    "leaves", "looks_failed", "matching_cost", "matching_size", "maximum_matching", "may_have_taken_effect",
+    "ordered_keys", "output_detail", "output_line", "parallel_segments", "parse_json_path", "place_text",
+    "python_text", "schema_problems", "schema_violations", "share_of", "took_effect", "unknown_arguments",
+    "unknown_input", "unknown_result", "value_written_in", "with_floats", "without_failed",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ missing input is no argument and a missing output is the empty text. Everywhere 
 captured is unknown, and unknown never equals or differs.
 """
 
+import re
 from collections.abc import Iterable
 
 from processors.model import (
@@ -157,14 +158,47 @@ def looks_failed(call: ToolCall) -> bool:
     return isinstance(result, dict) and _is_error_object(result)
 
 
+def took_effect(call: ToolCall) -> bool:
+    """Whether `call` was executed, and nothing shows that it failed (`looks_failed`)."""
+    return call.executed and not looks_failed(call)
+
+
+def may_have_taken_effect(call: ToolCall) -> bool:
+    """Whether `call` failed in a way that leaves open whether it took effect: a time-out, or a status of 5xx.
+
+    Told by a status code in the result, and by the words of the error or of a result that reads like one.
+    """
+    if not call.executed or not looks_failed(call):
+        return False
+    texts = [] if call.error is None else [call.error.type, call.error.message]
+    result: JsonValue = call.result if call.result_state is _PRESENT else call.result_text
+    if isinstance(result, str) and result.lstrip()[:1] == "{":
+        result = value_written_in(result)
+    if isinstance(result, dict):
+        if any(code in _UNDECIDED_STATUS for code in _status_codes(result)):
+            return True
+        texts += [str(result[key]) for key in _ERROR_MEMBERS if result.get(key)]
+    elif isinstance(result, str):
+        texts.append(result)
+    return any(_UNDECIDED.search(text[:_SEARCHED_CHARACTERS]) for text in texts)
+
+
+_UNDECIDED = re.compile(r"time[ds]?[ _-]?out|deadline[ _-]?exceeded|\b5\d\d\b", re.IGNORECASE)
+_UNDECIDED_STATUS = frozenset({408, *range(500, 600)})
+_SEARCHED_CHARACTERS = 4096
+_ERROR_MEMBERS = ("error", "errors", "exception", "message")
+_STATUS_MEMBERS = ("status_code", "statusCode", "http_status")
+
+
+def _status_codes(result: JsonObject) -> list[int]:
+    codes = [result.get(key) for key in _STATUS_MEMBERS]
+    return [code for code in codes if isinstance(code, int) and not isinstance(code, bool)]
+
+
 def _is_error_object(result: JsonObject) -> bool:
     get = result.get
     if get("error") or get("errors") or get("exception"):
         return True
     if get("success") is False or get("ok") is False or get("isError") is True or get("is_error") is True:
         return True
-    for key in ("status_code", "statusCode", "http_status"):
-        code = get(key)
-        if isinstance(code, int) and not isinstance(code, bool) and code >= _FIRST_ERROR_STATUS:
-            return True
-    return False
+    return any(code >= _FIRST_ERROR_STATUS for code in _status_codes(result))

@@ -6,6 +6,7 @@
 import re
 from collections.abc import Hashable, Sequence
 from fnmatch import translate
+from typing import Literal
 
 from pydantic import Field
 
@@ -17,6 +18,8 @@ from processors.comparison import (
     equality_key,
     is_oversized,
     looks_failed,
+    may_have_taken_effect,
+    took_effect,
     unknown_arguments,
 )
 from processors.documents import EvaluatorModel
@@ -59,6 +62,7 @@ class ToolRepetition(Evaluator):
     """
 
     id = "tool-repetition"
+    quotes_content = False
     Config = ToolRepetitionConfig
     example = EvaluatorExample(
         run="""
@@ -155,6 +159,7 @@ class ToolErrorRecovery(Evaluator):
     """
 
     id = "tool-error-recovery"
+    quotes_content = False
     Config = ToolErrorRecoveryConfig
     example = EvaluatorExample(
         run="""
@@ -214,6 +219,16 @@ class DuplicateSideEffectConfig(EvaluatorModel):
         description="Names of arguments, as globs, that do not make a call another one.",
         examples=[["request_id", "idempotency_key"]],
     )
+    after_unclear_failure: Literal["advisory", "fail", "ignore"] = Field(
+        default="advisory",
+        description="What a repetition is after a time-out or a status of 5xx, which may have taken effect: "
+        "advisory, told in details and explanation; fail, as after a success; ignore, a retry.",
+    )
+    idempotency_keys: tuple[str, ...] = Field(
+        default=("idempotency_key", "idempotencyKey"),
+        description="Names of arguments, as globs, by which the tool takes a repetition for the same call: "
+        "where their values are equal, a repetition after an unclear failure is a retry.",
+    )
 
 
 class DuplicateSideEffectCriteria(EvaluatorModel):
@@ -230,9 +245,14 @@ class DuplicateSideEffect(Evaluator):
     """Whether no call with a side effect was made again, with the same arguments, after it succeeded: 1 or 0.
 
     score = 0 when a call of one of the `tools` follows one of the same tool with equal arguments
-    (`processors.comparison.value_equality`) that ended without an error, else 1. A repetition after a failure
-    is a retry. Of calls that ran side by side only those without an error repeat each other. Calls that were
-    asked for and not seen to run count for nothing.
+    (`processors.comparison.value_equality`) that took effect, else 1. A call that ended in an error, or whose
+    result reads like one (`looks_failed` in `processors.comparison.captured_value`), did not, and its
+    repetition is a retry. Of calls that ran side by side only those that took effect repeat each other. Calls
+    that were asked for and not seen to run count for nothing.
+
+    A call that ended in a time-out or a status of 5xx may have taken effect nevertheless: its repetition does
+    not change the score and is told as advisory, unless `after_unclear_failure` says otherwise or both calls
+    bear the same idempotency key.
 
     A run without calls scores 1. Where arguments are not known the run is graded only if they cannot decide.
 
@@ -241,6 +261,8 @@ class DuplicateSideEffect(Evaluator):
     """
 
     id = "duplicate-side-effect"
+    quotes_content = False
+    version = "2"
     Config = DuplicateSideEffectConfig
     Criteria = DuplicateSideEffectCriteria
     example = EvaluatorExample(
@@ -256,33 +278,44 @@ class DuplicateSideEffect(Evaluator):
         self._tools = ToolPatterns(criteria.tools)
         ignored = config.ignore_args
         self._ignored = re.compile("|".join(map(translate, ignored))) if ignored else None
+        self._unclear = config.after_unclear_failure
+        keys = config.idempotency_keys
+        self._idempotency = re.compile("|".join(map(translate, keys))) if keys else None
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; `content_not_captured` where arguments that are not known decide."""
-        repeated, undecided = self._repeated(run)
-        if not repeated and undecided is not None:
+        repeated, unclear, undecided = self._repeated(run)
+        fails = repeated or (unclear and self._unclear == "fail")
+        if not fails and undecided is not None:
             return unknown_arguments(undecided)
-        names = [call.name for call in repeated]
-        shown: list[JsonValue] = [*dict.fromkeys(names)]
-        if not repeated:
-            return Score(1.0, {"repeated": 0, "tools": shown}, ("no side effect was repeated",))
+        details: JsonObject = {
+            "repeated": len(repeated),
+            "tools": [*dict.fromkeys(call.name for call in repeated)],
+            "repeated_after_unclear_failure": len(unclear),
+        }
+        mark = " (advisory)" if self._unclear == "advisory" else ""
         lines = [
-            f"{name}: {names.count(name)} further with the same arguments after a success"
-            for name in list(dict.fromkeys(names))[:_SHOWN_TOOLS]
+            *_lines(repeated, "further with the same arguments after a success"),
+            *_lines(unclear, f"further after a time-out or 5xx that may have taken effect{mark}"),
         ]
-        return Score(0.0, {"repeated": len(repeated), "tools": shown}, tuple(lines))
+        return Score(0.0 if fails else 1.0, details, tuple(lines) or ("no side effect was repeated",))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """A repetition stays one, and a further call can always be one."""
-        return 0.0, 0.0 if self._repeated(run)[0] else 1.0
+        repeated, unclear, _ = self._repeated(run)
+        return 0.0, 0.0 if repeated or (unclear and self._unclear == "fail") else 1.0
 
-    def _repeated(self, run: AgentRun) -> tuple[list[ToolCall], ToolCall | None]:
-        """The calls that repeat a success, and a call whose unknown arguments may make another one."""
+    def _repeated(self, run: AgentRun) -> tuple[list[ToolCall], list[ToolCall], ToolCall | None]:
+        """The calls that repeat a success, and those that repeat what may have been one.
+
+        Then a call whose unknown arguments may make another one of the first kind.
+        """
         by_tool: dict[str, list[ToolCall]] = {}
         for call in run.calls:
             if call.executed and call.name in self._tools:
                 by_tool.setdefault(canonical_tool_name(call.name), []).append(call)
         repeated: list[ToolCall] = []
+        unclear: list[ToolCall] = []
         undecided: ToolCall | None = None
         for calls in by_tool.values():
             groups: dict[Hashable, list[ToolCall]] = {}
@@ -295,9 +328,35 @@ class DuplicateSideEffect(Evaluator):
                     groups.setdefault(equality_key(self._identifying(arguments)), []).append(call)
             for group in groups.values():
                 repeated += _after_success(group)
-            if unread is not None and _after_success(calls):
-                undecided = undecided or unread
-        return repeated, undecided
+                if len(group) > 1 and self._unclear != "ignore":
+                    unclear += self._after_unclear_failure(group)
+            if unread is not None:
+                fails = self._unclear == "fail" and self._after_unclear_failure(calls)
+                if fails or _after_success(calls):
+                    undecided = undecided or unread
+        return repeated, unclear, undecided
+
+    def _after_unclear_failure(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        """The calls up to the first success that come after one that may have taken effect."""
+        first = next((position for position, call in enumerate(calls) if may_have_taken_effect(call)), None)
+        if first is None:
+            return []
+        done = next((position for position, call in enumerate(calls) if took_effect(call)), len(calls))
+        failed = calls[first]
+        key, group = self._idempotency_key(failed), failed.parallel_group
+        return [
+            call
+            for call in calls[first + 1 : done + 1]
+            if (group is None or call.parallel_group != group)
+            and (key is None or key != self._idempotency_key(call))
+        ]
+
+    def _idempotency_key(self, call: ToolCall) -> Hashable | None:
+        names, arguments = self._idempotency, comparable_arguments(call)
+        if names is None or not arguments:
+            return None
+        found = {name: value for name, value in arguments.items() if names.match(name)}
+        return equality_key(found) if found else None
 
     def _identifying(self, arguments: JsonObject) -> JsonObject:
         ignored = self._ignored
@@ -307,13 +366,19 @@ class DuplicateSideEffect(Evaluator):
 
 
 def _after_success(calls: Sequence[ToolCall]) -> list[ToolCall]:
-    """The calls that come after the first one without an error, or succeeded beside it."""
-    first = next((position for position, call in enumerate(calls) if call.error is None), None)
+    """The calls that come after the first one that took effect, or took effect beside it."""
+    first = next((position for position, call in enumerate(calls) if took_effect(call)), None)
     if first is None:
         return []
     group = calls[first].parallel_group
     return [
         call
         for call in calls[first + 1 :]
-        if call.error is None or group is None or call.parallel_group != group
+        if group is None or call.parallel_group != group or took_effect(call)
     ]
+
+
+def _lines(calls: Sequence[ToolCall], what: str) -> list[str]:
+    """How many calls of each tool did `what`."""
+    names = [call.name for call in calls]
+    return [f"{name}: {names.count(name)} {what}" for name in list(dict.fromkeys(names))[:_SHOWN_TOOLS]]

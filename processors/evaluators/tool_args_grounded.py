@@ -8,8 +8,6 @@ from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
 from processors.comparison import (
-    Evidence,
-    EvidenceTooLargeError,
     JsonPath,
     Place,
     ToolPatterns,
@@ -38,6 +36,7 @@ from processors.model import (
     ToolCall,
     ValueState,
 )
+from processors.response_handling import Evidence, EvidenceTooLargeError
 
 _SHOWN_VIOLATIONS = 20
 _CHOICE_WORDS = ("enum", "const", "default", "examples")
@@ -83,8 +82,8 @@ class ToolArgsGrounded(Evaluator):
     earlier turns, not of a call that ran beside it), a choice that the tool's schema offers, or a constant of
     the configuration. score = values that are / values checked. Texts and numbers are checked, inside objects
     and lists too; booleans, nulls, empty texts and whole numbers up to 10 are not. How they are looked up
-    stands in `comparison/grounding.py`. Dates are not checked where the user spoke of "tomorrow" and the
-    like.
+    stands in `processors.response_handling.grounding`. Dates are not checked where the user spoke of
+    "tomorrow" and the like.
 
     There is nothing to expect. A run without values to check, so also one without calls, scores 1. Where the
     input or an earlier result is not known, a value that is not found makes the run not evaluated. Details

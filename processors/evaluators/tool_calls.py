@@ -7,9 +7,10 @@ import math
 import operator
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
@@ -109,6 +110,7 @@ class ToolCallCount(Evaluator):
     """
 
     id = "tool-call-count"
+    quotes_content = False
     Config = ToolCallCountConfig
     Criteria = ToolCallCountCriteria
     example = EvaluatorExample(
@@ -124,7 +126,8 @@ class ToolCallCount(Evaluator):
         expected = criteria.tool_calls_count
         self._expected = list(expected.values())
         self._compared = [
-            (key, _OPERATORS[symbol], count, _endings(count)) for key, (symbol, count) in expected.items()
+            (key, _OPERATORS[symbol], count, _endings(count), _endings(count, symbol))
+            for key, (symbol, count) in expected.items()
         ]
         self._written_keys = list(expected)
         self._names = [canonical_tool_name(key) for key in expected]
@@ -138,21 +141,21 @@ class ToolCallCount(Evaluator):
         calls = self._counted(run)
         if not self._expected:
             sides = "Either expected or" if calls else "Both expected and"
-            text = f"_result: {sides} actual tool calls are empty"
-            return self._score(0.0 if calls else 1.0, calls, ["_result"], (text,))
+            text = f"{sides} actual tool calls are empty"
+            return self._score(0.0 if calls else 1.0, calls, lambda: {"_result": text}, (f"_result: {text}",))
+        counts = self._counts(calls)
         lines: list[str] = []
         met = 0
-        for (key, compare, expected, (misses, holds)), count in zip(
-            self._compared, self._counts(calls), strict=True
-        ):
-            if compare(count, expected):
+        for (key, compare, expected, _, told), count in zip(self._compared, counts, strict=True):
+            holds = compare(count, expected)
+            line = f"{key}: Actual: {count}{told[holds]}"
+            if holds:
                 met += 1
-                lines.append(f"{key}: Actual: {count}{holds}")
             elif self._strict:
-                return self._score(0.0, calls, [key], (f"{key}: Actual: {count}{misses}",))
-            else:
-                lines.append(f"{key}: Actual: {count}{misses}")
-        return self._score(met / len(lines), calls, self._written_keys, tuple(lines))
+                return self._score(0.0, calls, partial(self._explained, [key], counts), (line,))
+            lines.append(line)
+        keys = self._written_keys
+        return self._score(met / len(lines), calls, partial(self._explained, keys, counts), tuple(lines))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Counts only grow: a criterion is settled once more calls cannot make it hold, or fail."""
@@ -188,24 +191,36 @@ class ToolCallCount(Evaluator):
             counts[position] += canonical_tool_name(call.name) != self._names[position]
         return counts
 
-    def _score(self, value: float, calls: list[ToolCall], keys: list[str], lines: tuple[str, ...]) -> Score:
-        """`lines` say `key: text` for each of `keys`."""
+    def _explained(self, keys: Iterable[str], counts: list[int]) -> dict[str, JsonValue]:
+        """What was compared, of each of `keys`, in the words of the justification that is kept to."""
+        told: dict[str, JsonValue] = {}
+        for key in keys:
+            position = self._positions[key]
+            _, compare, expected, endings, _ = self._compared[position]
+            told[key] = f"Actual: {counts[position]}{endings[compare(counts[position], expected)]}"
+        return told
 
+    def _score(
+        self,
+        value: float,
+        calls: list[ToolCall],
+        explain: Callable[[], Mapping[str, JsonValue]],
+        lines: tuple[str, ...],
+    ) -> Score:
         def details() -> JsonObject:
             return {
                 "expected": self._expected_detail,
                 "actual": {**Counter([call.name for call in calls])},
-                "explained_tool_calls_count": {
-                    key: line[len(key) + 2 :] for key, line in zip(keys, lines, strict=True)
-                },
+                "explained_tool_calls_count": {**explain()},
             }
 
         return Score(value, LateMapping(details), lines)
 
 
-def _endings(expected: int) -> tuple[str, str]:
+def _endings(expected: int, symbol: str = "=") -> tuple[str, str]:
     """How a line ends: where its criterion does not hold, and where it does."""
-    return f", Expected: {expected}, Score: 0.0", f", Expected: {expected}, Score: 1.0"
+    shown = str(expected) if symbol in ("=", "==") else f"{symbol} {expected}"
+    return f", Expected: {shown}, Score: 0.0", f", Expected: {shown}, Score: 1.0"
 
 
 class ToolCallOrderCriteria(EvaluatorModel):
@@ -231,6 +246,7 @@ class ToolCallOrder(Evaluator):
     """
 
     id = "tool-call-order"
+    quotes_content = False
     Config = ToolCallConfig
     Criteria = ToolCallOrderCriteria
     example = EvaluatorExample(
@@ -338,6 +354,11 @@ class ToolCallArgsConfig(ToolCallConfig):
         default=True,
         description="Whether a call may have further arguments; false: the expected ones and no other.",
     )
+    calls: Literal["any", "every", "first", "last"] = Field(
+        default="any",
+        description="Which calls of an expected tool have to fit: any, one that no other expectation took; "
+        "every, all of them; first; last.",
+    )
 
 
 class ExpectedToolCall(EvaluatorModel):
@@ -413,6 +434,9 @@ class _Assignment:
 _ValueT = TypeVar("_ValueT")
 _Test: TypeAlias = Callable[[int, int], bool]
 """Whether a call, by its position, is as the expectation of that number says."""
+
+
+_SHOWN_ATTEMPTS = 20
 
 
 def _anything(_: object) -> bool:
@@ -497,10 +521,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
             return self._unassigned(value, calls, values, f"{sides} {self.empty} are empty")
         assignment = self._assign(calls, values)
         if assignment.over_limit:
-            return NotEvaluated(
-                NotEvaluatedReason.OVER_LIMIT,
-                f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of {self.noun}",
-            )
+            return _over_limit(self.noun)
         fitted = assignment.fitted
         if fitted < len(self._wanted):
             if assignment.unknown is not None:
@@ -672,6 +693,10 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     (`processors.comparison.expected_value`), and, with `subset: false`, no other. Calls are assigned first
     fit in written order (`processors.evaluators.tool_calls`); order and failures of calls play no part.
 
+    With `calls: every` an expectation is met when all calls of its tool fit it, and with `first` or `last`
+    when that one does; several expectations may then be met by the same call. Without a call of its tool it
+    is not met: what must hold of calls that need not be made is said with `tool-constraints`.
+
     No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
     everything is fitted anyway, a call of an expected tool whose arguments are not known makes the run not
     evaluated.
@@ -694,6 +719,7 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     def __init__(self, config: ToolCallArgsConfig, criteria: ToolCallArgsCriteria) -> None:
         written = [call.args for call in criteria.tool_calls]
         self._prepare(config, criteria.tool_calls, written)
+        self._calls = config.calls
         self._subset = config.subset
         self._expected = [compile_expected(arguments) for arguments in written]
         self._costs = [matching_cost(expected) for expected in self._expected]
@@ -701,6 +727,86 @@ class ToolCallArgs(_FirstFit[JsonObject]):
             _literal_test(arguments, config.subset) if compiled is arguments else None
             for arguments, compiled in zip(written, self._expected, strict=True)
         ]
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`: not evaluated where a value that is needed is not known, and beyond caps."""
+        calls = self._keys.select(run, self._categories)
+        if self._calls == "any" or not calls or not self._wanted:
+            return super().evaluate(run, facts)
+        values = self._values(calls)
+        attempts = self._attempts(calls, values)
+        if attempts is None:
+            return _over_limit(self.noun)
+        places = {id(call): place for place, call in enumerate(run.calls, 1)}
+        told: dict[str, str] = {}
+        met = 0
+        for index, tried in enumerate(attempts):
+            misfits = [position for position, verdict in tried if verdict is False]
+            unknown = [position for position, verdict in tried if verdict is None]
+            if unknown and not misfits:
+                return self._unknown(calls[unknown[0]])
+            met += bool(tried) and not misfits
+            if not tried:
+                told[f"{self._wanted[index][1]} (no call)"] = self._endings[index][0][2:]
+            for position in misfits or [position for position, _ in tried]:
+                key = f"{calls[position].name} (call {places[id(calls[position])]})"
+                text = f"Actual: {self._shown(calls[position], values[position])}"
+                text += self._endings[index][not misfits]
+                told[key] = f"{told[key]}; {text}" if key in told else text
+        value = met / len(attempts)
+        if self._strict and met < len(attempts):
+            value = 0.0
+        lines = [f"{key}: {text}" for key, text in islice(told.items(), _SHOWN_ATTEMPTS)]
+        return self._score(value, calls, values, lambda: told, tuple(lines))
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Further calls can misfit, or be the first or the last; one that misfits every stays."""
+        if self._calls == "any" or not self._wanted:
+            return super().attainable(run)
+        calls = self._keys.select(run, self._categories)
+        attempts = self._attempts(calls, self._values(calls)) if self._calls == "every" else None
+        if attempts is None:
+            return 0.0, 1.0
+        lost = sum(any(verdict is False for _, verdict in tried) for tried in attempts)
+        return 0.0, float(not lost) if self._strict else (len(attempts) - lost) / len(attempts)
+
+    def _attempts(
+        self, calls: list[ToolCall], values: list[JsonObject | None]
+    ) -> list[list[tuple[int, bool | None]]] | None:
+        """For each expectation the calls that it asks for and whether they fit; None in it: not known.
+
+        None: there is more to compare than the caps allow.
+        """
+        compare = self._comparison(calls, values)
+        room, budget = MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
+        names = canonical_tool_names(calls)
+        found: list[list[tuple[int, bool | None]]] = []
+        for index, (name, text, call_id) in enumerate(self._wanted):
+            own = [
+                position
+                for position, call in enumerate(calls)
+                if (names[position] == name and (call_id is None or call.call_id is None))
+                or call.call_id == (text if call_id is None else call_id)
+            ]
+            own = own[:1] if self._calls == "first" else own[-1:] if self._calls == "last" else own
+            room -= len(own)
+            tried: list[tuple[int, bool | None]] = []
+            for position in own:
+                read_from = calls[position].arguments_text
+                budget -= (len(read_from or "") + 1) * self._costs[index]
+                if room < 0 or budget < 0:
+                    return None
+                if self._easy[index] is _anything:
+                    tried.append((position, True))
+                elif values[position] is None or is_oversized(read_from):
+                    tried.append((position, None))
+                else:
+                    try:
+                        tried.append((position, compare(index, position)))
+                    except SchemaTooComplexError:
+                        return None
+            found.append(tried)
+        return found
 
     def _values(self, calls: list[ToolCall]) -> list[JsonObject | None]:
         return all_comparable_arguments(calls)
@@ -722,6 +828,12 @@ class ToolCallArgs(_FirstFit[JsonObject]):
             return fits(expected, actual)
 
         return compare
+
+
+def _over_limit(noun: str) -> NotEvaluated:
+    return NotEvaluated(
+        NotEvaluatedReason.OVER_LIMIT, f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of {noun}"
+    )
 
 
 def _literal_test(expected: JsonObject, subset: bool) -> Callable[[JsonObject], bool]:

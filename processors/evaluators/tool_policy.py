@@ -8,7 +8,18 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from processors.comparison import ToolPatterns, ToolSelectionConfig, calls_of, without_failed
+from processors.comparison import (
+    CallCondition,
+    CallConstraint,
+    CallConstraints,
+    CallStatus,
+    ToolPatterns,
+    ToolSelectionConfig,
+    calls_of,
+    share_of,
+    took_effect,
+    without_failed,
+)
 from processors.documents import EvaluatorModel
 from processors.model import (
     AgentRun,
@@ -62,6 +73,7 @@ class ToolPermission(Evaluator):
     """
 
     id = "tool-permission"
+    quotes_content = False
     Config = ToolSelectionConfig
     Criteria = ToolPermissionCriteria
     example = EvaluatorExample(
@@ -135,6 +147,7 @@ class ToolKnown(Evaluator):
     """
 
     id = "tool-known"
+    quotes_content = False
     Config = ToolKnownConfig
     example = EvaluatorExample(
         run="""
@@ -226,6 +239,7 @@ class ToolCallBudget(Evaluator):
     """
 
     id = "tool-call-budget"
+    quotes_content = False
     Config = ToolCallBudgetConfig
     Criteria = ToolCallBudgetCriteria
     example = EvaluatorExample(
@@ -298,7 +312,9 @@ class ToolPrecedenceConfig(EvaluatorModel):
         "do not count as one before the other.",
     )
     require_success: bool = Field(
-        default=False, description="Whether a guard that ended in an error counts as never called."
+        default=False,
+        description="Whether a guard that took no effect counts as never called: it ended in an error, its "
+        "result reads like one (`processors.comparison.captured_value`), or it was never executed.",
     )
 
 
@@ -319,12 +335,15 @@ class ToolPrecedence(Evaluator):
     A pair [x, y] applies when y was called, and holds when the first call of x stands before the first call
     of y; a guard x that never ran is a violation. Calls of one parallel group may stand in any order unless
     `strict`. score = pairs that hold / pairs that apply, and 1 when none applies, so also without calls.
+    The rule is the template `precedence` of `tool-constraints`.
 
     Example: [auth, fetch] over the calls fetch, auth
     scores 0, and so it does over fetch alone.
     """
 
     id = "tool-precedence"
+    version = "2"
+    quotes_content = False
     Config = ToolPrecedenceConfig
     Criteria = ToolPrecedenceCriteria
     example = EvaluatorExample(
@@ -333,52 +352,52 @@ class ToolPrecedence(Evaluator):
     )
 
     def __init__(self, config: ToolPrecedenceConfig, criteria: ToolPrecedenceCriteria) -> None:
-        self._strict = config.strict
-        self._require_success = config.require_success
         for first, second in criteria.before:
             if canonical_tool_name(first) == canonical_tool_name(second):
                 raise ValueError(f'"{first}" cannot come before itself: expected a pair of two tools')
-        self._pairs = [
-            (first, second, ToolPatterns([first]), ToolPatterns([second]))
-            for first, second in criteria.before
-        ]
-        self._named = ToolPatterns(name for pair in criteria.before for name in pair)
+        self._require_success = config.require_success
+        guard: CallStatus = "succeeded" if config.require_success else "any"
+        self._constraints = CallConstraints(
+            [
+                CallConstraint("precedence", (CallCondition(first, status=guard), CallCondition(second)))
+                for first, second in criteria.before
+            ],
+            frozenset(),
+            strict=config.strict,
+        )
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade `run`; always a score."""
-        calls = [call for call in run.calls if call.name in self._named]
+        """Grade `run`; `over_limit` beyond the cap on calls."""
+        found = self._constraints.evaluate(run)
+        if isinstance(found, NotEvaluated):
+            return found
         explained: dict[str, str] = {}
-        applicable = held = 0
-        for first, second, guards, guarded in self._pairs:
-            later = next((place for place, call in enumerate(calls) if call.name in guarded), None)
-            if later is None:
-                continue
-            applicable += 1
-            earlier = self._first_guard(calls, guards)
-            pair = f"{first} before {second}"
-            if earlier is None:
-                explained[pair] = f"{first} never ran"
-            elif self._stands_before(calls, earlier, later):
-                held += 1
-            else:
-                explained[pair] = f"{second} came first"
-        details: dict[str, JsonValue] = {"applicable": applicable, "held": held, "violated": {**explained}}
+        applicable = [finding for finding in found if finding.applies]
+        for finding in applicable:
+            if finding.holds is False:
+                first, second = finding.constraint.kinds
+                text = f"{second.tool} came first" if self._ran(first, run) else f"{first.tool} never ran"
+                explained[f"{first.tool} before {second.tool}"] = text
+        held = sum(finding.holds is True for finding in applicable)
+        details: dict[str, JsonValue] = {
+            "applicable": len(applicable),
+            "held": held,
+            "violated": {**explained},
+        }
         if not explained:
-            line = f"{held} of {applicable} pairs hold" if applicable else "no pair applies"
+            line = f"{held} of {held} pairs hold" if applicable else "no pair applies"
             return Score(1.0, details, (line,))
-        return Score(held / applicable, details, tuple(f"{pair}: {text}" for pair, text in explained.items()))
+        return Score(share_of(found), details, tuple(f"{pair}: {text}" for pair, text in explained.items()))
 
-    def _first_guard(self, calls: list[ToolCall], guards: ToolPatterns) -> int | None:
-        for place, call in enumerate(calls):
-            if call.name in guards and not (self._require_success and call.error is not None):
-                return place
-        return None
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """A guard, or a call that lacks one, may still come first."""
+        return self._constraints.attainable(run)
 
-    def _stands_before(self, calls: list[ToolCall], earlier: int, later: int) -> bool:
-        group = calls[earlier].parallel_group
-        if group is not None and group == calls[later].parallel_group:
-            return not self._strict
-        return earlier < later
+    def _ran(self, guard: CallCondition, run: AgentRun) -> bool:
+        return any(
+            call.name in guard.tools and (not self._require_success or took_effect(call))
+            for call in run.calls
+        )
 
 
 class SingleToolUseConfig(EvaluatorModel):
@@ -409,6 +428,7 @@ class SingleToolUse(Evaluator):
     """
 
     id = "single-tool-use"
+    quotes_content = False
     Config = SingleToolUseConfig
     Criteria = SingleToolUseCriteria
     example = EvaluatorExample(

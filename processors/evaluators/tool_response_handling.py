@@ -1,6 +1,6 @@
 """Evaluator `tool-response-handling`: whether an agent handled soundly what its tools returned."""
 
-from typing import Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
@@ -20,21 +20,25 @@ from processors.model import (
     canonical_tool_name,
     json_text,
 )
-from processors.response_checks.agent_response import (
-    MAX_CHECKED_CALLS,
-    AgentResponse,
+from processors.response_handling import (
+    MAX_CALLS,
+    RULE_IDS,
+    RULES,
+    ErrorClass,
+    ErrorClassifier,
     ObservedCall,
     OverLimitError,
+    Response,
+    Settings,
+    applicable_rules,
+    findings_of,
+    group_of,
 )
-from processors.response_checks.answer_facts import AnswerFacts
-from processors.response_checks.check_result import CheckResult
-from processors.response_checks.checks import CHECK_IDS, check_answer, group_of
-from processors.response_checks.settings import CheckSettings, ErrorClass, PersonalData
-from processors.response_checks.tool_errors import ErrorClassifier
 
-CheckName = Literal[
-    "RH1", "RH2", "RH3", "RH3.1", "RH3.2", "RH3.3", "RH4", "RH5", "RH6", "RH7", "RH8",
-    "RH9", "RH9.a", "RH9.b", "RH9.c", "RH9.d",
+RuleName = Literal[
+    "RH1", "RH1.1", "RH1.2", "RH1.3", "RH2", "RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH3", "RH3.1", "RH3.2", "RH3.3",  # noqa: E501
+    "RH4", "RH5", "RH6", "RH7", "RH7.1", "RH7.2", "RH7.3", "RH8", "RH9", "RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e",  # noqa: E501
+    "RH10", "RH11", "RH11.1", "RH11.2", "RH12", "RH12.1", "RH12.2", "RH12.3", "RH12.4", "RH12.5", "RH12.6",
 ]  # fmt: skip
 _MAX_VIOLATIONS = 50
 
@@ -42,14 +46,15 @@ _MAX_VIOLATIONS = 50
 class ToolResponseHandlingConfig(ToolSelectionConfig):
     """Settings of `tool-response-handling`."""
 
-    gating: tuple[CheckName, ...] = Field(
-        default=("RH3.1", "RH3.2", "RH4", "RH5", "RH6", "RH7", "RH9.a"),
-        min_length=1,
-        description="Checks that decide the score; RH3 stands for all parts of RH3. Others are advisory.",
+    gating: Literal["all"] | Annotated[tuple[RuleName, ...], Field(min_length=1)] = Field(
+        default=cast("tuple[RuleName, ...]", tuple(rule.id for rule in RULES if rule.is_gating)),
+        description="Rules that decide the score; RH3 stands for all parts of RH3, all for every rule. Others are "  # noqa: E501
+        "advisory.",
+        examples=["all", ["RH1", "RH4", "RH7"]],
     )
     advisory: bool = Field(
         default=True,
-        description="Whether checks that do not decide the score are run and reported as well; false saves "
+        description="Whether rules that do not decide the score are run and reported as well; false saves "
         "their work.",
     )
     require_retry: bool = Field(
@@ -62,7 +67,8 @@ class ToolResponseHandlingConfig(ToolSelectionConfig):
         description="RH5: identical failing calls from which retrying a retryable error is futile.",
     )
     acknowledgements: tuple[str, ...] = Field(
-        default=(), description="RH4, RH6, RH9: phrases that admit trouble, beside the built-in English ones."
+        default=(),
+        description="RH4, RH6, RH9.a: phrases that admit trouble, beside the words of the lexicons.",
     )
     error_words: dict[Literal["permanent", "retryable", "argument"], tuple[str, ...]] = Field(
         default_factory=dict,
@@ -71,26 +77,27 @@ class ToolResponseHandlingConfig(ToolSelectionConfig):
     )
     personal_data: tuple[Literal["email", "phone", "name"], ...] = Field(
         default=(),
-        description="RH7: personal data of results that answers must not repeat unless the user gave it.",
+        description="RH7.3: personal data of results that answers must not repeat unless the user gave it.",
     )
 
 
 class ToolResponseHandling(Evaluator):
     """Checks without a model: nothing invented, no error hidden, nothing disclosed, nothing reversed.
 
-    score = 1 without a violation in a gating check, else 0; `graded_score` in the details is the share of
-    gating checks that apply and are not violated. Violations of other checks are reported as advisory. The
-    checks are listed in `processors.response_checks.checks`.
+    score = 1 without a finding of a gating rule, else 0; `graded_score` in the details is the share of gating
+    rules that apply and found nothing. Findings of other rules are reported as advisory. The rules, how
+    far each has held, and what no rule can see are listed in `docs/response-handling.md`.
 
     There is nothing to expect. A run without calls is not applicable. Where the input, the answer or a
-    result was not captured, only the checks of errors apply; the details name the others as
-    `not_applicable`, and where no gating check applies the run is not evaluated.
+    result was not captured, only the rules of errors apply; the details name the others as
+    `not_applicable`, and where no gating rule applies the run is not evaluated.
 
     Example: the only call fails with a timeout, and the answer is "Your inbox is empty."
     scores 0 (RH4); "I could not reach your inbox." scores 1.
     """
 
     id = "tool-response-handling"
+    version = "2"
     Config = ToolResponseHandlingConfig
     example = EvaluatorExample(
         run="""
@@ -103,24 +110,26 @@ class ToolResponseHandling(Evaluator):
     def __init__(self, config: ToolResponseHandlingConfig, criteria: None = None) -> None:
         self._categories = config.categories()
         self._gating = frozenset(
-            check for check in CHECK_IDS if check in config.gating or group_of(check) in config.gating
+            rule
+            for rule in RULE_IDS
+            if config.gating == "all" or rule in config.gating or group_of(rule) in config.gating
         )
-        self._wanted = frozenset(CHECK_IDS) if config.advisory else self._gating
+        self._wanted = frozenset(RULE_IDS) if config.advisory else self._gating
         self._classifier = ErrorClassifier(
             {ErrorClass(name): words for name, words in config.error_words.items()}
         )
         # Evaluations that differ in what they gate alone read the same answer in the same way.
         error_words = frozenset((name, tuple(words)) for name, words in config.error_words.items())
         self._facts_key = (self.id, self._categories, error_words)
-        self._settings = CheckSettings(
+        self._settings = Settings(
             require_retry=config.require_retry,
             retryable_attempts=config.retryable_attempts,
             acknowledgements=config.acknowledgements,
-            personal_data=frozenset(map(PersonalData, config.personal_data)),
+            personal_data=frozenset(config.personal_data),
         )
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade `run`; not evaluated without calls, without content for any gating check, and over limits."""
+        """Grade `run`; not evaluated without calls, without content for any gating rule, and over limits."""
         # What was never executed counts with what the model was told instead of a result, if anything.
         calls = [
             call
@@ -129,57 +138,51 @@ class ToolResponseHandling(Evaluator):
         ]
         if not calls:
             return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, "no tool was called")
-        answer = facts.once(self._facts_key, lambda: self._facts(run, calls))
-        if not isinstance(answer, AnswerFacts):
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, answer)
-        return self._score(check_answer(answer, self._settings, self._wanted))
+        response = facts.once(self._facts_key, lambda: self._read(run, calls))
+        if not isinstance(response, Response):
+            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, response)
+        return self._score(response)
 
-    def _score(self, results: list[CheckResult]) -> Score | NotEvaluated:
+    def _score(self, response: Response) -> Score | NotEvaluated:
         gating = self._gating
-        applicable = {
-            group_of(result.check) for result in results if result.applies and result.check in gating
-        }
-        if not applicable:
+        applicable = applicable_rules(response) & self._wanted
+        if applicable.isdisjoint(gating):
             return NotEvaluated(
-                NotEvaluatedReason.CONTENT_NOT_CAPTURED, "no gating check applies to what was captured"
+                NotEvaluatedReason.CONTENT_NOT_CAPTURED, "no gating rule applies to what was captured"
             )
-        violations = [violation for result in results for violation in result.violations]
-        violated = {group_of(violation.check) for violation in violations if violation.check in gating}
+        findings = findings_of(response, self._settings, applicable)
+        violated = {finding.rule for finding in findings if finding.rule in gating}
         shown: list[JsonValue] = [
             {
-                "check": violation.check,
-                "call": violation.call,
-                "evidence": violation.evidence,
-                "gating": violation.check in gating,
+                "check": finding.rule,
+                "call": finding.call,
+                "claim": finding.claim,
+                "evidence": finding.evidence,
+                "path": finding.path,
+                "gating": finding.rule in gating,
             }
-            for violation in violations[:_MAX_VIOLATIONS]
+            for finding in findings[:_MAX_VIOLATIONS]
         ]
-        not_applicable: list[JsonValue] = [*_without_checks(results)]
+        not_applicable: list[JsonValue] = [*_grouped(self._wanted, applicable)]
         details: JsonObject = {
             "violations": shown,
             "not_applicable": not_applicable,
-            "graded_score": 1.0 - len(violated) / len(applicable),
+            "graded_score": 1.0 - len(violated) / len(applicable & gating),
         }
         lines = [
-            f"{violation.check}{'' if violation.check in gating else ' (advisory)'}: {violation.evidence}"
-            for violation in sorted(violations, key=lambda violation: violation.check not in gating)
+            f"{finding.rule}{'' if finding.rule in gating else ' (advisory)'}: {finding.evidence}"
+            for finding in sorted(findings, key=lambda finding: finding.rule not in gating)
         ]
         if not violated:
-            lines.insert(0, "no gating check violated")
+            lines.insert(0, "no gating rule violated")
         if not_applicable:
             lines.append(f"not applicable: {', '.join(map(str, not_applicable))}")
         return Score(0.0 if violated else 1.0, details, tuple(lines))
 
-    def _facts(self, run: AgentRun, calls: list[ToolCall]) -> AnswerFacts | str:
-        """The facts of the run's answer, or why there is more than can be checked."""
-        if len(calls) > MAX_CHECKED_CALLS:
-            return f"more than {MAX_CHECKED_CALLS} calls"
-        try:
-            return AnswerFacts(self._response(run, calls))
-        except OverLimitError as error:
-            return str(error)
-
-    def _response(self, run: AgentRun, calls: list[ToolCall]) -> AgentResponse:
+    def _read(self, run: AgentRun, calls: list[ToolCall]) -> Response | str:
+        """The run's answer with its evidence, or why there is more than can be checked."""
+        if len(calls) > MAX_CALLS:
+            return f"more than {MAX_CALLS} calls"
         users = [message.content for message in run.messages if message.role in ("system", "user")]
         last_turn = max((message.turn for message in run.messages), default=0)
         earlier = [
@@ -187,13 +190,16 @@ class ToolResponseHandling(Evaluator):
             for message in run.messages
             if message.role in ("assistant", "tool") and message.turn < last_turn
         ]
-        return AgentResponse(
-            input=_text(run.input, run.input_state)
-            or ("\n".join(users) if users else _text(run.input, run.input_state)),
-            output=_text(run.output, run.output_state),
-            calls=[self._observed(call) for call in calls],
-            texts=(*users, *earlier),
-        )
+        try:
+            return Response(
+                question=_text(run.input, run.input_state)
+                or ("\n".join(users) if users else _text(run.input, run.input_state)),
+                output=_text(run.output, run.output_state),
+                calls=[self._observed(call) for call in calls],
+                texts=(*users, *earlier),
+            )
+        except OverLimitError as error:
+            return str(error)
 
     def _observed(self, call: ToolCall) -> ObservedCall:
         result: JsonValue = None
@@ -220,13 +226,14 @@ def _text(value: JsonValue, state: ValueState) -> str | None:
     return value if isinstance(value, str) else json_text(value)
 
 
-def _without_checks(results: list[CheckResult]) -> list[str]:
-    """The checks that do not apply; where no part of one applies, its id alone."""
-    groups: dict[str, list[CheckResult]] = {}
-    for result in results:
-        groups.setdefault(group_of(result.check), []).append(result)
+def _grouped(wanted: frozenset[str], applicable: frozenset[str]) -> list[str]:
+    """The wanted rules that do not apply; where no part of one applies, its id alone."""
+    groups: dict[str, list[str]] = {}
+    for rule in RULE_IDS:
+        if rule in wanted:
+            groups.setdefault(group_of(rule), []).append(rule)
     found: list[str] = []
     for group, parts in groups.items():
-        missing = [part.check for part in parts if not part.applies]
+        missing = [part for part in parts if part not in applicable]
         found.extend([group] if len(missing) == len(parts) else missing)
     return found

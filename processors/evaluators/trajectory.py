@@ -6,7 +6,7 @@ further calls lower it. `trajectory-exact` alone has a rule of its own.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from typing import ClassVar, Literal, TypeAlias
@@ -55,6 +55,7 @@ from processors.model import (
 
 _SHOWN_CALLS = 20
 _SHOWN_ARGUMENTS = 80
+_SHOWN_REFUSALS = 5
 _COMPARED_CHARACTERS = 1000
 """Characters of arguments with matchers that count as one comparison."""
 
@@ -231,7 +232,7 @@ class _Trajectory(Evaluator):
         calls = found.calls
         if not calls or not self._width:
             value = 0.0 if calls or self._width else 1.0
-            return self._score(_Alignment(value, [-1] * self._width), calls)
+            return self._score(_Alignment(value, [-1] * self._width), calls, run)
         alignment = self._measure(calls, found.certain)
         if alignment is None:
             return NotEvaluated(
@@ -241,7 +242,7 @@ class _Trajectory(Evaluator):
             best = self._measure(calls, found.possible)
             if best is None or best.value != alignment.value:
                 return unknown_arguments(found.unknown)
-        return self._score(alignment, calls)
+        return self._score(alignment, calls, run)
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """What further calls can do, which may match whatever is still open, or nothing.
@@ -372,7 +373,7 @@ class _Trajectory(Evaluator):
             return by_name
         return by_name & ~self._with_id | self._by_id.get(call.call_id, 0)
 
-    def _score(self, alignment: _Alignment, calls: Sequence[ToolCall]) -> Score:
+    def _score(self, alignment: _Alignment, calls: Sequence[ToolCall], run: AgentRun) -> Score:
         assigned = alignment.assigned
         taken = {position for position in assigned if position >= 0}
         actual = [call.name for call in calls]
@@ -387,12 +388,41 @@ class _Trajectory(Evaluator):
             lines.append(f"missing: {_listed(missing)}")
         if unexpected:
             lines.append(f"unexpected: {_listed(unexpected)}")
+        if missing and unexpected:
+            lines += self._refusals(assigned, taken, calls, run)
         details: dict[str, JsonValue] = {
             "expected": self._detail,
             "actual": [*actual],
             "assigned": [None if position < 0 else position for position in assigned],
         }
         return Score(alignment.value, details, tuple(lines))
+
+    def _refusals(
+        self, assigned: Sequence[int], taken: set[int], calls: Sequence[ToolCall], run: AgentRun
+    ) -> list[str]:
+        """For the first expected calls that are missing: why a call of the tool does not stand for one."""
+        free = [position for position in range(len(calls)) if position not in taken]
+        lines: list[str] = []
+        for key in [key for key, position in enumerate(assigned) if position < 0][:_SHOWN_REFUSALS]:
+            found = next((at for at in free if self._candidates(calls[at]) >> key & 1), None)
+            if found is None:
+                continue
+            free.remove(found)
+            call = calls[found]
+            place = next(number for number, made in enumerate(run.calls, 1) if made is call)
+            lines.append(f"call {place}, {call.name}: {self._refusal(key, call)}")
+        return lines
+
+    def _refusal(self, key: int, call: ToolCall) -> str:
+        """The rule by which `call`, which is of the tool, does not stand for the expected call `key`."""
+        match = self._matches[key]
+        if not match.accepts_anything:
+            arguments = comparable_arguments(call)
+            reason = "" if arguments is None else match.refusal(arguments)
+            if reason:
+                return reason
+        occurrence = self._occurrences[key]
+        return "not in the expected order" if occurrence == "any" else f"occurrence: {occurrence}"
 
 
 class TrajectoryExact(_Trajectory):
@@ -641,6 +671,33 @@ class _ArgumentMatch:
         if self._mode == "subset":
             return all(name in expected and fits(expected[name], value) for name, value in actual.items())
         return fits_members(expected, actual, subset=False)
+
+    def refusal(self, arguments: JsonObject) -> str:
+        """The rule that `arguments` break, with the names of those that do; empty: none is known."""
+        try:
+            broken = [*self._broken(arguments)]
+        except SchemaTooComplexError:
+            broken = []
+        names = ", ".join(broken[:_SHOWN_REFUSALS])
+        return f"args_match: {self._mode}: {names[:_SHOWN_ARGUMENTS]}" if broken else ""
+
+    def _broken(self, arguments: JsonObject) -> Iterator[str]:
+        """What is wrong with each argument that is."""
+        mode, expected = self._mode, self._expected
+        actual = arguments if mode.startswith("partial") else self._counted(arguments)
+        for name, value in expected.items():
+            member = {name: actual[name]} if name in actual else {}
+            if not member and mode == "subset":
+                continue
+            only: dict[str, Expected] = {name: value}
+            if mode == "partial_deep":
+                is_fit = _fits_deep(only, member)
+            else:
+                is_fit = fits_members(only, member, subset=True)
+            if not is_fit:
+                yield f"another {name}" if member else f"missing {name}"
+        if mode in ("exact", "subset"):
+            yield from (f"unexpected {name}" for name in actual if name not in expected)
 
     def _counted(self, arguments: JsonObject) -> JsonObject:
         """The arguments without those that are ignored or say no more than their default."""

@@ -8,6 +8,7 @@ from processors.frameworks.dialect import (
     ScopeDialect,
     SpanRole,
     ToolReading,
+    UsageDialect,
 )
 from processors.frameworks.discovery import discover_dialects, discover_rewrites
 from processors.frameworks.rewriting import (
@@ -35,6 +36,13 @@ from processors.frameworks.shapes.messages import (
     is_call_id,
     last_text,
 )
+from processors.frameworks.shapes.model_usage import (
+    NO_USAGE,
+    USAGE_KEYS,
+    UsageReading,
+    merged_usage,
+    usage_plan,
+)
 from processors.frameworks.shapes.placeholder_names import (
     AGENT_NAME_RESOURCE_ATTRIBUTES,
     FINAL_ANSWER_TOOL_NAMES,
@@ -51,11 +59,12 @@ from processors.frameworks.shapes.transcript import in_turns
 
 __all__ = [
     "AGENT_NAME_RESOURCE_ATTRIBUTES", "FINAL_ANSWER_TOOL_NAMES", "FINAL_ANSWER_TOOL_PREFIX",
-    "HANDOFF_TOOL_PREFIXES", "INTERRUPTION_ERRORS", "MCP_NAME_SEPARATORS", "PROVIDER_CALL_MARKERS",
-    "SYNTHETIC_TOOL_NAMES", "AgentReading", "CallRequest", "CallResponse", "CarrierKind", "ChatMessage",
-    "Conversation", "Dialect", "DialectMapping", "Found", "LateMapping", "OpenedResult", "PlannedDialect",
-    "Rewrite", "RunScope", "ScopeDialect", "Shape", "SpanReading", "SpanRole", "ToolReading", "Trace",
-    "after_results", "better", "decoded", "discover_dialects", "discover_rewrites", "in_turns", "is_call_id",
+    "HANDOFF_TOOL_PREFIXES", "INTERRUPTION_ERRORS", "MCP_NAME_SEPARATORS", "NO_USAGE",
+    "PROVIDER_CALL_MARKERS", "SYNTHETIC_TOOL_NAMES", "USAGE_KEYS", "AgentReading", "CallRequest",
+    "CallResponse", "CarrierKind", "ChatMessage", "Conversation", "Dialect", "DialectMapping", "Found",
+    "LateMapping", "OpenedResult", "PlannedDialect", "Rewrite", "RunScope", "ScopeDialect", "Shape",
+    "SpanReading", "SpanRole", "ToolReading", "Trace", "UsageDialect", "UsageReading", "after_results",
+    "better", "decoded", "discover_dialects", "discover_rewrites", "in_turns", "is_call_id",
     "is_placeholder_agent", "last_text", "merge_tools", "merged_agents", "merged_error", "merged_tool",
-    "open_result", "span_attributes",
+    "merged_usage", "open_result", "span_attributes", "usage_plan",
 ]  # fmt: skip

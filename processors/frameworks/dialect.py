@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from processors.frameworks.shapes.messages import ChatMessage
+from processors.frameworks.shapes.model_usage import UsageReading
 from processors.model import ABSENT, CallCategory, DecodedValue, JsonValue, ToolError, late
 from processors.spans import Span
 
@@ -130,6 +131,18 @@ class PlannedDialect(Protocol):
 
     def plan_tool(self, present: frozenset[str]) -> Callable[[Span], ToolReading] | None:
         """What reads calls on whose spans `present` are there of `tool_keys`; None: only `tool` can."""
+        ...
+
+
+@runtime_checkable
+class UsageDialect(Protocol):
+    """A dialect that tells models, tokens and times in a way that no other does.
+
+    What it leaves out is read from the attributes that all conventions share (`shapes.model_usage`).
+    """
+
+    def usage(self, span: Span) -> UsageReading:
+        """What the span tells of a model call, or of all of a run."""
         ...
 
 

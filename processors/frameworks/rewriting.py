@@ -16,10 +16,12 @@ from processors.frameworks.dialect import (
     Dialect,
     SpanRole,
     ToolReading,
+    UsageDialect,
 )
 from processors.frameworks.shapes.attribute_reading import better, merged_error
+from processors.frameworks.shapes.model_usage import NO_USAGE, UsagePlan, UsageReading, merged_usage
 from processors.frameworks.shapes.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
-from processors.model import ABSENT, CallCategory, DecodedValue, ValueState, late
+from processors.model import ABSENT, CallCategory, DecodedValue, TokenUsage, ValueState, late
 from processors.spans import Span, SpanTree, text_in
 
 
@@ -34,6 +36,10 @@ class Shape:
     """What reads the fields of a call where that is planned, else all `dialects` do."""
     answer_key: str = ""
     """The attribute in which all that was answered stands, if it is there."""
+    usage_plan: UsagePlan | None = None
+    """What reads the model, its tokens and its time where they stand in attributes that all share."""
+    usage_dialects: Sequence[UsageDialect] = ()
+    """The dialects that tell these in a way of their own, which goes before the common one."""
 
 
 class SpanReading:
@@ -81,6 +87,31 @@ class SpanReading:
         key = self.shape.answer_key
         encoded = self.span.by_key.get(key) if key else None
         return None if encoded is None else text_in(encoded)
+
+    @property
+    def model(self) -> str:
+        """The model that answered, else the one that was asked for; empty where none is told."""
+        shape = self.shape
+        if shape.usage_dialects:
+            return self.usage.model
+        return "" if shape.usage_plan is None else shape.usage_plan.model(self.span)
+
+    @property
+    def tokens(self) -> TokenUsage | None:
+        """The tokens that the span tells; None unless it tells input and output."""
+        shape = self.shape
+        if shape.usage_dialects:
+            return self.usage.usage
+        return None if shape.usage_plan is None else shape.usage_plan.tokens(self.span)
+
+    @property
+    def usage(self) -> UsageReading:
+        """The model, the tokens and the time to the first output that the span tells; read anew each time."""
+        told = NO_USAGE
+        for dialect in self.shape.usage_dialects:
+            told = merged_usage(told, dialect.usage(self.span))
+        plan = self.shape.usage_plan
+        return told if plan is None else merged_usage(told, plan.read(self.span))
 
     @late
     def conversation(self) -> Conversation:

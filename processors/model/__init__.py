@@ -40,6 +40,15 @@ from processors.model.limits import (
     MAX_SEARCH_STEPS,
     MAX_SEARCHED_CHARACTERS,
 )
+from processors.model.model_usage import (
+    ModelCall,
+    ModelPrice,
+    PriceTable,
+    TokenUsage,
+    name_pattern,
+    seconds_between,
+    sum_of_usage,
+)
 from processors.model.python_literal import parse_python_literal
 from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 from processors.model.unix_time import time_text, unix_nano_of
@@ -68,9 +77,10 @@ __all__ = [
     "MAX_REORDERING_STEPS", "MAX_SEARCHED_CHARACTERS", "MAX_SEARCH_STEPS", "MAX_TEXT_LENGTH",
     "REDACTION_MARKERS", "AgentIdentity", "AgentRun", "CallCategory", "DecodedValue", "EvaluationError",
     "EvaluationResult", "Evaluator", "EvaluatorExample", "FinishReason", "GradedRun", "IncompleteReason",
-    "JsonObject", "JsonValue", "Message", "NotEvaluated", "NotEvaluatedReason", "Outcome", "RunFacts",
-    "Score", "Severity", "SkipReason", "Stage", "ToolCall", "ToolError", "ToolKeys", "ValueState",
-    "canonical_tool_name", "canonical_tool_names", "decode_arguments", "decode_json", "decode_result",
-    "encode_json", "json_text", "json_value", "late", "parse_json", "parse_python_literal", "parse_text",
-    "plain_object", "text_value", "time_text", "unix_nano_of", "value_of",
+    "JsonObject", "JsonValue", "Message", "ModelCall", "ModelPrice", "NotEvaluated", "NotEvaluatedReason",
+    "Outcome", "PriceTable", "RunFacts", "Score", "Severity", "SkipReason", "Stage", "TokenUsage", "ToolCall",
+    "ToolError", "ToolKeys", "ValueState", "canonical_tool_name", "canonical_tool_names", "decode_arguments",
+    "decode_json", "decode_result", "encode_json", "json_text", "json_value", "late", "name_pattern",
+    "parse_json", "parse_python_literal", "parse_text", "plain_object", "seconds_between", "sum_of_usage",
+    "text_value", "time_text", "unix_nano_of", "value_of",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Literal, Protocol, TypeAlias, TypeVar, cast, dataclass_transf
 
 from processors.model.finish_reason import FinishReason
 from processors.model.json_values import JsonValue
+from processors.model.model_usage import ModelCall, TokenUsage, seconds_between
 from processors.model.value_type import late, positional_value_type, value_type
 
 IncompleteReason: TypeAlias = Literal["incomplete_trace", "interrupted", "over_limit", "content_not_captured"]
@@ -97,6 +98,11 @@ class ToolCall:
     retry_of: int | None = None
     """Place of that call among the run's `tool_calls`, from 0; None for a first attempt."""
 
+    @property
+    def duration_seconds(self) -> float | None:
+        """How long the call took; None where its times are not known."""
+        return seconds_between(self.start_unix_nano, self.end_unix_nano)
+
 
 @value_type
 class Message:
@@ -147,6 +153,21 @@ class RunContent(Protocol):
 
     @property
     def requested_calls(self) -> Sequence[tuple[int, ToolCall]]: ...  # noqa: D102
+
+    @property
+    def model_calls(self) -> Sequence[ModelCall]: ...  # noqa: D102
+
+    @property
+    def models(self) -> Sequence[str]: ...  # noqa: D102
+
+    @property
+    def usage(self) -> TokenUsage | None: ...  # noqa: D102
+
+    @property
+    def time_to_first_output_seconds(self) -> float | None: ...  # noqa: D102
+
+    @property
+    def cost(self) -> float | None: ...  # noqa: D102
 
 
 class _OfContent:
@@ -228,9 +249,26 @@ class AgentRun:
     """Calls that a model asked for and that were never executed, where spans tell of those that were: each
     with the number of `tool_calls` that stand before it, in order. The tool does not exist, somebody refused
     the call, or a limit was reached. What runs at the provider, handoffs and final answers are left out."""
+    model_calls: Sequence[ModelCall] = _of_content(())
+    """The requests to models that the run made itself or through its tools, in order of start; those of
+    agents within it are theirs."""
+    models: Sequence[str] = _of_content(())
+    """The models that answered, each once, in order; of a run without `model_calls` what its span tells."""
+    usage: TokenUsage | None = _of_content(None)
+    """The tokens of all `model_calls`. Where they do not all tell theirs it is what the agent's own span says
+    in total, with which agents within it may be counted; None where nobody tells."""
+    time_to_first_output_seconds: float | None = _of_content(None)
+    """Time from the start of the run to the first output of a model, where a model call tells it."""
+    cost: float | None = _of_content(None)
+    """What `usage` costs by the configured prices, in their currency; None where tokens are not known, or
+    the price of a model is not."""
     content: RunContent | None = field(default=None, repr=False, compare=False)
-    """Tells those of `input`, `output`, `messages`, their states, `span_attributes`, `available_tools` and
-    `requested_calls` that were not given."""
+    """Tells those of the fields that are read late (`RunContent`) that were not given."""
+
+    @property
+    def duration_seconds(self) -> float | None:
+        """How long the run took; None where its times are not known."""
+        return seconds_between(self.start_unix_nano, self.end_unix_nano)
 
     @late
     def calls(self) -> Sequence[ToolCall]:

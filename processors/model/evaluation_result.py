@@ -97,12 +97,29 @@ class EvaluationResult:
     muted_until_unix_nano: int = 0
     tool_call_id: str | None = None
     tool_span_id: bytes | None = None
+    quotes_content: bool = True
+    """Whether `explanation` may show what was captured."""
 
     @property
     def counts(self) -> bool:
         """Whether a failure may alert people or gate a change: not in shadow, not muted, not advisory."""
-        return (
-            self.stage is Stage.LIVE
-            and not self.muted_until_unix_nano
-            and self.severity is not Severity.ADVISORY
-        )
+        return not self.exemption
+
+    @property
+    def exemption(self) -> str:
+        """Why a failure would alert nobody and gate nothing: `shadow`, `muted` or `advisory`; else empty."""
+        if self.stage is Stage.SHADOW:
+            return "shadow"
+        if self.muted_until_unix_nano:
+            return "muted"
+        return "advisory" if self.severity is Severity.ADVISORY else ""
+
+    @property
+    def is_verdict(self) -> bool:
+        """Whether it passed or failed."""
+        return self.outcome is Outcome.PASS or self.outcome is Outcome.FAIL
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether it failed, or the evaluator broke."""
+        return self.outcome is Outcome.FAIL or self.outcome is Outcome.ERROR

@@ -62,6 +62,8 @@ class Evaluator(Protocol):
     """Short id with hyphens, one of its own; names of classes and files are free."""
     version: ClassVar[str] = "1"
     """Changes whenever the same run could get another score; dashboards tell old from new by it."""
+    quotes_content: ClassVar[bool] = True
+    """Whether its texts may show arguments, results, errors, input or output; tools' names are no content."""
     Config: ClassVar[type[BaseModel]]
     """The `config:` object of a criteria file (unknown keys refused, camelCase aliases accepted)."""
     Criteria: ClassVar[type[BaseModel] | None] = None

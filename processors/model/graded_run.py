@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult
+from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,3 +19,17 @@ class GradedRun:
     results: Sequence[EvaluationResult]
     graded_unix_nano: int = 0
     instance: str = ""
+
+    @property
+    def verdict(self) -> Outcome:
+        """How the run ended as a whole, as exit codes say it.
+
+        `FAIL` or `ERROR` if a result that counts ended so, else `PASS` if there is a verdict that is not in
+        shadow, be it a failure that decides nothing, else `NOT_EVALUATED`.
+        """
+        decisive = {result.outcome for result in self.results if result.counts}
+        for outcome in (Outcome.FAIL, Outcome.ERROR):
+            if outcome in decisive:
+                return outcome
+        has_verdict = any(result.is_verdict and result.stage is Stage.LIVE for result in self.results)
+        return Outcome.PASS if has_verdict else Outcome.NOT_EVALUATED

@@ -2,8 +2,10 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _SECOND = 1_000_000_000
+_TO_THE_SECOND = len("2026-01-31T08:00:00")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -11,8 +13,7 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d
 def time_text(unix_nano: int) -> str:
     """Nanoseconds since 1970, as OTLP counts them in 64 bits, such as `2026-01-31T08:00:00.000000001Z`."""
     seconds, nanoseconds = divmod(unix_nano, _SECOND)
-    moment = _EPOCH + timedelta(seconds=seconds)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{nanoseconds:09}Z"
+    return f"{_second_text(seconds)}.{nanoseconds:09}Z"
 
 
 def unix_nano_of(text: str) -> int:
@@ -29,3 +30,9 @@ def unix_nano_of(text: str) -> int:
     if seconds < 0:
         raise ValueError("before 1970")
     return seconds * _SECOND + int((fraction or "").ljust(9, "0"))
+
+
+@lru_cache(maxsize=1024)
+def _second_text(seconds: int) -> str:
+    """To the second: a run and its calls share most of them."""
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()[:_TO_THE_SECOND]

@@ -9,8 +9,9 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from processors.frameworks import CarrierKind, Dialect, RunScope, Trace, discover_dialects
-from processors.model import CUT_SHORT, AgentRun, FinishReason
+from processors.model import CUT_SHORT, AgentRun, FinishReason, PriceTable
 from processors.reconstruction.calls import RunCalls
+from processors.reconstruction.model_calls import TraceModels
 from processors.reconstruction.reading import SpanReader
 from processors.reconstruction.rewrites import rewrites
 from processors.reconstruction.run_scopes import descend, give_out
@@ -28,6 +29,7 @@ def reconstruct(
     missing_parents: Literal["grade", "not_evaluated"] = "grade",
     tenant: str = "",
     reader: SpanReader | None = None,
+    prices: PriceTable | None = None,
 ) -> list[AgentRun]:
     """The agent runs in the spans of one trace, in order of start; none where no agent or call is told.
 
@@ -40,6 +42,7 @@ def reconstruct(
         missing_parents: Whether runs with spans whose parent never came may be complete.
         tenant: Goes into the runs.
         reader: Reads the spans; by default with the built-in dialects.
+        prices: What models cost; without it no run has a cost.
     """
     trace = read_trace(spans, span_reader() if reader is None else reader)
     if not trace.shapes:
@@ -48,7 +51,11 @@ def reconstruct(
     scopes = find_scopes(trace, lost_means_filtered=not may_lack_spans)
     told = {id(run): Telling(run, trace, scopes.calls(run)) for run in scopes.runs}
     session_of = sessions(scopes.runs, told)
-    ending = Ending(trace_id, tenant, reason, interrupted, may_lack_spans, missing_parents == "not_evaluated")
+    refuses_lost = missing_parents == "not_evaluated"
+    models = TraceModels(trace, scopes.runs)
+    ending = Ending(
+        trace_id, tenant, reason, interrupted, may_lack_spans, refuses_lost, models=models, prices=prices
+    )
     runs: list[AgentRun] = []
     for run in scopes.runs:
         telling = told[id(run)]

@@ -9,7 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
-from processors.frameworks import Dialect, PlannedDialect, ScopeDialect, Shape, SpanReading, SpanRole
+from processors.frameworks import (
+    USAGE_KEYS,
+    Dialect,
+    PlannedDialect,
+    ScopeDialect,
+    Shape,
+    SpanReading,
+    SpanRole,
+    UsageDialect,
+    usage_plan,
+)
 from processors.spans import Attributes, Envelope, Span
 
 _MAX_NODES = 4096
@@ -50,7 +60,7 @@ class SpanReader:
         self._dialects = dialects
         self._dialect_keys = frozenset(key for dialect in dialects for key in dialect.keys)
         planned = [dialect for dialect in dialects if isinstance(dialect, PlannedDialect)]
-        self._keys = self._dialect_keys.union(*[dialect.tool_keys for dialect in planned])
+        self._keys = self._dialect_keys.union(USAGE_KEYS, *[dialect.tool_keys for dialect in planned])
         """The keys that tell spans apart: those that roles turn out to look at join them."""
         self._tree: dict[frozenset[str], _Node] = {}
         self._present: dict[str, tuple[int, frozenset[str]]] = {}
@@ -154,10 +164,18 @@ class SpanReader:
             return None
         role, found = max(role for role, _ in told), [dialect for _, dialect in told]
         only = found[0]
-        if len(found) > 1 or not isinstance(only, PlannedDialect):
-            return Shape(role, found)
-        read_tool = only.plan_tool(present.intersection(only.tool_keys)) if role is SpanRole.TOOL else None
-        return Shape(role, found, read_tool, only.answer_key)
+        common = present & USAGE_KEYS
+        shape = Shape(
+            role,
+            found,
+            usage_plan=usage_plan(common) if common else None,
+            usage_dialects=[dialect for dialect in found if isinstance(dialect, UsageDialect)],
+        )
+        if len(found) == 1 and isinstance(only, PlannedDialect):
+            if role is SpanRole.TOOL:
+                shape.read_tool = only.plan_tool(present.intersection(only.tool_keys))
+            shape.answer_key = only.answer_key
+        return shape
 
 
 def _is_long(answer: _Answer) -> bool:

@@ -32,6 +32,9 @@ from processors.model import (
     IncompleteReason,
     JsonValue,
     Message,
+    ModelCall,
+    PriceTable,
+    TokenUsage,
     ToolCall,
     ValueState,
     json_value,
@@ -39,6 +42,7 @@ from processors.model import (
     text_value,
 )
 from processors.reconstruction.calls import RunCalls
+from processors.reconstruction.model_calls import TraceModels
 from processors.spans import Envelope, cached_for_small
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
@@ -56,6 +60,10 @@ class Ending(NamedTuple):
     may_lack_spans: bool
     refuses_lost_parents: bool
     """Whether runs with spans whose parent never came count as not complete."""
+    models: TraceModels
+    """Finds the requests to models."""
+    prices: PriceTable | None
+    """What models cost."""
 
 
 class Telling:
@@ -108,8 +116,10 @@ class Telling:
 class _Content:
     """What evaluators seldom ask for; see `RunContent`."""
 
-    def __init__(self, telling: Telling, calls: Sequence[ToolCall]) -> None:
+    def __init__(self, telling: Telling, calls: Sequence[ToolCall], ending: Ending) -> None:
         self._telling = telling
+        self._models = ending.models
+        self._prices = ending.prices
         self._run = telling.run
         self._trace = telling.trace
         self._turns = telling.calls.turns
@@ -157,6 +167,36 @@ class _Content:
     def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:
         """The calls that models asked for and that were never executed."""
         return self._telling.calls.requested_among(self._made)
+
+    @late
+    def model_calls(self) -> Sequence[ModelCall]:
+        """The requests to models."""
+        return self._models.calls(self._run)
+
+    @late
+    def models(self) -> Sequence[str]:
+        """The models that answered, else those that the invocation's own spans tell."""
+        told = dict.fromkeys(call.model for call in self.model_calls if call.model)
+        if not self.model_calls:
+            told = dict.fromkeys(told.model for told in self._models.told_by_layers(self._run) if told.model)
+        return tuple(told)
+
+    @late
+    def usage(self) -> TokenUsage | None:
+        """The tokens of all requests."""
+        return self._models.usage(self._run)
+
+    @late
+    def time_to_first_output_seconds(self) -> float | None:
+        """The time from the start of the run to the first output of any request."""
+        return self._models.time_to_first_output(self._run)
+
+    @late
+    def cost(self) -> float | None:
+        """What the tokens cost."""
+        if self._prices is None:
+            return None
+        return self._prices.cost(self.model_calls, self.usage, self.models)
 
     @late
     def _asked(self) -> DecodedValue:
@@ -244,7 +284,7 @@ def rebuilt_run(
         tenant=ending.tenant,
         resource=_resource(envelope.resource),
         carrier_span_id=carrier_id,
-        content=_Content(telling, calls),
+        content=_Content(telling, calls, ending),
     )
 
 

@@ -1,1 +1,1 @@
-"""What texts say: words, numbers, units, times; and patterns in them."""
+"""Regular expressions in linear time, their translation, and the distance of two texts."""

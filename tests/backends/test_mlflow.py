@@ -1,5 +1,6 @@
 """What arrives in a real MLflow tracking server, and in which form its users see it."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from tests.support.corpus import recorded_requests
 from tests.support.demo_traffic import demo_request, sent_keys
 from tests.support.mlflow_server import MlflowServer
 from tests.support.otlp_senders import GrpcSender
-from tests.support.service_process import ServiceProcess
-from tests.support.stored_span import by_trace, graded_verdicts, span_keys, stored_verdicts
+from tests.support.service_process import ServiceProcess, deep_merge
+from tests.support.stored_span import Verdicts, by_trace, graded_verdicts, span_keys, stored_verdicts
 
 pytestmark = [
     pytest.mark.backends,
@@ -132,3 +133,65 @@ async def test_verdicts_only_adds_verdicts_to_spans_that_came_to_mlflow_another_
     assert sent | span_keys(of_verdicts) == span_keys(stored)
     assert {trace_id for trace_id, _ in sent} == {span.trace_id for span in of_verdicts}
     assert by_trace(graded_verdicts(service.results())) == by_trace(stored_verdicts(of_verdicts))
+
+
+async def until_assessments(mlflow: MlflowServer, experiment: str, count: int) -> list[JsonObject]:
+    async with asyncio.timeout(60):
+        while True:
+            found = [
+                assessment
+                for trace in await mlflow.traces(experiment)
+                for assessment in await mlflow.assessments(str(trace["trace_id"]))
+            ]
+            if len(found) >= count:
+                return found
+            await asyncio.sleep(0.2)
+
+
+def shown(assessments: list[JsonObject]) -> Verdicts:
+    """Assessments as verdicts."""
+    found = {}
+    for assessment in assessments:
+        feedback, told = assessment["feedback"], assessment["metadata"]
+        assert isinstance(feedback, dict)
+        assert isinstance(told, dict)
+        trace_id = str(assessment["trace_id"]).removeprefix("tr-")
+        key = (trace_id, str(assessment["span_id"]), str(assessment["assessment_name"]))
+        assert key not in found, f"two assessments for {key}"
+        found[key] = (told["tracegrade.outcome"], feedback["value"], assessment.get("rationale", ""))
+    return found
+
+
+async def test_verdicts_are_assessments_of_the_traces_and_grading_again_overwrites_them(
+    mlflow: MlflowServer, tmp_path: Path
+) -> None:
+    body = demo_request({"service.version": "1.2.3"})
+    experiment = await mlflow.create_experiment("scored")
+    scores: JsonObject = {"exporters": {"mlflow_assessments": {"endpoint": mlflow.url}}}
+    count = len(scripted_runs()) * EVALUATIONS
+    exported = 'tracegrade_results_exported_total{exporter="mlflow_assessments",form="score"}'
+    seen: list[list[JsonObject]] = []
+
+    alone: JsonObject = {**scores, "results": {"mode": "verdicts_only", "emit": ["span"]}}
+    for name, settings in (("first", deep_merge(forwarding(mlflow, experiment), scores)), ("again", alone)):
+        assert isinstance(settings, dict)
+        (tmp_path / name).mkdir()
+        async with ServiceProcess(tmp_path / name, settings, CRITERIA) as service:
+            async with GrpcSender(service.endpoints["grpc"]) as sender:
+                await sender.send(body)
+            async with asyncio.timeout(60):
+                while (await service.metrics()).get(exported, 0) < count:
+                    await asyncio.sleep(0.2)
+            seen.append(await until_assessments(mlflow, experiment, count))
+
+    once, again = seen
+    assert graded_verdicts(service.results()) == shown(once) == shown(again)
+    assert {item["assessment_id"] for item in once} == {item["assessment_id"] for item in again}
+    assert {"CODE"} == {
+        str(item["source"]["source_type"]) for item in once if isinstance(item["source"], dict)
+    }
+    told = once[0]["metadata"]
+    assert isinstance(told, dict)
+    assert "ticket" == told["tracegrade.severity"]
+    assert '"service.version": "1.2.3"' in str(told["resource"])
+    assert told["gen_ai.agent.name"] in {run.agent for run in scripted_runs()}

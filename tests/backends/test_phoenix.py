@@ -1,5 +1,6 @@
 """What arrives in a real Arize Phoenix, and in which form its users see it."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,7 +15,14 @@ from tests.support.logs_backend import LogsBackend
 from tests.support.otlp_senders import GrpcSender, HttpSender
 from tests.support.phoenix_server import PhoenixServer
 from tests.support.service_process import ServiceProcess, deep_merge
-from tests.support.stored_span import by_trace, graded_verdicts, span_keys, stored_verdicts
+from tests.support.stored_span import (
+    StoredSpan,
+    Verdicts,
+    by_trace,
+    graded_verdicts,
+    span_keys,
+    stored_verdicts,
+)
 
 pytestmark = [
     pytest.mark.backends,
@@ -205,3 +213,112 @@ async def test_log_records_go_to_a_logs_backend_while_phoenix_gets_the_spans(
     assert sent == span_keys(stored)
     assert {} == stored_verdicts(stored)
     assert graded_verdicts(service.results()) == logs.verdicts()
+
+
+def shown(annotations: Sequence[JsonObject], trace_of: dict[str, str]) -> Verdicts:
+    """Annotations as verdicts; `trace_of` tells the traces of spans, which annotations do not name."""
+    found = {}
+    for annotation in annotations:
+        span_id, told = str(annotation["span_id"]), annotation["result"]
+        assert isinstance(told, dict)
+        key = (trace_of[span_id], span_id, str(annotation["name"]))
+        assert key not in found, f"two annotations for {key}"
+        found[key] = (told["label"], told["score"], told["explanation"])
+    return found
+
+
+async def until_annotations(
+    phoenix: PhoenixServer, project: str, span_ids: Sequence[str], count: int
+) -> list[JsonObject]:
+    async with asyncio.timeout(60):
+        while len(found := await phoenix.annotations(project, span_ids)) < count:
+            await asyncio.sleep(0.2)
+    return found
+
+
+async def test_verdicts_are_annotations_of_the_agents_spans_with_all_that_is_known_of_them(
+    phoenix: PhoenixServer, tmp_path: Path
+) -> None:
+    body = demo_request({"service.version": "1.2.3"})
+    settings = deep_merge(
+        over_http(phoenix, "scored"),
+        {"exporters": {"phoenix_annotations": {"endpoint": phoenix.url}}},
+    )
+    assert isinstance(settings, dict)
+
+    async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
+        async with GrpcSender(service.endpoints["grpc"]) as sender:
+            await sender.send(body)
+        stored = await phoenix.until_spans("scored", len(sent_keys(body)))
+        agents = [span.span_id for span in stored if span.kind == "AGENT"]
+        count = len(scripted_runs()) * EVALUATIONS
+        annotations = await until_annotations(phoenix, "scored", agents, count)
+        metrics = await service.metrics()
+
+    trace_of = {span.span_id: span.trace_id for span in stored}
+    assert graded_verdicts(service.results()) == shown(annotations, trace_of)
+    assert {"CODE"} == {annotation["annotator_kind"] for annotation in annotations}
+    names = {
+        run["trace_id"]: run["agent"]["name"] for run in service.results() if isinstance(run["agent"], dict)
+    }
+    for annotation in annotations:
+        told = annotation["metadata"]
+        assert isinstance(told, dict)
+        assert (names[trace_of[str(annotation["span_id"])]], "ticket", "root") == (
+            told["gen_ai.agent.name"],
+            told["tracegrade.severity"],
+            told["tracegrade.finish_reason"],
+        )
+        resource = told["resource"]
+        assert isinstance(resource, dict)
+        assert "1.2.3" == resource["service.version"]
+    exported = 'tracegrade_results_exported_total{exporter="phoenix_annotations",form="score"}'
+    assert count == metrics[exported]
+
+
+async def test_scores_wait_for_their_spans_and_grading_again_overwrites_them(
+    phoenix: PhoenixServer, tmp_path: Path
+) -> None:
+    body = demo_request()
+    sent = sent_keys(body)
+    alone: JsonObject = {
+        "exporters": {"phoenix_annotations": {"endpoint": phoenix.url}},
+        "results": {"mode": "verdicts_only", "emit": ["span"]},
+    }
+    count = len(scripted_runs()) * EVALUATIONS
+
+    async def grade(folder: Path) -> ServiceProcess:
+        folder.mkdir()
+        async with ServiceProcess(folder, alone, CRITERIA) as service:
+            async with GrpcSender(service.endpoints["grpc"]) as sender:
+                await sender.send(body)
+            await service.until(lambda: len(service.results()) == len(scripted_runs()))
+            await service.until(lambda: "are not there yet" in "".join(service.log) or bool(stored))
+            if not stored:
+                await store(body)
+                stored.extend(await phoenix.until_spans("waited", len(sent)))
+            ids = [span.span_id for span in stored]
+            annotations.append(await until_annotations(phoenix, "waited", ids, count))
+            exported = 'tracegrade_results_exported_total{exporter="phoenix_annotations",form="score"}'
+            async with asyncio.timeout(60):
+                while (await service.metrics())[exported] < count:
+                    await asyncio.sleep(0.2)
+        return service
+
+    async def store(request: bytes) -> None:
+        headers = {"content-type": "application/x-protobuf", "x-project-name": "waited"}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{phoenix.url}/v1/traces", data=request, headers=headers) as response,
+        ):
+            assert 200 == response.status
+
+    stored: list[StoredSpan] = []
+    annotations: list[list[JsonObject]] = []
+    first = await grade(tmp_path / "first")
+    await grade(tmp_path / "again")
+
+    once, again = annotations
+    assert count == len(once) == len(again)
+    assert {annotation["id"] for annotation in once} == {annotation["id"] for annotation in again}
+    assert graded_verdicts(first.results()) == shown(once, {span.span_id: span.trace_id for span in stored})

@@ -71,7 +71,11 @@ agents:
 """
 """All outcomes for one agent: passes, failures, errors (no class named) and no verdict (no schema told)."""
 
-SETTINGS: JsonObject = {"service": {"telemetry": {"self_check": {"enabled": True}}}}
+SETTINGS: JsonObject = {
+    "cluster": {"peers": ["127.0.0.1:4317"], "resolver_interval": "1s"},
+    "service": {"telemetry": {"self_check": {"enabled": True}}},
+    "processors": {"evaluation": {"model_prices": {"*": {"input": 3, "output": 15}}}},
+}
 
 UNGRADED_RUN = ScriptedRun(
     UNGRADED,
@@ -127,6 +131,12 @@ def before(instance: str) -> list[PastSeries]:
             ("gen_ai_evaluation_failures:increase5m", last_hours, 0.5),
         ):
             history.append(PastSeries(f"agent:{rule}", labels, [(moment, value) for moment in moments]))
+    for what, types in (("duration_seconds", ("",)), ("tokens", ("input", "output")), ("cost", ("",))):
+        for kind in types:
+            labels = {"job": "tracegrade", AGENT: NAMED} | ({"gen_ai_token_type": kind} if kind else {})
+            for rule, value in (("mean1h", 0.01), ("increase1h", 60.0)):
+                taken = [(moment, value) for moment in last_week]
+                history.append(PastSeries(f"agent:tracegrade_agent_run_{what}:{rule}", labels, taken))
     return history
 
 
@@ -182,6 +192,7 @@ async def test_every_query_answers_for_the_agent_that_is_picked(tmp_path: Path) 
             f"agent_version:gen_ai_evaluation_results:increase1h{{{VERSION}='1.5.0'}} >= 20"
         )
         await prometheus.until("agent:gen_ai_evaluation_results:increase1h >= 20")
+        await prometheus.until(f'agent:tracegrade_agent_run_cost:week_ratio1h{{{AGENT}="{NAMED}"}}')
 
         # What is asked does not depend on how the scrapes after this moment go.
         await prometheus.until("count_over_time(up[6s]) >= 5 and min_over_time(up[6s]) == 1")

@@ -201,7 +201,23 @@ def test_the_notes_name_the_endpoint_and_warn_of_several_replicas() -> None:
     assert "No trace backend is configured" in alone
     assert "loadbalancing" not in alone
     assert "No trace backend is configured" not in several
-    assert "demo-tracegrade-2.demo-tracegrade-replicas:4317" in several
+    assert "hostname: demo-tracegrade-replicas, port: 4317" in several
+
+
+def _cluster(values: JsonObject) -> object:
+    """What the configuration of the pods says of the replicas."""
+    for manifest in of_kind(_manifests(values), "ConfigMap"):
+        if "tracegrade.yaml" in section(manifest, "data"):
+            return yaml.safe_load(str(section(manifest, "data")["tracegrade.yaml"])).get("cluster")
+    raise AssertionError("no configuration")
+
+
+def test_replicas_watch_the_name_that_they_share_unless_told_otherwise() -> None:
+    listed: JsonObject = {"peers": ["one:4317", "two:4317"]}
+
+    assert None is _cluster({})
+    assert {"peers_dns": "demo-tracegrade-replicas", "resolver_interval": "10s"} == _cluster(EVERYTHING)
+    assert listed == _cluster({"replicaCount": 2, "config": {"cluster": listed}})
 
 
 @pytest.mark.parametrize(

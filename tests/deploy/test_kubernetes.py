@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 import yaml
 
+from collector.config_fields import parse_duration
 from collector.receivers.otlp_grpc import LIVENESS_SERVICE, READINESS_SERVICES
 from processors.model.json_values import JsonObject
 from tests.support.check_tools import DEPLOY, PROJECT, assert_clean, find_tool, run_tool
@@ -19,6 +20,9 @@ from tests.support.workloads import container, memory_mebibytes, of_kind, pod
 
 FOLDER = DEPLOY / "kubernetes"
 OVERLAYS = ("base", "overlays/replicas", "overlays/autoscaled")
+
+CLUSTER_DNS_TTL = 5.0
+"""Seconds for which CoreDNS lets names of services be kept (its `kubernetes` plugin's default)."""
 
 NOT_FOLLOWED = {
     "CKV_K8S_11": "no CPU limit: throttled grading holds every agent's spans up",
@@ -195,15 +199,35 @@ def test_the_collector_leads_every_trace_to_one_replica(overlay: str) -> None:
     assert selector.items() <= labels.items()
 
 
-def test_the_collector_knows_every_replica_by_name() -> None:
-    manifests = _manifests("overlays/replicas")
-    (replicas,) = of_kind(manifests, "StatefulSet")
-    count = section(replicas, "spec")["replicas"]
-    assert isinstance(count, int)
+@pytest.mark.parametrize("overlay", ["overlays/replicas", "overlays/autoscaled"])
+def test_the_replicas_watch_the_name_by_which_the_collector_finds_them(overlay: str, tmp_path: Path) -> None:
+    manifests = _manifests(overlay)
+    (text,) = [
+        section(manifest, "data")["tracegrade.yaml"]
+        for manifest in of_kind(manifests, "ConfigMap")
+        if str(section(manifest, "metadata")["name"]).startswith("tracegrade-config")
+    ]
+    (tmp_path / "config").mkdir()
+    (tmp_path / "criteria").mkdir()
+    (tmp_path / "criteria/agents.yaml").write_text("agents: {}")
+    (tmp_path / "config/tracegrade.yaml").write_text(str(text))
 
-    resolver = section(_collector(manifests), "exporters", "loadbalancing", "resolver", "static")
+    cluster = validated(tmp_path / "config/tracegrade.yaml").cluster
+    resolver = section(_collector(manifests), "exporters", "loadbalancing", "resolver", "dns")
 
-    assert [f"tracegrade-{index}.tracegrade-replicas:4317" for index in range(count)] == resolver["hostnames"]
+    assert cluster is not None
+    assert ("tracegrade-replicas", 4317) == (resolver["hostname"], resolver["port"])
+    assert resolver["hostname"] == cluster.peers_dns
+    assert parse_duration(str(resolver["interval"])) + CLUSTER_DNS_TTL <= cluster.resolver_interval
+
+
+def test_replicas_are_configured_as_one_is_but_for_their_peers() -> None:
+    alone = read_yaml(FOLDER / "base/config/tracegrade.yaml")
+    several = read_yaml(FOLDER / "overlays/replicas/config/tracegrade.yaml")
+
+    del several["cluster"]
+
+    assert alone == several
 
 
 def test_replicas_take_spans_from_the_collector_only() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from collector.config_fields import parse_duration
 from processors.model.json_values import JsonObject
 from tests.support.check_tools import DEPLOY, assert_clean, find_tool, run_tool
 from tests.support.collector_config import listening_ports, problems
@@ -78,10 +79,14 @@ def test_verdicts_that_come_back_do_not_go_to_tracegrade_again() -> None:
     assert ("verdicts_only", ("log",)) == (config.results.mode, config.results.emit)
 
 
-def test_every_replica_gets_whole_traces() -> None:
+def test_every_replica_gets_whole_traces_or_knows_that_it_may_not() -> None:
     balancing = section(_read("replicas.collector.yaml"), "exporters", "loadbalancing")
-    hostnames = section(balancing, "resolver", "static")["hostnames"]
+    resolver = section(balancing, "resolver", "dns")
+
+    cluster = validated(FOLDER / "replicas.tracegrade.yaml").cluster
 
     assert "traceID" == balancing["routing_key"]
-    assert isinstance(hostnames, list)
-    assert {_grpc_port("behind.tracegrade.yaml")} == {port(str(name)) for name in hostnames}
+    assert _grpc_port("replicas.tracegrade.yaml") == resolver["port"]
+    assert cluster is not None
+    assert resolver["hostname"] == cluster.peers_dns
+    assert parse_duration(str(resolver["interval"])) < cluster.resolver_interval

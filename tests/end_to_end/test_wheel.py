@@ -1,47 +1,96 @@
-"""What users install: the wheel alone, in an empty environment, used from an empty folder."""
+"""What a release consists of: `make dist`, and the wheel alone used from an empty folder."""
 
+import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(900)]
 
 PROJECT = Path(__file__).parent.parent.parent
 
 
-def _run(*command: str | Path, folder: Path) -> str:
+def _run(*command: str | Path, folder: Path, **environment: str) -> str:
     done = subprocess.run(
-        [str(part) for part in command], cwd=folder, capture_output=True, text=True, check=False, timeout=500
+        [str(part) for part in command],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=800,
     )
     assert 0 == done.returncode, done.stdout + done.stderr
     return done.stdout
 
 
-def test_the_wheel_brings_its_defaults_its_schemas_and_the_demo(tmp_path: Path) -> None:
-    pip = ["-m", "pip", "--disable-pip-version-check", "--quiet"]
-    wheels, environment, empty = tmp_path / "wheels", tmp_path / "environment", tmp_path / "empty"
-    empty.mkdir()
-    pins = tmp_path / "constraints.txt"
-    lock = (PROJECT / "requirements.lock").read_text()
-    pins.write_text("\n".join(re.findall(r"^[a-z0-9-]+==[^ \\\n]+", lock, re.MULTILINE)))
-    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(PROJECT)]
-    _run(sys.executable, *build, folder=tmp_path)
-    (wheel,) = wheels.glob("tracegrade-*.whl")
-    _run(sys.executable, "-m", "venv", environment, folder=tmp_path)
-    python, tracegrade = environment / "bin" / "python", environment / "bin" / "tracegrade"
-    _run(python, *pip, "install", "--constraint", pins, wheel, folder=tmp_path)
+def test_a_release_is_complete_and_its_wheel_works_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "dist"
 
-    schema = json.loads(_run(tracegrade, "schema", folder=empty))
-    rules = _run(tracegrade, "rules", folder=empty)
-    demo = _run(tracegrade, "demo", folder=empty)
+    printed = _run("make", "dist", f"DIST={folder}", f"PYTHON={sys.executable}", folder=PROJECT)
+
+    # The demonstration ran in the environment of the wheel, with the criteria in it.
+    assert "8 runs, evaluations:" in printed
+    assert "stopped with exit code 0" in printed
+    assert f"{folder / 'environment'}" in printed
+    _check_sums(folder)
+    _check_materials(folder)
+    _check_defaults(folder, tmp_path)
+
+
+def _check_sums(folder: Path) -> None:
+    version = re.findall(r'(?m)^version = "(.*)"', (PROJECT / "pyproject.toml").read_text())[0]
+    sums = dict(line.split()[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
+
+    assert {
+        f"tracegrade-{version}-py3-none-any.whl",
+        f"tracegrade-{version}.tar.gz",
+        "tracegrade.cdx.json",
+    } == set(sums)
+    assert {*sums, "SHA256SUMS"} == {file.name for file in folder.iterdir()}
+    for name, digest in sums.items():
+        assert digest == hashlib.sha256((folder / name).read_bytes()).hexdigest()
+
+
+def _check_materials(folder: Path) -> None:
+    """The bill of materials lists what the lock pins, as far as this platform installs it."""
+    text = (folder / "tracegrade.cdx.json").read_text()
+    materials = json.loads(text)
+    lock = (PROJECT / "requirements.lock").read_text()
+    pinned = re.findall(r"(?m)^([a-z0-9-]+)==([^ \\\n]+)( ;)?", lock)
+
+    assert ("CycloneDX", "tracegrade") == (
+        materials["bomFormat"],
+        materials["metadata"]["component"]["name"],
+    )
+    found = {
+        (re.sub(r"[-_.]+", "-", part["name"]).lower(), part["version"]) for part in materials["components"]
+    }
+    assert found <= {(name, version) for name, version, _ in pinned}
+    assert {(name, version) for name, version, is_conditional in pinned if not is_conditional} <= found
+    assert all(part["purl"] for part in materials["components"])
+    assert str(folder) not in text
+
+
+def _check_defaults(folder: Path, tmp_path: Path) -> None:
+    """The wheel brings its defaults and what the schemas are made of."""
+    (wheel,) = folder.glob("*.whl")
+    unpacked, empty = tmp_path / "unpacked", tmp_path / "empty"
+    zipfile.ZipFile(wheel).extractall(unpacked)
+    empty.mkdir()
+    tracegrade = [sys.executable, "-m", "collector.cli"]
+
+    schema = json.loads(_run(*tracegrade, "schema", folder=empty, PYTHONPATH=str(unpacked)))
+    rules = _run(*tracegrade, "rules", folder=empty, PYTHONPATH=str(unpacked))
+    valid = _run(*tracegrade, "validate", folder=empty, PYTHONPATH=str(unpacked))
 
     assert "receivers" in schema["properties"]
     assert (PROJECT / "deploy" / "prometheus" / "rules" / "tracegrade.yaml").read_text() == rules
-    assert "8 runs, evaluations:" in demo
-    assert "stopped with exit code 0" in demo
-    assert str(environment) in demo  # the criteria it used are its own
+    assert "valid" in valid
     assert [] == list(empty.iterdir())

@@ -23,6 +23,7 @@ from tests.strategies import run_with
 
 
 class _Answering:
+    quotes_content: ClassVar[bool] = True
     id: ClassVar[str] = "answering"
     version: ClassVar[str] = "7"
     Config: ClassVar[type[BaseModel]] = BaseModel

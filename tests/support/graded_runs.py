@@ -20,6 +20,7 @@ from processors.model.agent_run import (
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
 from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
+from processors.model.model_usage import ModelCall, TokenUsage
 
 TRACE_ID = bytes(range(16))
 
@@ -112,6 +113,18 @@ _calls = st.builds(
     retry_of=st.none() | st.integers(0, 9),
 )
 
+_counts = st.integers(0, 10**12)
+_seconds = st.none() | st.floats(0, 1e6)
+_usages = st.builds(TokenUsage, _counts, _counts, *[st.none() | _counts] * 3)
+_model_calls = st.builds(
+    ModelCall,
+    model=st.none() | _texts,
+    usage=st.none() | _usages,
+    time_to_first_output_seconds=_seconds,
+    duration_seconds=_seconds,
+    failed=st.booleans(),
+)
+
 _incomplete_reasons: st.SearchStrategy[IncompleteReason] = st.sampled_from(
     ["incomplete_trace", "over_limit", "content_not_captured"]
 )
@@ -123,12 +136,18 @@ def agent_runs(draw: st.DrawFn) -> AgentRun:
     reason = draw(st.sampled_from(FinishReason))
     complete = draw(st.booleans())
     span_id = draw(st.none() | _ids)
+    model_calls = tuple(draw(st.lists(_model_calls, max_size=2)))
     return AgentRun(
         trace_id=draw(st.binary(min_size=16, max_size=16).filter(any)),
         span_id=span_id,
         carrier_span_id=draw(st.just(span_id) | st.none() | _ids),
         agent=AgentIdentity(name=draw(_texts), id=draw(st.none() | _texts), version=draw(st.none() | _texts)),
         tool_calls=draw(st.lists(_calls, max_size=3)),
+        model_calls=model_calls,
+        models=tuple(draw(st.lists(_texts, min_size=1, max_size=2, unique=True))),
+        usage=draw(_usages if model_calls else st.none() | _usages),
+        time_to_first_output_seconds=draw(_seconds),
+        cost=draw(_seconds),
         parent_agent=draw(st.none() | _texts),
         session=draw(st.none() | _texts),
         input=draw(_values),

@@ -80,6 +80,7 @@ class BufferUnderTest:
         limit_bytes: int = 1 << 30,
         finished_traces: FinishedTraces | None = None,
         streams: bool = False,
+        verdict_delay: float = 0.0,
     ) -> None:
         self.clock = ManualClock(unix_nano=START_UNIX_NANO)
         self.metrics = Metrics()
@@ -91,6 +92,7 @@ class BufferUnderTest:
             clock=self.clock,
             finished_traces=finished_traces,
             streams=streams,
+            verdict_delay=verdict_delay,
         )
         self.buffer.poll()
 

@@ -23,6 +23,10 @@ RECORDED = {
     "agent:tracegrade_not_evaluated_per_result:ratio_rate1h": _AGENT,
     "agent:gen_ai_evaluation_errors_per_result:ratio_rate1h": _AGENT,
     "agent:tracegrade_agent_runs:increase1h": {"gen_ai_agent_name"},
+    **{
+        f"agent:tracegrade_agent_run_{what}:week_ratio1h": {"gen_ai_agent_name", *labels}
+        for what, labels in (("duration_seconds", ()), ("tokens", ("gen_ai_token_type",)), ("cost", ()))
+    },
     "agent_version:gen_ai_evaluation_score:mean1h": _AGENT | {"gen_ai_agent_version"},
     "agent_version:gen_ai_evaluation_results:increase1h": _AGENT | {"gen_ai_agent_version"},
 }

@@ -58,6 +58,15 @@ class MlflowServer(BackendServer):
             spans += [_stored_span(span) for span in _objects(found["spans"])]
         return spans
 
+    async def assessments(self, trace_id: str) -> list[JsonObject]:
+        """What MLflow shows as assessments of a trace, which it calls by an id of its own."""
+        answer = await self._call("GET", f"/api/3.0/mlflow/traces/{trace_id}")
+        trace = answer["trace"]
+        assert isinstance(trace, dict)
+        info = trace["trace_info"]
+        assert isinstance(info, dict)
+        return _objects(info.get("assessments", []))
+
     async def until_spans(self, experiment_id: str, count: int) -> list[StoredSpan]:
         """The spans of an experiment once there are `count` of them."""
         return await wait_for_spans(lambda: self.spans(experiment_id), count, self.log_tail)

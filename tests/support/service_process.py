@@ -4,7 +4,7 @@ import asyncio
 import re
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,10 +31,18 @@ class ServiceProcess:
     """The service on free ports, with its verdicts and spans in files under `folder`.
 
     `settings` are merged into a configuration with short graces and without self-checks, whose spans would be
-    counted; `criteria` is the text of a criteria file.
+    counted; `criteria` is the text of a criteria file. `within` is a command that runs the service.
     """
 
-    def __init__(self, folder: Path, settings: JsonObject | None = None, criteria: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: JsonObject | None = None,
+        criteria: str | None = None,
+        *,
+        within: Sequence[str] = (),
+    ) -> None:
+        self._within = within
         self.folder = folder
         self.results_path = folder / "verdicts.runs.jsonl"
         self.spans_path = folder / "spans.jsonl"
@@ -91,7 +99,7 @@ class ServiceProcess:
 
     async def start(self) -> None:
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "collector.cli", "run", "--config", str(self.config_path)),
+            *(*self._within, sys.executable, "-m", "collector.cli", "run", "--config", str(self.config_path)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,

@@ -78,6 +78,13 @@ class Thresholds(_Part):
         description="How much the share of failures of an advisory evaluation, or of one in shadow, may rise "
         "above that of the same hour last week.",
     )
+    growth: float = Field(
+        default=0.5,
+        gt=0,
+        le=100,
+        description="By which share the mean duration, tokens or cost of an agent's runs may grow above that "
+        "of the same hour last week; 1 is twice as much.",
+    )
     fleet_share: Share = Field(
         default=0.05, description="More than this share of the active agents regressing is one cause."
     )

@@ -5,20 +5,22 @@ What a class says of itself is printed as it stands; the example of each is run 
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from inspect import getdoc
+from pathlib import Path
 from textwrap import indent
 
 from pydantic import BaseModel
 
 from collector.configuration import run_criteria_tests
 from collector.recordings import run_from_json
+from collector.tools.references.recipes import RECIPES_PAGE, Recipe, read_recipes
 from processors.annotation import run_to_json
 from processors.criteria import CriteriaDocument, CriteriaSet, evaluator_types, read_criteria_file
 from processors.documents import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.model import Evaluator, EvaluatorExample, GradedRun, JsonObject, JsonValue
-from processors.response_checks.checks import RESPONSE_CHECKS
+from processors.response_handling import RULES
 
 _INTRODUCTION = """\
 # Evaluators
@@ -38,6 +40,11 @@ How evaluations are written down for agents is told in [criteria.md](criteria.md
   It counts as a failed call does (`include_failed: false` leaves it out) and took no effect.
   Printed runs mark it `not executed`; run lines have it in `requested_calls`, or in `tool_calls` with
   `executed: false` where all calls are read from messages.
+- A call took effect unless it carries an error, its result reads like one (an `error` member, a `status_code`
+  of 400 and more, a text that begins with "error", and their kin: `looks_failed` in
+  `processors.comparison.captured_value`) or it was never executed. All evaluators that ask for that mean the
+  same: `tool-constraints`, `tool-precedence`, `duplicate-side-effect`. `include_failed: false` does not look
+  at results.
 - Each example below is a whole criteria file: `tracegrade validate FILE` runs the test in it.
   The result under it is what that run gets, as `tracegrade replay --format json` prints it, without what the
   criteria say already (severity, threshold, versions).
@@ -47,18 +54,20 @@ How evaluations are written down for agents is told in [criteria.md](criteria.md
 """
 _AGENT = "my_agent"
 _SAID_BY_CRITERIA = ("severity", "pass_threshold", "evaluator_version", "criteria_hash")
+_SOURCE_TREE = Path(__file__).parents[3]
 _MODULE = re.compile(r"`processors\.([a-z_.]+)`")
 
 
-def evaluators_reference() -> str:
-    """The page in Markdown.
+def evaluators_reference(recipes: Sequence[Recipe]) -> str:
+    """The page in Markdown, with an index of what people want and the evaluators of its `recipes`.
 
     Raises:
-        ProblemsFound: an example is not valid.
+        ProblemsFound: an example or a recipe is not valid.
     """
     found = evaluator_types().values()
     table = "".join(_row(evaluator) for evaluator in found)
-    return _INTRODUCTION + table + "".join(_section(evaluator) for evaluator in found) + _checks()
+    sections = "".join(_section(evaluator) for evaluator in found)
+    return _INTRODUCTION + table + _index(recipes) + sections + _checks()
 
 
 def example_of(evaluator: type[Evaluator]) -> EvaluatorExample:
@@ -100,6 +109,16 @@ def _read(evaluator: type[Evaluator], text: str) -> CriteriaDocument:
     return read_criteria_file(text, f"the example of {evaluator.id}", {})
 
 
+def _index(recipes: Sequence[Recipe]) -> str:
+    rows = ""
+    for recipe in recipes:
+        document = read_criteria_file(recipe.criteria, f'the recipe "{recipe.intent}"', {})
+        used = dict.fromkeys(item.evaluator.id for agent in document.agents for item in agent.evaluations)
+        links = ", ".join(f"[`{name}`](#{name})" for name in used)
+        rows += f"| [{recipe.intent}](recipes.md#{recipe.anchor}) | {links} |\n"
+    return f"\n## By intent\n\n| What you want | Evaluator |\n|---|---|\n{rows}"
+
+
 def _row(evaluator: type[Evaluator]) -> str:
     first = _linked((getdoc(evaluator) or "").partition("\n")[0])
     criteria = "none" if evaluator.Criteria is None else "optional" if _is_optional(evaluator) else "required"
@@ -136,32 +155,38 @@ def _section(evaluator: type[Evaluator]) -> str:
 
 
 def _checks() -> str:
-    """The checks by which responses are graded, by the ids that criteria and explanations name."""
+    """The rules by which responses are graded, by the ids that criteria and explanations name."""
     rows = "".join(
-        f"| {check.id} | {check.finds} | {'content' if check.reads_content else 'calls'} |\n"
-        for check in RESPONSE_CHECKS
+        f"| {rule.id} | {rule.finds} | {'content' if rule.reads_content else 'calls'} | "
+        f"{'yes' if rule.is_gating else 'no'} |\n"
+        for rule in RULES
     )
     return (
-        "\n## Checks of tool-response-handling\n\n"
-        "A check that needs content applies only where the input, the answer and all results are known.\n\n"
-        f"| Check | What it finds | Needs |\n|---|---|---|\n{rows}"
+        "\n## Rules of tool-response-handling\n\n"
+        "A rule that needs content applies only where the input, the answer and all results are known.\n"
+        "How they were judged, and what none of them sees, stands in [response-handling.md](response-handling.md).\n\n"  # noqa: E501
+        f"| Rule | What it finds | Needs | Gates if left out |\n|---|---|---|---|\n{rows}"
     )
 
 
 def _linked(text: str) -> str:
-    """`text` with the modules that it names as links to their sources."""
-    return _MODULE.sub(
-        lambda found: f"[{found.group()}](../processors/{found.group(1).replace('.', '/')}.py)", text
-    )
+    """`text` with the modules that it names as links to their sources; keys of the service file stay."""
+
+    def link(found: re.Match[str]) -> str:
+        source = f"processors/{found.group(1).replace('.', '/')}.py"
+        return f"[{found.group()}](../{source})" if (_SOURCE_TREE / source).exists() else found.group()
+
+    return _MODULE.sub(link, text)
 
 
 def _settings(heading: str, model: type[BaseModel]) -> str:
     schema: JsonObject = model.model_json_schema(by_alias=False)
-    rows = "".join(_setting_rows(schema, schema.get("$defs"), ""))
+    rows = "".join(_setting_rows(schema, schema.get("$defs"), "", set()))
     return rows and f"\n| {heading} | If left out | Meaning |\n|---|---|---|\n{rows}"
 
 
-def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str) -> Iterator[str]:
+def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str, told: set[int]) -> Iterator[str]:
+    """The rows of the settings in `schema`; those of an object that is in `told` already are left out."""
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, dict):
         return
@@ -177,7 +202,9 @@ def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str) -> It
         key = prefix + name
         yield f"| `{key}` | {left_out} | {_cell(_meaning(entry, definitions))} |\n"
         for path, nested in _nested(entry, definitions):
-            yield from _setting_rows(nested, definitions, f"{key}{path}.")
+            if id(nested) not in told:
+                told.add(id(nested))
+                yield from _setting_rows(nested, definitions, f"{key}{path}.", told)
 
 
 def _meaning(entry: JsonObject, definitions: JsonValue) -> str:
@@ -239,4 +266,4 @@ def _result(graded: GradedRun) -> str:
 
 
 if __name__ == "__main__":
-    print(evaluators_reference(), end="")
+    print(evaluators_reference(read_recipes(RECIPES_PAGE.read_text())), end="")

@@ -19,6 +19,8 @@ Several dialects may read one span, so instrumentations can be mixed; what one l
 
 - A call that several spans report (an agent's, a protocol client's, a server's) is one call.
 - Where no span tells of calls, they are taken from the messages of the model's turns.
+- Models, their tokens and the time to the first output are read under all names that these frameworks use
+  (`processors/frameworks/shapes/model_usage.py`).
 - A value that is not in the telemetry, or is redacted or cut off, is unknown: evaluations that need it are
   `not_evaluated` with the reason `content_not_captured`, never `fail`.
 - `tracegrade replay --explain PATH` shows which dialect read which span as what, and why spans were left out.

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 
 from collector.clock import Clock, ends_within
 from collector.errors import TracegradeError
@@ -120,7 +121,9 @@ class SelfCheck:
         expected = self._expected.pop(trace.trace_id)
         awaited = self._awaited.pop(trace.trace_id, None)
         if awaited is not None and not awaited.done():
-            awaited.set_result(misgrading(trace, self._evaluation.grade(trace), expected))
+            # Sent straight to the listener: no balancer can have split it.
+            whole = replace(trace, interrupted=False) if trace.split else trace
+            awaited.set_result(misgrading(trace, self._evaluation.grade(whole), expected))
 
     async def _check_for_ever(self, client: ListenerClient) -> None:
         was_failing = False

@@ -8,6 +8,7 @@ from deploy.grafana.generator.dashboard import (
     one,
     process_variables,
 )
+from deploy.grafana.generator.one_agent_amounts import amounts
 from deploy.grafana.generator.one_agent_changes import changes, others, tools
 from deploy.grafana.generator.panels import (
     SHARE_OF_PASSES,
@@ -83,6 +84,7 @@ def one_agent() -> JsonObject:
             ("", [text("What good looks like", _GOOD), *_numbers()]),
             ("Which evaluation, since when", _evaluations()),
             ("What changed", changes()),
+            ("Time, tokens and money", amounts()),
             ("Tools", tools()),
             ("Classes, and what has no verdict", others()),
         ],

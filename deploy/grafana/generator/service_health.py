@@ -11,7 +11,7 @@ from deploy.grafana.generator.panels import (
     time_series,
 )
 from deploy.grafana.generator.promql import quantile, rate, select, total
-from deploy.grafana.generator.service_stages import FULL, delivery, grading
+from deploy.grafana.generator.service_stages import FULL, delivery, durability, grading
 from processors.model import JsonObject
 
 _LOST = 'reason!~"duplicate|self_check|conflict"'
@@ -42,6 +42,7 @@ def service_health() -> JsonObject:
             ("Spans: received = forwarded + dropped + held", _spans()),
             ("Grading", grading()),
             ("Delivery", delivery()),
+            ("Journal", durability()),
             ("Process, criteria, self-check", _process()),
         ],
     )

@@ -66,10 +66,36 @@ def grading() -> list[JsonObject]:
         time_series(
             "Interrupted traces by reason",
             "Traces a second of which spans may have been lost on the service's side: begun before it took "
-            "spans, open during an outage, or refused and not sent again. Their runs are not evaluated.",
-            [Query(rate(select("tracegrade_traces_interrupted_total"), "reason"), "{{reason}}")],
+            "spans, open during an outage, refused and not sent again, or under way while the replicas "
+            "changed (orphaned: of these, parts without root or parents). Their runs are not evaluated.",
+            [
+                Query(rate(select("tracegrade_traces_interrupted_total"), "reason"), "{{reason}}"),
+                Query(rate(select("tracegrade_traces_orphaned_total")), "orphaned"),
+            ],
             unit="cps",
             runbook="TracegradeTracesInterrupted",
+            width=8,
+        ),
+        time_series(
+            "Replicas as each of them sees them",
+            "How many replicas there are by the name that they share or by the list, and changes and "
+            "problems of that name between two points; nothing where there is only one.",
+            [
+                Query(select("tracegrade_cluster_peers"), "{{instance}}"),
+                Query(
+                    total(select("tracegrade_cluster_changes_total"), "kind", window="$__rate_interval"),
+                    "{{kind}}",
+                ),
+                Query(
+                    total(
+                        select("tracegrade_cluster_resolve_problems_total"),
+                        "reason",
+                        window="$__rate_interval",
+                    ),
+                    "{{reason}}",
+                ),
+            ],
+            runbook="TracegradePeersUncertain",
             width=8,
         ),
         time_series(
@@ -176,6 +202,55 @@ def delivery() -> list[JsonObject]:
                 ),
             ],
             unit="cps",
+            width=8,
+        ),
+    ]
+
+
+def durability() -> list[JsonObject]:
+    """The journal, where there is one, and what restarts found in it."""
+    journal, limit = select("tracegrade_journal_bytes"), select("tracegrade_journal_limit_bytes")
+    return [
+        time_series(
+            "Journal",
+            "What journalled spans take, divided by their limit; the fullest process.",
+            [Query(f"max({journal} / {limit})", "used")],
+            unit="percentunit",
+            thresholds=FULL,
+            runbook="TracegradeJournalUnhealthy",
+            width=8,
+        ),
+        time_series(
+            "Journal commits",
+            "Until the disk had what a group of requests brought: half of the groups, and 99 %; failures a "
+            "second by reason.",
+            [
+                Query(quantile(0.5, "tracegrade_journal_commit_seconds"), "50 %"),
+                Query(quantile(0.99, "tracegrade_journal_commit_seconds"), "99 %"),
+                Query(rate(select("tracegrade_journal_failures_total"), "reason"), "failures: {{reason}}"),
+            ],
+            unit="s",
+            width=8,
+        ),
+        time_series(
+            "Found after a restart",
+            "Spans that a process before had acknowledged, those of them that go to an exporter again, and "
+            "traces that are not graded because grading them crashed the process twice.",
+            [
+                Query(
+                    f"sum(increase({select('tracegrade_spans_recovered_total')}[$__rate_interval]))",
+                    "recovered",
+                ),
+                Query(
+                    f"sum(increase({select('tracegrade_spans_sent_again_total')}[$__rate_interval]))",
+                    "sent again",
+                ),
+                Query(
+                    f"sum(increase({select('tracegrade_traces_quarantined_total')}[$__rate_interval]))",
+                    "quarantined traces",
+                ),
+            ],
+            runbook="TracegradeTracesQuarantined",
             width=8,
         ),
     ]

@@ -4,12 +4,15 @@ It is named after the tool that started it, or after nothing where that call had
 go on in the background. Then it lies beside the call.
 """
 
+from collections import deque
 from typing import Final
 
 from processors.frameworks.claude_code.sub_agents import called_sub_agent
 from processors.frameworks.rewriting import Found, Rewrite, Trace
 
 _SPANS: Final = ("ClaudeAgentSDK.Agent", "ClaudeAgentSDK.Task", "ClaudeAgentSDK.Subagent")
+_MOST_UNDER_WAY = 64
+"""Calls of sub-agents whose runs have not begun, beyond which none is named: keeps hostile traces linear."""
 
 
 def _has_sub_agents(trace: Trace, found: Found) -> bool:
@@ -22,30 +25,30 @@ def _name_sub_agents(trace: Trace, found: Found) -> Found:
     In the background the first to begin is that of the first call. Where agents of several names are on
     their way, nobody can tell whose run it is, and it keeps its name.
     """
-    waiting: dict[int, list[tuple[int, str]]] = {}
-    calls = {run.asked_by for run in found.runs}
-    for run in sorted(found.runs, key=lambda run: run.carrier):
-        if trace.tree.views[run.carrier].name not in _SPANS or run.parent is None:
-            continue
+    sub_agents = [
+        run for run in found.runs if trace.tree.views[run.carrier].name in _SPANS and run.parent is not None
+    ]
+    if not sub_agents:
+        return found
+    taken = {run.asked_by for run in found.runs}
+    started: dict[int, deque[tuple[int, str]]] = {}
+    for call in sorted(found.calls):
+        name = "" if call in taken else _started(call, trace)
+        if name:
+            started.setdefault(trace.tree.parents[call], deque()).append((call, name))
+    under_way: dict[int, deque[tuple[int, str]]] = {}
+    for run in sorted(sub_agents, key=lambda run: run.carrier):
         if run.asked_by >= 0:
             run.agent_name = _started(run.asked_by, trace)
             continue
-        around = run.parent.carrier
-        if around not in waiting:
-            waiting[around] = _calls_below(around, found, trace, calls)
-        on_their_way = [call for call in waiting[around] if call[0] < run.carrier]
-        if len({name for _, name in on_their_way}) == 1:
-            waiting[around].remove(on_their_way[0])
-            run.asked_by = on_their_way[0][0]
-            run.agent_name = on_their_way[0][1]
+        parent = trace.tree.parents[run.carrier]
+        to_come = started.get(parent, deque())
+        begun = under_way.setdefault(parent, deque())
+        while to_come and to_come[0][0] < run.carrier:
+            begun.append(to_come.popleft())
+        if 0 < len(begun) <= _MOST_UNDER_WAY and len({name for _, name in begun}) == 1:
+            run.asked_by, run.agent_name = begun.popleft()
     return found
-
-
-def _calls_below(around: int, found: Found, trace: Trace, taken: set[int]) -> list[tuple[int, str]]:
-    """The calls right below the span `around` that started sub-agents of which no span below them tells."""
-    parents = trace.tree.parents
-    below = (call for call in found.calls if parents[call] == around and call not in taken)
-    return [(call, name) for call in below if (name := _started(call, trace))]
 
 
 def _started(call: int, trace: Trace) -> str:

@@ -10,9 +10,12 @@ from processors.model import JsonObject, JsonValue, parse_python_literal
 _ROLE = re.compile(r"ChatMessage\(_role=<ChatRole\.\w+: '(?P<role>\w+)'>, _content=\[")
 PRINTED_CHAT: Final = "ChatMessage(_role=<ChatRole."
 """How a printed message begins."""
-_STRING = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_STRING = r"'[^'\\]*+(?:\\.?[^'\\]*+)*+(?:'|\Z)|\"[^\"\\]*+(?:\\.?[^\"\\]*+)*+(?:\"|\Z)"
+"""A text as Python prints it, or one that was cut off: what matches always keeps the search linear."""
 _BRACKET = re.compile(rf"{_STRING}|(?P<open>[\[({{])|(?P<close>[\])}}])", re.DOTALL)
-_OBJECT = re.compile(rf"(?P<text>{_STRING})|[A-Z]\w*(?P<open>\()|(?P<close>\))|(?P<key>\w+)=", re.DOTALL)
+_OBJECT = re.compile(
+    rf"(?P<text>{_STRING})|\b[A-Z]\w*+(?P<open>\()|(?P<close>\))|\b(?P<key>\w++)=", re.DOTALL
+)
 _MAX_DEPTH = 8
 """How deep in what a component was given or made its messages are looked for."""
 

@@ -8,13 +8,14 @@ from pydantic import model_validator as check
 from processors.frameworks.dialect import SpanRole
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.mapped_dialect import (
-    MappedDialect,
+    MappedUsageDialect,
     agent_fields,
     by_kind,
     model_messages,
     tool_fields,
     whole_name,
 )
+from processors.frameworks.shapes.model_usage import usage_under
 from processors.spans import Span
 
 AttributeKey: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -81,12 +82,20 @@ class AgentMapping(BaseModel):
 
 
 class ModelMapping(BaseModel):
-    """Attributes of a model's call: messages in any provider's shape, as JSON."""
+    """Attributes of a model's call; its messages are in any provider's shape, as JSON."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: AttributeKeys = Field(default=(), description="The messages that the model was given.")
     output: AttributeKeys = Field(default=(), description="The messages that the model made.")
+    name: AttributeKeys = Field(default=(), description="The name of the model.")
+    input_tokens: AttributeKeys = Field(
+        default=(), description="How many tokens it was given, those out of a cache included."
+    )
+    output_tokens: AttributeKeys = Field(default=(), description="How many tokens it made.")
+    cached_input_tokens: AttributeKeys = Field(
+        default=(), description="How many tokens of the input came out of a cache."
+    )
 
 
 class DialectMapping(BaseModel):
@@ -114,7 +123,7 @@ class DialectMapping(BaseModel):
             raise ValueError("expected kind, tool.name or agent.name: nothing tells which spans are meant")
         return self
 
-    def dialect(self) -> MappedDialect:
+    def dialect(self) -> MappedUsageDialect:
         """What reads the attributes that are named here, before any built-in dialect."""
         tool, agent, kind = self.tool, self.agent, self.kind
         roles = (
@@ -131,14 +140,16 @@ class DialectMapping(BaseModel):
                 for value in values
             }
         )
-        return MappedDialect(
+        model = self.model
+        return MappedUsageDialect(
             name=self.name,
             rank=0,
             keys=(*tool.name, *agent.name) if kind is None else (kind.attribute,),
             role=self._role_by_names if kind is None else by_kind((kind.attribute,), roles, None),
             tool=tool_fields(**dict(tool), inferred_name=whole_name, agent_name=agent.name),
             agent=agent_fields(**dict(agent), inferred_name=whole_name),
-            conversation=model_messages(self.model.input, self.model.output),
+            conversation=model_messages(model.input, model.output),
+            usage=usage_under(model.name, model.input_tokens, model.output_tokens, model.cached_input_tokens),
         )
 
     def _role_by_names(self, span: Span) -> SpanRole | None:

@@ -14,6 +14,7 @@ from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.chat_envelope import first_input, first_output
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
+from processors.frameworks.shapes.model_usage import UsageReading
 from processors.model import CallCategory, ToolError
 from processors.spans import Attributes, Span
 
@@ -34,6 +35,13 @@ class MappedDialect:
     tool: Callable[[Span], ToolReading] = lambda _: ToolReading()
     agent: Callable[[Span], AgentReading] = lambda _: AgentReading()
     conversation: Callable[[Span], Conversation] = lambda _: Conversation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappedUsageDialect(MappedDialect):
+    """The same for a convention that tells models and tokens under names of its own."""
+
+    usage: Callable[[Span], UsageReading]
 
 
 class Sign(NamedTuple):

@@ -140,3 +140,15 @@ def test_defaults() -> None:
 def test_other_settings_are_refused(settings: Mapping[str, object]) -> None:
     with pytest.raises(ValidationError):
         GroupByTraceConfig.model_validate(settings)
+
+
+def test_longer_quiet_is_longer_for_every_service_and_changes_no_age() -> None:
+    written = GroupByTraceConfig.model_validate(
+        {"root_grace": "1s", "max_trace_age": "1m", "services": {"slow": {"idle_timeout": "10m"}}}
+    )
+
+    longer = written.with_longer_quiet(5)
+
+    assert (6.0, 11.0, 15.0) == (longer.root_grace, longer.multi_service_grace, longer.incomplete_grace)
+    assert (305.0, 60.0) == (longer.idle_timeout, longer.max_trace_age)
+    assert (605.0, None) == (longer.services["slow"].idle_timeout, longer.services["slow"].root_grace)

@@ -537,6 +537,110 @@ def test_a_request_refused_unread_interrupts_every_trace_it_may_have_belonged_to
     }
 
 
+def rerouted(*, ago: int = 6, seconds: float = 6) -> BufferUnderTest:
+    """A buffer an hour after its start that has just heard of a change of the replicas."""
+    buffer = BufferUnderTest()
+    buffer.buffer.note_ready()
+    buffer.pass_time(3600)
+    buffer.buffer.note_rerouting(buffer.clock.unix_nano() - ago * SECOND, seconds)
+    return buffer
+
+
+def began(
+    buffer: BufferUnderTest, seconds_ago: int, *, number: int = 1, parent: int | None = None
+) -> RawSpan:
+    start = buffer.clock.unix_nano() - seconds_ago * SECOND
+    return raw_span(number, parent, start=start, end=start + seconds_ago * SECOND)
+
+
+def test_a_trace_under_way_while_the_replicas_changed_is_interrupted() -> None:
+    buffer = rerouted()
+
+    buffer.admit(batch(began(buffer, 10)))
+    (trace,) = buffer.pass_time(2)
+
+    assert (True, True) == (trace.interrupted, trace.split)
+    assert 1 == buffer.metrics.traces_interrupted.value("peers")
+    assert 0 == buffer.metrics.traces_orphaned.value()
+
+
+def test_a_trace_that_began_before_a_change_was_known_everywhere_is_interrupted_however_late_it_comes() -> (
+    None
+):
+    buffer = rerouted()
+
+    buffer.pass_time(300)
+    buffer.admit(batch(began(buffer, 295)))
+    (trace,) = buffer.pass_time(2)
+
+    assert trace.split
+
+
+def test_a_trace_that_was_held_when_a_change_became_known_is_interrupted() -> None:
+    buffer = BufferUnderTest()
+    buffer.buffer.note_ready()
+    buffer.pass_time(60)
+    buffer.admit(batch(began(buffer, 5)))
+
+    buffer.buffer.note_rerouting(buffer.clock.unix_nano() - 6 * SECOND, 6)
+    (trace,) = buffer.pass_time(2)
+
+    assert trace.split
+
+
+def test_a_trace_that_began_after_a_change_was_known_everywhere_is_not_interrupted() -> None:
+    buffer = rerouted()
+
+    buffer.pass_time(8)
+    buffer.admit(batch(began(buffer, 1)))
+    (trace,) = buffer.pass_time(2)
+
+    assert (False, False) == (trace.interrupted, trace.split)
+    assert 0 == buffer.metrics.traces_interrupted.value("peers")
+
+
+def test_a_trace_that_only_waits_for_news_of_the_replicas_is_not_interrupted_by_a_later_change() -> None:
+    buffer = BufferUnderTest(verdict_delay=10)
+    buffer.buffer.note_ready()
+    buffer.pass_time(60)
+    buffer.admit(batch(began(buffer, 5)))
+    buffer.admit(batch(began(buffer, 5, number=2), trace=2))
+
+    assert [] == buffer.pass_time(1.5)
+    buffer.admit(batch(began(buffer, 1, number=3, parent=2), trace=2))
+    assert [] == buffer.pass_time(4.5)
+    buffer.buffer.note_rerouting(buffer.clock.unix_nano() - 3 * SECOND, 6)
+
+    # Quiet for its 2 s before the change, and for less than that.
+    assert [(1, False), (2, True)] == [(t.trace_id[-1], t.split) for t in buffer.pass_time(20)]
+
+
+def test_a_part_of_a_split_trace_that_lacks_its_root_or_parents_is_counted() -> None:
+    buffer = rerouted()
+
+    buffer.admit(batch(began(buffer, 10, number=2, parent=1)))
+    buffer.admit(
+        batch(raw_span(1, trace=2), began(buffer, 10, number=3, parent=9), trace=2),
+    )
+    finished = buffer.pass_time(300)
+
+    assert [("root_incomplete", True), ("idle", True)] == [(t.reason.value, t.split) for t in finished]
+    assert 2 == buffer.metrics.traces_orphaned.value()
+
+
+def test_a_trace_that_began_before_the_start_is_told_as_that_also_while_the_replicas_change() -> None:
+    buffer = BufferUnderTest()
+    buffer.buffer.note_ready()
+    buffer.buffer.note_rerouting(START_UNIX_NANO, 6)
+
+    buffer.admit(batch(began(buffer, 10)))
+    buffer.admit(batch(began(buffer, 0, number=5), trace=2))
+    finished = buffer.pass_time(2)
+
+    assert [False, True] == [trace.split for trace in finished]
+    assert [1, 1] == [buffer.metrics.traces_interrupted.value(reason) for reason in ("start", "peers")]
+
+
 def test_a_stopped_process_finishes_nothing_on_waking_and_interrupts_what_was_open() -> None:
     buffer = BufferUnderTest()
     buffer.admit(batch(ROOT))

@@ -178,3 +178,21 @@ def test_custom_evaluators_of_the_service_file_grade_by_both_sets(
 
     assert "4 agent runs: 4 flips (2 fail → pass, 2 pass → fail)" in printed
     assert 1 == code
+
+
+def test_flips_of_what_decides_nothing_set_no_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = [count("humidity", "get_humidity", 1, severity="advisory")]
+    new = [count("humidity", "get_humidity", 2, severity="advisory")]
+
+    code, printed = compared(tmp_path, capsys, old, new)
+
+    assert 0 == code
+    assert "pass 1.00 (advisory) → fail 0.50 (advisory)" in printed
+    assert (
+        "4 agent runs: 3 flips (2 pass → fail, 1 fail → pass), 3 of them advisory, muted or in shadow, "
+        in printed
+    )
+    promoted = [count("humidity", "get_humidity", 2)]
+    assert 1 == compared(tmp_path, capsys, old, promoted)[0]

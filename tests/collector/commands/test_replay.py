@@ -95,6 +95,21 @@ def test_the_table_says_what_decides_nothing(tmp_path: Path) -> None:
     assert "evaluations: 1 muted" in muted
 
 
+@pytest.mark.parametrize(("severity", "headline", "code"), [("advisory", "PASS", 0), ("page", "FAIL", 1)])
+def test_the_headline_of_a_run_and_the_exit_code_agree(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], severity: str, headline: str, code: int
+) -> None:
+    graded(tmp_path, Format.JSON, severity=severity)
+
+    assert code == run_command(
+        ["replay", "--criteria", str(tmp_path / "criteria.json"), str(tmp_path / "a.runs.jsonl")]
+    )
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"{headline}  a  trace_id=")
+    assert f"fail never ({severity})" in printed
+    assert ("evaluations: 1 advisory" in printed) == (severity == "advisory")
+
+
 @pytest.mark.parametrize(("stage", "code"), [("live", 1), ("shadow", 0)])
 def test_shadow_decides_no_exit_code(
     tmp_path: Path, stage: str, code: int, capsys: pytest.CaptureFixture[str]

@@ -1,4 +1,7 @@
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -76,9 +79,12 @@ def test_what_the_example_has_commented_out_is_valid_too() -> None:
         if not line.lstrip().startswith(("# Beside", "# [builtin", "# Every"))
     )
 
-    config = load(text, LANGFUSE_AUTH="Basic x")
+    keys = {"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_SECRET_KEY": "sk", "PHOENIX_API_KEY": "key"}
+    config = load(text, LANGFUSE_AUTH="Basic x", **keys)
 
-    assert set(config.exporters) == {"debug", "otlp", "otlp_http/langfuse", "file", "results_file"}
+    scores = {"phoenix_annotations", "mlflow_assessments", "langfuse_scores"}
+    spans = {"otlp", "otlp_http/langfuse", "file"}
+    assert set(config.exporters) == {"debug", "results_file", *spans, *scores}
     assert config.telemetry_endpoint() == "0.0.0.0:9464"
 
 
@@ -120,7 +126,7 @@ def test_a_protocol_that_is_not_written_is_off() -> None:
         ("results: {mode: stream}", ("log",)),
         ("results: {mode: verdicts_only}", ("log",)),
         ("results: {mode: stream, emit: [span]}", ("span",)),
-        ("results: {emit: [span_event, log]}", ("span_event", "log")),
+        ("results: {emit: [span_event, span]}", ("span_event", "span")),
     ],
 )
 def test_the_form_of_verdicts_follows_from_whether_spans_wait(text: str, emit: tuple[str, ...]) -> None:
@@ -263,9 +269,14 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ("exporters: {otlp_http: {traces_endpoint: 'http://a/x', signals: [logs]}}", [
             "tracegrade.yaml:1: exporters.otlp_http.signals: there is no URL for logs",
         ]),
-        ("journal: {directory: x}", [
-            'tracegrade.yaml:1: journal: "journal" is not supported by this version: '
-            "held spans live in memory"
+        ("journal: {directory: x, fsync: sometimes}", [
+            'tracegrade.yaml:1: journal.fsync: expected "always", "interval" or "never"; '
+            'found the text "sometimes"',
+        ]),
+        ("journal: {max_bytes: 5}", [
+            'tracegrade.yaml:1: journal: missing key "directory"',
+            "tracegrade.yaml:1: journal.max_bytes: expected a number of at least 16777216; "
+            "found the number 5",
         ]),
         ("service: {pipelines: {traces: {}}}", [
             "tracegrade.yaml:1: service.pipelines: there are no pipelines: every component written is active"
@@ -428,6 +439,15 @@ def test_any_content_is_either_loaded_or_refused(content: object) -> None:
             "expected another port",
         ),
         (
+            "processors: {evaluation: {model_prices: {m: {input: -1, output: 1}}}}",
+            "processors.evaluation.model_prices.m.input: expected a number of at least 0; "
+            "found the number -1",
+        ),
+        (
+            "processors: {evaluation: {model_prices: {m: {input: 1}}}}",
+            'processors.evaluation.model_prices.m: missing key "output"',
+        ),
+        (
             "processors: {evaluation: {dialects: [{name: Acme, agent: {name: a}}]}}",
             "processors.evaluation.dialects[0].name: expected a text of the form ^[a-z][a-z0-9_]*$; "
             'found the text "Acme"',
@@ -459,3 +479,103 @@ def test_what_is_printed_is_read_as_the_same_configuration(text: str) -> None:
     config = load(text)
 
     assert config == load(print_configuration(config))
+
+
+EVERYTHING = """
+receivers:
+  otlp:
+    protocols:
+      grpc: &listener
+        endpoint: ':1'
+        tls: {cert_file: a, key_file: b, client_ca_file: c}
+        auth: {bearer_token_file: d}
+      http: {<<: *listener, endpoint: ':2'}
+processors:
+  evaluation:
+    custom_evaluators: {my-check: {file: a.py}, other-check: {entry_point: 'a:b'}}
+    dialects:
+      - name: acme
+        kind: {attribute: x, tool: [a], agent: [b], model: [c], workflow: [d]}
+        tool: {name: a, call_id: b, arguments: c, result: d, error: e}
+        agent: {name: a, id: b, version: c, session: d, input: e, output: f}
+        model: {input: a, output: b}
+  group_by_trace: {services: {nightly-batch: {idle_timeout: 5m}}}
+exporters:
+  otlp: {endpoint: 'a:1', headers: {a: b}, tls: {ca_file: a, cert_file: b, key_file: c}}
+  otlp_http: {endpoint: 'http://a', tls: {}}
+  otlp_http/whole: {traces_endpoint: 'http://a/b', logs_endpoint: 'http://a/c'}
+  file: {path: x, logs_path: z}
+  results_file: {path: y}
+  debug: {}
+  prometheus: {endpoint: ':3', resource_attributes: [a], series_expiry: 1h}
+results: {emit: [span_event, log, span], annotations: [openinference]}
+journal: {directory: a}
+service:
+  telemetry:
+    traces: {otlp: {endpoint: 'a:1', headers: {a: b}}}
+    logs: {otlp: {endpoint: 'a:1'}}
+    self_check: {tls: {cert_file: a, key_file: b}}
+"""
+
+
+def test_every_printed_key_is_in_the_commented_configuration() -> None:
+    written = default_file("tracegrade.yaml").read_text()
+    key = re.compile(r"(?m)^( *)# ( *(?:(?:- )?[a-z_-]+(?:/[a-z]+)?:(?: |$)|# [a-z_]+: |\{))")
+    commented = key.sub(r"\1\2", key.sub(r"\1\2", written))
+    documented = {_documented(path) for path in _paths(yaml.safe_load(commented))}
+
+    for text in (EVERYTHING, ""):
+        printed = yaml.safe_load(print_configuration(load(text)))
+        assert [] == [path for path in _paths(printed) if _documented(path) not in documented]
+
+
+def test_printing_everything_loads_to_the_same() -> None:
+    config = load(EVERYTHING.replace("headers: {a: b}", "headers: {}"))
+
+    assert config == load(print_configuration(config))
+
+
+def _paths(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    if isinstance(value, list):
+        yield from (inner for item in value for inner in _paths(item, path))
+    for key, item in value.items() if isinstance(value, dict) else ():
+        yield (*path, key)
+        if key != "headers":
+            yield from _paths(item, (*path, key))
+
+
+def _documented(path: tuple[str, ...]) -> str:
+    """`path` with one name for sections that take the same settings, of which one is documented in full."""
+    text = ".".join(path)
+    for pattern, same in (
+        (r"^exporters\.(otlp_http(/\w+)?|file)\b", "exporters.otlp"),
+        (r"^receivers\.otlp\.protocols\.(grpc|http)\b", "receivers.otlp.protocols.any"),
+        (r"(\.group_by_trace\.services)\.[\w-]+", r"\1"),
+        (r"(\.group_by_trace)\.services\.", r"\1."),
+        (r"(\.custom_evaluators)\.[\w-]+", r"\1.any"),
+        (r"(\.telemetry)\.(logs|traces)\.otlp", r"\1.any.otlp"),
+    ):
+        text = re.sub(pattern, same, text)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("results: {emit: [log]}", True),
+        ("results: {mode: stream, emit: [log, span]}\nexporters: {file: {path: a}}", True),
+        ("results: {emit: [log]}\nexporters: {otlp: {endpoint: 'a:1', signals: [traces]}}", True),
+        ("results: {emit: [log]}\nexporters: {file: {path: a, logs_path: b}}", False),
+        ("results: {emit: [log]}\nexporters: {otlp: {endpoint: 'a:1'}}", False),
+        ("results: {mode: stream}", False),
+        ("results: {mode: verdicts_only}\nexporters: {results_file: {path: a}}", False),
+    ],
+)
+def test_log_records_that_no_exporter_takes_are_refused(text: str, is_refused: bool) -> None:
+    if is_refused:
+        with pytest.raises(ProblemsFound) as refusal:
+            load(text)
+        message = '"log" goes nowhere: expected logs in the signals of an exporter, or a file with logs_path'
+        assert f"tracegrade.yaml:1: results.emit: {message}" == str(refusal.value)
+    else:
+        assert load(text) == load(print_configuration(load(text)))

@@ -17,10 +17,16 @@ processors:
   evaluation:
     dialects:
       - name: acme
-        kind: {attribute: acme.kind, tool: tool, agent: agent}
+        kind: {attribute: acme.kind, tool: tool, agent: agent, model: llm}
         tool: {name: acme.tool, arguments: acme.arguments}
         agent: {name: acme.agent}
+        model: {name: acme.model, input_tokens: [acme.in, acme.prompt], output_tokens: acme.out}
+    model_prices:
+      small*: {input: 1, output: 2}
+      small-1: {input: 2, output: 3.5}
 """
+
+USED = {"input_tokens": 1, "output_tokens": 1}
 
 
 @pytest.fixture
@@ -29,6 +35,9 @@ def traffic(tmp_path: Path) -> Path:
         span(1, None, "run", {"acme.kind": "agent", "acme.agent": "planner"}),
         span(2, 1, "call", {"acme.kind": "tool", "acme.tool": "get", "acme.arguments": '{"city": "Oslo"}'}),
         span(3, 1, "GET /", {"http.request.method": "GET"}),
+        span(
+            4, 1, "llm", {"acme.kind": "llm", "acme.model": "small-1", "acme.prompt": 1000, "acme.out": 200}
+        ),
     ]
     path = tmp_path / "0001.binpb"
     path.write_bytes(join_spans(spans))
@@ -47,6 +56,35 @@ def test_replay_reads_spans_with_the_dialects_of_a_service_file(
     run = orjson.loads(capsys.readouterr().out)
     assert (0, "planner") == (code, run["agent"]["name"])
     assert [("get", {"city": "Oslo"})] == [(call["name"], call["arguments"]) for call in run["tool_calls"]]
+
+
+def test_models_tokens_and_what_they_cost_are_read_with_them(
+    traffic: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_command(
+        ["replay", "--config", str(traffic.parent / "tracegrade.yaml"), "--format", "json", str(traffic)]
+    )
+
+    run = orjson.loads(capsys.readouterr().out)
+    assert ["small-1"] == run["models"]
+    assert {"input_tokens": 1000, "output_tokens": 200} == run["usage"]
+    assert pytest.approx((1000 * 2 + 200 * 3.5) / 1e6) == run["cost"]
+
+
+def test_prices_of_now_go_before_a_cost_that_a_line_tells(
+    traffic: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = traffic.parent / "old.runs.jsonl"
+    told = {"agent": {"name": "a"}, "cost": 9, "model_calls": [{"model": "small-2", "usage": USED}]}
+    untold = {"agent": {"name": "b"}, "cost": 9, "model_calls": [{"model": "large", "usage": USED}]}
+    lines.write_bytes(orjson.dumps(told) + b"\n" + orjson.dumps(untold) + b"\n")
+
+    run_command(
+        ["replay", "--config", str(traffic.parent / "tracegrade.yaml"), "--format", "json", str(lines)]
+    )
+
+    runs = [orjson.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {"a": pytest.approx(3e-6), "b": 9} == {run["agent"]["name"]: run["cost"] for run in runs}
 
 
 def test_without_it_nothing_of_them_is_known(traffic: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from collector.clock import ManualClock, SystemClock
 from collector.exporters.debug import DebugConfig, DebugExporter
-from collector.exporters.run_printout import RunPrintout
-from processors.model.agent_run import AgentIdentity, AgentRun, ToolCall, ValueState
+from collector.exporters.run_printout import RunPrintout, count_outcomes, counts_text
+from processors.model.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ValueState
+from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
 from processors.model.graded_run import GradedRun
 from tests.support.graded_runs import TRACE_ID, result, trace_of, weather_run
 
@@ -31,14 +32,15 @@ async def _printed(config: DebugConfig, stream: io.TextIOBase, *runs: GradedRun)
 def test_without_a_terminal_every_verdict_is_one_line_that_grep_finds() -> None:
     assert [
         f"FAIL  weather_agent 1.2  trace_id={TRACE_ID.hex()}  3 calls, root",
+        "  ended=2026-01-31T08:00:02.500Z  took=2.5s",
         '   1. get_temperature {"city": "Oslo"} → {"temperature": 21.5}',
         '   2. get_forecast {"days": 7} ✗ TimeoutError: took  [31mtoo long',
         "   3. send_mail <absent> ✗ not executed",
         "  pass          order        1.00  expected: [a]; actual: [a]",
         "  fail          args         0.50  needs 1; days: expected 5",
         "  not_evaluated output             content_not_captured",
-        "  error         third-party        KeyError: ",
-    ] == [line.rstrip() if "KeyError" not in line else line for line in _lines()]
+        "  error         third-party        KeyError",
+    ] == [line.rstrip() for line in _lines()]
 
 
 def test_a_call_that_was_only_asked_for_is_printed_where_it_was_asked_for_with_what_was_told() -> None:
@@ -55,7 +57,7 @@ def test_a_call_that_was_only_asked_for_is_printed_where_it_was_asked_for_with_w
 
     shown = [line.plain for line in lines]
     assert "4 calls" in shown[0]
-    assert "   2. refund <absent> ✗ not executed: Denied." == shown[2]
+    assert "   2. refund <absent> ✗ not executed: Denied." == shown[3]
     assert "   2. refund ✗ not executed" in [line.plain for line in hidden]
 
 
@@ -70,6 +72,22 @@ def test_content_can_be_turned_off() -> None:
         assert content not in shown
     assert "TimeoutError" in shown
     assert "needs 1" in shown
+
+
+def test_without_content_an_explanation_stays_if_it_quotes_nothing() -> None:
+    results = [
+        result("kept", explanation="a: 2 calls", quotes_content=False),
+        result("hidden", explanation="city: Oslo"),
+        result("broken", Outcome.ERROR, error_type="KeyError", explanation="it broke", quotes_content=False),
+    ]
+    run = GradedRun(run=weather_run().run, results=results)
+    lines = RunPrintout(width=None, show_content=False, unicode=True).lines(run)
+
+    assert [
+        "  pass  kept    1.00  a: 2 calls",
+        "  pass  hidden  1.00",
+        "  error broken        KeyError: it broke",
+    ] == [line.plain.rstrip() for line in lines][-3:]
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
@@ -89,12 +107,70 @@ def test_a_console_of_ascii_gets_ascii() -> None:
     assert all(line.isascii() for line in _lines(unicode=False))
 
 
+def test_a_handoff_is_a_name_where_nothing_else_is_told() -> None:
+    calls = [
+        ToolCall(name=name, category=category, arguments_state=state, result_state=state)
+        for name, category, state in (
+            ("handoff to billing", CallCategory.HANDOFF, ValueState.UNPARSED),
+            ("refund", CallCategory.FUNCTION, ValueState.UNPARSED),
+        )
+    ]
+    run = AgentRun(trace_id=TRACE_ID, span_id=None, agent=AgentIdentity(name="helper"), tool_calls=calls)
+    printout = RunPrintout(width=None, show_content=True, unicode=True)
+
+    assert ["   1. handoff to billing", "   2. refund <unparsed> → <unparsed>"] == [
+        line.plain for line in printout.lines(GradedRun(run=run, results=()))
+    ][1:]
+
+
 def test_a_run_without_criteria_says_so() -> None:
     run = AgentRun(trace_id=TRACE_ID, span_id=None, agent=AgentIdentity(name="helper"))
     lines = RunPrintout(width=None, show_content=True, unicode=True).lines(GradedRun(run=run, results=()))
 
     assert [f"NOT_EVALUATED  helper  trace_id={TRACE_ID.hex()}  0 calls, root, no criteria"] == [
         line.plain for line in lines
+    ]
+
+
+ADVISORY_FAIL = result("a", Outcome.FAIL, severity=Severity.ADVISORY)
+MUTED_FAIL = result("m", Outcome.FAIL, muted_until_unix_nano=1)
+SHADOW_FAIL = result("s", Outcome.FAIL, stage=Stage.SHADOW)
+PASS, FAIL, ERROR = result("p"), result("f", Outcome.FAIL), result("e", Outcome.ERROR, error_type="KeyError")
+UNKNOWN = result("u", Outcome.NOT_EVALUATED, reason=NotEvaluatedReason.NOT_APPLICABLE)
+
+
+@pytest.mark.parametrize(
+    ("results", "headline", "notes", "counts"),
+    [
+        ([PASS, ADVISORY_FAIL], "PASS", ", 1 advisory failure", "1 pass, 1 advisory"),
+        ([ADVISORY_FAIL, ADVISORY_FAIL], "PASS", ", 2 advisory failures", "2 advisory"),
+        ([MUTED_FAIL, UNKNOWN], "PASS", ", 1 muted failure", "1 not_evaluated, 1 muted"),
+        ([SHADOW_FAIL, UNKNOWN], "NOT_EVALUATED", ", 1 shadow failure", "1 not_evaluated, 1 shadow"),
+        ([FAIL, ERROR, PASS], "FAIL", "", "1 pass, 1 fail, 1 error"),
+        ([ERROR, ADVISORY_FAIL], "ERROR", ", 1 advisory failure", "1 error, 1 advisory"),
+        ([PASS, UNKNOWN], "PASS", "", "1 pass, 1 not_evaluated"),
+    ],
+)
+def test_the_headline_of_a_run_is_what_the_exit_code_says(
+    results: list[EvaluationResult], headline: str, notes: str, counts: str
+) -> None:
+    run = GradedRun(run=weather_run().run, results=results)
+    head = next(RunPrintout(width=None, show_content=True, unicode=True).lines(run)).plain
+
+    assert f"{headline}  weather_agent 1.2  trace_id={TRACE_ID.hex()}  3 calls, root{notes}" == head
+    assert counts == counts_text(count_outcomes(run))
+
+
+def test_what_a_failure_asks_of_people_is_told_where_it_is_no_ticket() -> None:
+    results = [ADVISORY_FAIL, result("b", Outcome.FAIL, severity=Severity.PAGE), PASS]
+    lines = RunPrintout(width=None, show_content=True, unicode=True).lines(
+        GradedRun(
+            run=AgentRun(trace_id=TRACE_ID, span_id=None, agent=AgentIdentity(name="a")), results=results
+        )
+    )
+
+    assert ["  fail a (advisory)  0.50  needs 1", "  fail b (page)      0.50  needs 1", "  pass p"] == [
+        line.plain.partition("  1.00")[0].rstrip() for line in list(lines)[1:]
     ]
 
 

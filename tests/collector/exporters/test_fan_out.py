@@ -1,5 +1,7 @@
 """Where graded traces leave, and who still holds their bytes."""
 
+from collections.abc import Callable
+
 import pytest
 
 from collector.clock import ManualClock
@@ -30,7 +32,7 @@ class _Results:
     async def start(self) -> None:
         """Nothing to open."""
 
-    def export_results(self, trace: GradedTrace) -> None:
+    def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
         self.traces.append(trace)
 
     async def shutdown(self, deadline: float) -> None:
@@ -38,19 +40,24 @@ class _Results:
 
 
 def test_the_types_are_found_by_their_folder() -> None:
-    assert ["debug", "file", "otlp", "otlp_http", "results_file"] == list(exporter_types())
-    assert {"debug", "results_file"} == {
-        name for name, kind in exporter_types().items() if kind.kind == "results"
-    }
+    by_kind: dict[str, list[str]] = {}
+    for name, kind in exporter_types().items():
+        by_kind.setdefault(kind.kind, []).append(name)
+
+    assert {
+        "results": ["debug", "results_file"],
+        "spans": ["file", "otlp", "otlp_http"],
+        "scores": ["langfuse_scores", "mlflow_assessments", "phoenix_annotations"],
+    } == by_kind
 
 
 def test_the_last_holder_gives_the_bytes_back_once() -> None:
     released: list[int] = []
     delivery = Delivery(make_spans(1, 2), 500, released.append, holders=2, required_holders=1)
 
-    delivery.let_go(required=True)
+    delivery.let_go("one", required=True)
     after_first = (list(released), delivery.is_required)
-    delivery.let_go(required=False)
+    delivery.let_go("other", required=False)
 
     assert ([], False) == after_first
     assert [500] == released

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import itertools
 import logging
+import re
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
@@ -398,6 +399,30 @@ async def test_only_senders_with_a_known_token_are_let_in(bench: Bench, tmp_path
     assert setup.sink.spans == 1
     counted = setup.metrics.requests.value(setup.transport, answers[0].transport_code)
     assert counted == refused.count("UNAUTHENTICATED")
+
+
+async def test_refused_credentials_are_logged_with_peer_and_listener_once_in_ten_seconds(
+    bench: Bench, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("first\n")
+    setup = await bench.start(auth=ServerAuthConfig(bearer_token_file=tokens), token="first")
+
+    for token in ("secret-1", "secret-2", None):
+        async with setup.connect(token=token) as sender:
+            await sender.send(export_request())
+    await setup.sender.send(export_request())
+    setup.clock.advance(11)
+    async with setup.connect(token="secret-3") as sender:
+        await sender.send(export_request())
+
+    refusals = [vars(record) for record in caplog.records if "credentials" in record.getMessage()]
+    assert [None, 2] == [fields.get("suppressed") for fields in refusals]
+    for fields in refusals:
+        assert setup.receiver.endpoint == fields["listener"]
+        assert re.fullmatch(r"127\.0\.0\.1:\d+", fields["peer"])
+        assert setup.receiver.transport == fields["transport"]
+    assert "secret" not in str(refusals)
 
 
 async def test_a_missing_token_file_stops_the_start(bench: Bench, tmp_path: Path) -> None:

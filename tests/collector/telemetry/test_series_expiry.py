@@ -14,6 +14,7 @@ from collector.trace import GradedTrace
 from processors.model.agent_run import AgentIdentity, AgentRun, ToolCall
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
 from processors.model.graded_run import GradedRun
+from processors.model.model_usage import TokenUsage
 from tests.support.named_criteria import criteria_with
 
 EXPIRY_SECONDS = 3600.0
@@ -36,12 +37,16 @@ class Scraped:
         agent: str = "weather_agent",
         version: str | None = None,
         tools: tuple[str, ...] = (),
+        usage: TokenUsage | None = None,
+        cost: float | None = None,
     ) -> None:
         run = AgentRun(
             trace_id=bytes(range(16)),
             span_id=bytes(range(8)),
             agent=AgentIdentity(name=agent, version=version),
             tool_calls=[ToolCall(name=tool) for tool in tools],
+            usage=usage,
+            cost=cost,
         )
         graded = GradedRun(run=run, results=results)
         self.series.record(GradedTrace(trace_id=run.trace_id, spans=(), runs=(graded,)))
@@ -66,6 +71,9 @@ class Scraped:
             labels
             for instrument in (
                 metrics.agent_runs,
+                metrics.run_duration_seconds,
+                metrics.run_tokens,
+                metrics.run_cost,
                 metrics.score,
                 metrics.results,
                 metrics.shadow_score,
@@ -89,16 +97,25 @@ def test_series_go_when_nothing_was_counted_in_them_for_long(scraped: Scraped) -
     classified = replace(
         FAILED, name="topic", evaluator="binary-classification", details={"expected": "a", "actual": "b"}
     )
-    scraped.record(FAILED, classified, replace(FAILED, stage=Stage.SHADOW), tools=("search",), version="1")
+    scraped.record(
+        FAILED,
+        classified,
+        replace(FAILED, stage=Stage.SHADOW),
+        tools=("search",),
+        version="1",
+        usage=TokenUsage(10, 20),
+        cost=0.5,
+    )
 
     scraped.scrape_for(EXPIRY_SECONDS - 120)
     before = scraped.labels()
     scraped.scrape_for(600)
 
-    assert 1 + 2 + 8 + 1 + 4 + 1 + 2 + 1 + 1 == len(before)
+    taken = 1 + 2 + 1  # duration, input and output tokens, cost
+    assert 1 + taken + 2 + 8 + 1 + 4 + 1 + 2 + 1 + 1 == len(before)
     assert [] == scraped.labels()
     assert {} == scraped.metrics.score.exemplars
-    assert 1 + 2 + 8 + 1 + 4 + 1 + 1 == scraped.metrics.series_expired.value()
+    assert 1 + taken + 2 + 8 + 1 + 4 + 1 + 1 == scraped.metrics.series_expired.value()
 
 
 def test_series_in_which_something_is_counted_stay_whole(scraped: Scraped) -> None:

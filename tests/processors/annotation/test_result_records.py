@@ -1,11 +1,14 @@
 """Results as log records say what their events say, and belong to the span that they judge."""
 
+from dataclasses import replace
+
 import pytest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from processors.annotation.log_record import result_records
 from processors.annotation.span_event import EVENT_NAME, append_results
+from processors.model.agent_run import AgentIdentity
 from processors.model.evaluation_result import EvaluationResult
 from tests.support.agent_spans import TRACE_ID, span_id
 from tests.support.graded_spans import (
@@ -42,14 +45,30 @@ def test_a_verdict_on_a_call_belongs_to_the_span_of_the_call() -> None:
 
 
 @pytest.mark.parametrize("result", [PASSED, FAILED_CALL, BROKEN, NOT_EVALUATED], ids=lambda each: each.name)
-def test_the_attributes_are_those_of_the_span_event(result: EvaluationResult) -> None:
+def test_the_attributes_are_those_of_the_span_event_and_whose_run_it_is(result: EvaluationResult) -> None:
     annotated = append_results(SPANS, [(RUN, [result])], time_unix_nano=7, instance="i-1")
     (event,) = [event for span in annotated for event in Span.FromString(span[1]).events]
 
     (record,) = _records(result)
 
-    assert attributes_of(list(event.attributes)) == attributes_of(list(record.attributes))
-    assert len(event.attributes) == len(record.attributes)
+    whose = {"gen_ai.agent.name": "planner", "tracegrade.run.end_time": "1970-01-01T00:00:00.100000000Z"}
+    assert whose | attributes_of(list(event.attributes)) == attributes_of(list(record.attributes))
+    assert len(whose) + len(event.attributes) == len(record.attributes)
+
+
+def test_whose_run_it_is_stands_in_the_record_as_far_as_it_is_known() -> None:
+    whole = replace(RUN, agent=AgentIdentity(name="a", id="7", version="2.1"), session="s", tenant="blue")
+    nobody = replace(RUN, agent=AgentIdentity(name=""))
+    made = result_records(SPANS, [(whole, [PASSED]), (nobody, [PASSED])], time_unix_nano=7, instance="i-1")
+
+    of_whole, of_nobody = (attributes_of(list(LogRecord.FromString(each[1]).attributes)) for each in made)
+    assert {
+        "gen_ai.agent.name": "a",
+        "gen_ai.agent.id": "7",
+        "gen_ai.agent.version": "2.1",
+        "gen_ai.conversation.id": "s",
+        "tracegrade.tenant": "blue",
+    } == {key: value for key, value in of_whole.items() if key not in of_nobody}
 
 
 def test_the_severity_tells_the_outcome() -> None:

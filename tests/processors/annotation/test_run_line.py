@@ -14,6 +14,7 @@ from processors.model.evaluation_result import NotEvaluatedReason, Outcome, Seve
 from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
 from processors.model.json_values import JsonObject, JsonValue
+from processors.model.model_usage import TokenUsage
 from tests.support.graded_runs import agent_runs, result, weather_run
 from tests.support.json_schema import mismatches
 
@@ -48,11 +49,13 @@ def test_a_line_has_the_keys_of_the_contract_in_their_order() -> None:
         "messages",
         "tool_calls",
         "evaluations",
+        "duration_seconds",
     ] == list(entry)
     assert 2 == entry["schema"]
     assert {"name": "weather_agent", "id": None, "version": "1.2"} == entry["agent"]
     assert "2026-01-31T08:00:00.000000000Z" == entry["start_time"]
     assert "2026-01-31T08:00:02.500000001Z" == entry["end_time"]
+    assert 2.500000001 == entry["duration_seconds"]
     assert {
         "name": "get_temperature",
         "arguments": {"city": "Oslo"},
@@ -83,6 +86,46 @@ def test_a_line_has_the_keys_of_the_contract_in_their_order() -> None:
     } == entry["evaluations"][0]
     assert "content_not_captured" == entry["evaluations"][2]["reason"]
     assert "KeyError" == entry["evaluations"][3]["error_type"]
+
+
+def test_a_duration_stands_in_place_of_times_that_are_not_known() -> None:
+    run = _read(duration_seconds=12.5, tool_calls=[{"name": "t", "duration_seconds": 0.25}, {"name": "u"}])
+
+    assert 12.5 == run.duration_seconds
+    assert [0.25, None] == [call.duration_seconds for call in run.tool_calls]
+    assert _read().duration_seconds is None
+
+
+def test_usage_and_models_follow_from_the_model_calls_unless_they_are_told() -> None:
+    used = {"input_tokens": 3, "output_tokens": 4, "cached_input_tokens": 1}
+    calls = [{"model": "a", "usage": used}, {"model": "b", "failed": True}, {"model": "a", "usage": used}]
+
+    run = _read(model_calls=calls)
+
+    assert ("a", "b") == run.models
+    assert TokenUsage(6, 8, 2) == run.usage
+    assert _read(model_calls=[*calls, {"model": "a"}]).usage is None
+    assert TokenUsage(7, 9) == _read(model_calls=calls, usage={"input_tokens": 7, "output_tokens": 9}).usage
+
+
+def test_amounts_that_cannot_be_are_refused_by_place() -> None:
+    entry = {
+        "agent": {"name": "a"},
+        "cost": -1,
+        "duration_seconds": True,
+        "models": [1],
+        "model_calls": [{"usage": {"input_tokens": 1, "tokens": 2}}],
+    }
+
+    shown = "\n".join(_problems(entry))
+    for place in (
+        "cost: expected a number from 0",
+        "duration_seconds: expected a number",
+        "models[0]: expected",
+        "model_calls[0].usage.output_tokens: expected an integer from 0",
+        "model_calls[0].usage.tokens: unknown key",
+    ):
+        assert place in shown
 
 
 @given(agent_runs())

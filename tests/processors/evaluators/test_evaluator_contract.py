@@ -2,19 +2,22 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
+from collector.tools.references.evaluators import example_file, graded_example
 from processors.criteria.agent_criteria import Evaluation
+from processors.criteria.criteria_file import read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentRun, ValueState
+from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import Evaluator, RunFacts
-from tests.strategies import agent_runs, evaluators, models
+from tests.strategies import agent_runs, evaluators, models, of_model_calls
 
 _TYPES = list(evaluator_types().values())
 _EXPLAINED_ERRORS = {error.__name__ for error in EvaluationError.__subclasses__()}
@@ -38,6 +41,12 @@ def _answer(evaluator: Evaluator, run: AgentRun) -> Score | NotEvaluated | str:
         return evaluator.evaluate(run, RunFacts())
     except EvaluationError as error:
         return str(error)
+
+
+def _fewer_model_calls(run: AgentRun, data: st.DataObject) -> dict[str, Any]:
+    made = run.model_calls
+    keep = data.draw(st.lists(st.booleans(), min_size=len(made), max_size=len(made)))
+    return of_model_calls([call for call, kept in zip(made, keep, strict=True) if kept])
 
 
 @pytest.fixture(params=_TYPES, ids=[kind.id for kind in _TYPES])
@@ -103,7 +112,7 @@ def test_no_further_call_moves_the_score_out_of_what_was_attainable(kind: type[E
     def check(evaluator: Evaluator, run: AgentRun, data: st.DataObject) -> None:
         keep = data.draw(st.lists(st.booleans(), min_size=len(run.tool_calls), max_size=len(run.tool_calls)))
         calls = [call for call, kept in zip(run.tool_calls, keep, strict=True) if kept]
-        partial = replace(run, tool_calls=calls, complete=False)
+        partial = replace(run, tool_calls=calls, complete=False, **_fewer_model_calls(run, data))
 
         lowest, highest = evaluator.attainable(partial)
 
@@ -168,7 +177,8 @@ def test_an_incomplete_run_passes_or_fails_only_as_the_complete_one_does(kind: t
         threshold = data.draw(st.sampled_from((0.0, 0.4, 0.5, 1.0)))
         evaluation = Evaluation(name="check", evaluator=evaluator, pass_threshold=threshold)
 
-        (early,) = evaluate_run(replace(run, tool_calls=calls, complete=False), [evaluation])
+        partial = replace(run, tool_calls=calls, complete=False, **_fewer_model_calls(run, data))
+        (early,) = evaluate_run(partial, [evaluation])
         (final,) = evaluate_run(run, [evaluation])
 
         assert {early.error_type, final.error_type} <= {None, *_EXPLAINED_ERRORS}
@@ -213,3 +223,47 @@ def test_a_class_documents_its_rule_and_an_example(kind: type[Evaluator]) -> Non
 
     assert "score" in text
     assert "Example:" in text
+
+
+_SECRET = "hidden-4711"
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in evaluator_types().values() if not kind.quotes_content], ids=lambda kind: kind.id
+)
+def test_what_says_that_it_quotes_nothing_quotes_nothing(kind: type[Evaluator]) -> None:
+    document = read_criteria_file(example_file(kind), "example", {})
+    (evaluation,) = document.agents[0].evaluations
+    run = graded_example(kind).run
+    calls = [call for each in run.tool_calls for call in _with_secrets(each)]
+    secret = replace(
+        run,
+        tool_calls=calls,
+        input={"question": _SECRET},
+        input_state=ValueState.PRESENT,
+        output=_SECRET,
+        output_state=ValueState.PRESENT,
+        messages=[Message(role="user", content=_SECRET), Message(role="assistant", content=_SECRET)],
+        session=_SECRET,
+    )
+
+    for graded in (run, secret, replace(secret, tool_calls=calls[::-1]), replace(secret, tool_calls=())):
+        (result,) = evaluate_run(graded, [evaluation])
+        assert not result.quotes_content
+        assert result.explanation
+        assert _SECRET not in result.explanation
+
+
+def _with_secrets(call: ToolCall) -> list[ToolCall]:
+    """The call with content that must not be shown, ended well and ended in an error, twice each."""
+    known = replace(
+        call,
+        arguments={"a": _SECRET},
+        arguments_text=f'{{"a": "{_SECRET}"}}',
+        arguments_state=ValueState.PRESENT,
+        result={"error": _SECRET},
+        result_text=f'{{"error": "{_SECRET}"}}',
+        result_state=ValueState.PRESENT,
+    )
+    failed = replace(known, error=ToolError(type="", message=_SECRET))
+    return [known, failed, known, failed]

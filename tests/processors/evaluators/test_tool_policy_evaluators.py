@@ -1,8 +1,12 @@
 """Rules about which tools are called, how often and when: permission, budget, precedence and their kin."""
 
+from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.evaluator_discovery import evaluator_types
@@ -10,7 +14,7 @@ from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentRun, CallCategory, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.json_values import JsonObject
+from processors.model.json_values import JsonObject, JsonValue
 from tests.strategies import run_with
 
 _FAILED = ToolError(type="TimeoutError", message="")
@@ -215,6 +219,10 @@ def test_budgets_that_make_no_sense_are_refused(criteria: dict[str, Any]) -> Non
         _evaluator("tool-call-budget", criteria)
 
 
+def _result(value: JsonValue) -> dict[str, Any]:
+    return {"result": value, "result_state": ValueState.PRESENT}
+
+
 def _transfer(amount: int, **fields: Any) -> ToolCall:
     return ToolCall(
         name="transfer", arguments={"amount": amount}, arguments_state=ValueState.PRESENT, **fields
@@ -234,10 +242,81 @@ def _transfer(amount: int, **fields: Any) -> ToolCall:
         ([_transfer(5, parallel_group=0), _transfer(5, parallel_group=0, error=_FAILED)], 1.0),
         ([_transfer(5, parallel_group=0, error=_FAILED), _transfer(5, parallel_group=0)], 1.0),
         ([_transfer(5), _transfer(5, executed=False)], 1.0),
+        ([_transfer(5, **_result({"status_code": 422})), _transfer(5)], 1.0),
+        ([_transfer(5, **_result({"status_code": 503})), _transfer(5)], 1.0),
+        ([_transfer(5, **_result({"status_code": 503})), _transfer(5), _transfer(5)], 0.0),
+        ([_transfer(5), _transfer(5, **_result({"status_code": 503}))], 0.0),
     ],
 )
 def test_a_repetition_counts_once_a_call_succeeded(calls: list[ToolCall], score: float) -> None:
     evaluator = _evaluator("duplicate-side-effect", {"tools": ["transfer"]})
+
+    assert score == _score(evaluator, run_with(calls)).value
+
+
+_UNCLEAR: list[dict[str, Any]] = [
+    {"error": _FAILED},
+    {"error": ToolError(type="HTTPError", message="503 Service Unavailable")},
+    {"error": ToolError(type="RpcError", message="Deadline exceeded")},
+    _result({"status_code": 502}),
+    _result({"error": "upstream timed out"}),
+    _result("Error: request timed out"),
+]
+_CLEAR: list[dict[str, Any]] = [
+    {"error": ToolError(type="ValueError", message="amount must be positive")},
+    _result({"status_code": 404}),
+    _result({"error": "no such account 50012"}),
+    {"executed": False, "error": _FAILED},
+]
+
+
+@pytest.mark.parametrize("fields", _UNCLEAR)
+def test_a_repetition_after_a_failure_that_may_have_taken_effect_is_told_and_fails_where_asked(
+    fields: dict[str, Any],
+) -> None:
+    run = run_with([_transfer(5, **fields), _transfer(5)])
+    criteria = {"tools": ["transfer"]}
+
+    told = _score(_evaluator("duplicate-side-effect", criteria), run)
+    fails = _score(_evaluator("duplicate-side-effect", criteria, after_unclear_failure="fail"), run)
+    ignores = _score(_evaluator("duplicate-side-effect", criteria, after_unclear_failure="ignore"), run)
+
+    assert (1.0, 1) == (told.value, told.details["repeated_after_unclear_failure"])
+    assert (
+        "transfer: 1 further after a time-out or 5xx that may have taken effect (advisory)",
+    ) == told.lines
+    assert ("transfer: 1 further after a time-out or 5xx that may have taken effect",) == fails.lines
+    assert (0.0, 1.0) == (fails.value, ignores.value)
+    assert ("no side effect was repeated",) == ignores.lines
+
+
+@pytest.mark.parametrize("fields", _CLEAR)
+def test_a_repetition_after_a_failure_that_took_no_effect_is_a_retry(fields: dict[str, Any]) -> None:
+    run = run_with([_transfer(5, **fields), _transfer(5)])
+    evaluator = _evaluator("duplicate-side-effect", {"tools": ["transfer"]}, after_unclear_failure="fail")
+
+    assert ("no side effect was repeated",) == _score(evaluator, run).lines
+
+
+@pytest.mark.parametrize(("second", "score"), [("k1", 1.0), ("k2", 0.0)])
+def test_equal_idempotency_keys_make_a_repetition_after_an_unclear_failure_a_retry(
+    second: str, score: float
+) -> None:
+    calls = [
+        ToolCall(
+            name="transfer",
+            arguments={"amount": 5, "idempotency_key": key},
+            arguments_state=ValueState.PRESENT,
+            error=error,
+        )
+        for key, error in (("k1", _FAILED), (second, None))
+    ]
+    evaluator = _evaluator(
+        "duplicate-side-effect",
+        {"tools": ["transfer"]},
+        after_unclear_failure="fail",
+        ignore_args=["idempotency_*"],
+    )
 
     assert score == _score(evaluator, run_with(calls)).value
 
@@ -333,6 +412,82 @@ def test_a_guard_may_have_to_succeed() -> None:
 
     assert 1.0 == _score(_evaluator("tool-precedence", criteria), run).value
     assert 0.0 == _score(_evaluator("tool-precedence", criteria, require_success=True), run).value
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"error": _FAILED},
+        {"result": {"status_code": 503}, "result_state": ValueState.PRESENT},
+        {"result_text": "Error: no such user", "result_state": ValueState.UNPARSED},
+        {"executed": False},
+    ],
+)
+def test_a_guard_succeeds_where_it_took_effect(fields: dict[str, Any]) -> None:
+    run = run_with([ToolCall(name="auth", **fields), ToolCall(name="fetch")])
+    criteria = {"before": [["auth", "fetch"]]}
+
+    answer = _score(_evaluator("tool-precedence", criteria, require_success=True), run)
+
+    assert (0.0, ("auth before fetch: auth never ran",)) == (answer.value, answer.lines)
+    assert 1.0 == _score(_evaluator("tool-precedence", criteria), run).value
+
+
+def _held_before(
+    calls: Sequence[ToolCall], pairs: Sequence[Sequence[str]], *, strict: bool, require_success: bool
+) -> tuple[int, int]:
+    """The pairs that apply and those that hold, by the first call of each tool."""
+    applicable = held = 0
+    for first, second in pairs:
+        later = next((at for at, call in enumerate(calls) if call.name == second), None)
+        if later is None:
+            continue
+        applicable += 1
+        guards = [
+            at
+            for at, call in enumerate(calls)
+            if call.name == first and not (require_success and call.error is not None)
+        ]
+        if guards:
+            group = calls[guards[0]].parallel_group
+            beside = group is not None and group == calls[later].parallel_group
+            held += (not strict) if beside else guards[0] < later
+    return applicable, held
+
+
+@st.composite
+def _steps(draw: st.DrawFn) -> list[ToolCall]:
+    """Calls in steps of such that ran side by side."""
+    return [
+        ToolCall(
+            name=draw(st.sampled_from("abcd")),
+            parallel_group=step if size > 1 else None,
+            error=draw(st.sampled_from((None, None, _FAILED))),
+        )
+        for step, size in enumerate(draw(st.lists(st.integers(1, 3), max_size=5)))
+        for _ in range(size)
+    ]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    calls=_steps(),
+    pairs=st.lists(st.sampled_from([*permutations("abc", 2)]), min_size=1, max_size=3, unique=True),
+    strict=st.booleans(),
+    require_success=st.booleans(),
+)
+def test_precedence_depends_on_the_first_calls_alone(
+    calls: list[ToolCall], pairs: list[tuple[str, str]], strict: bool, require_success: bool
+) -> None:
+    evaluator = _evaluator(
+        "tool-precedence", {"before": pairs}, strict=strict, require_success=require_success
+    )
+    applicable, held = _held_before(calls, pairs, strict=strict, require_success=require_success)
+
+    answer = _score(evaluator, run_with(calls))
+
+    assert (held / applicable if applicable else 1.0) == answer.value
+    assert (applicable, held) == (answer.details["applicable"], answer.details["held"])
 
 
 @pytest.mark.parametrize("before", [[], [["auth", "auth"]], [["get weather", "get_weather"]], [["a"]]])

@@ -8,11 +8,12 @@ from processors.evaluators.tool_response_handling import ToolResponseHandling, T
 from processors.model.agent_run import AgentRun, Message, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import RunFacts
-from processors.response_checks.checks import CHECK_IDS, RESPONSE_CHECKS
+from processors.response_handling import RULE_IDS, RULES
 from tests.support.agent_responses import answered, call
-from tests.support.parity import Case, load_cases
+from tests.support.parity import load_cases
+from tests.support.response_handling import run_of_case
 
-ALL = ("RH1", "RH2", "RH3", "RH4", "RH5", "RH6", "RH7", "RH8", "RH9")
+ALL = tuple(f"RH{number}" for number in range(1, 13))
 
 
 def graded(run: AgentRun, **config: object) -> Score:
@@ -35,12 +36,7 @@ def checks_of(score: Score) -> list[str]:
     return [violation["check"] for violation in found(score)]
 
 
-def run_of_case(case: Case) -> AgentRun:
-    calls = [call(made["result"], name=made["name"], **made["args"]) for made in case["calls"]]
-    return answered(case["output"], *calls, user=case["input"])
-
-
-def shares(gating: tuple[str, ...]) -> tuple[float, float]:
+def shares(gating: object) -> tuple[float, float]:
     """Of the labelled cases: the share of wrong ones that is caught, and of sound ones that is flagged."""
     hits: dict[str, list[bool]] = {"incorrect": [], "correct": []}
     for case in load_cases("response_handling_labelled"):
@@ -73,20 +69,36 @@ def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
         for check in checks_of(graded(run_of_case(case)))
     }
 
-    assert {"RH1", "RH2", "RH3.1", "RH3.2", "RH4", "RH5", "RH7", "RH8", "RH9.a", "RH9.d"} <= needed
+    assert {
+        "RH1.1",
+        "RH1.2",
+        "RH1.3",
+        "RH2.1",
+        "RH3.1",
+        "RH3.2",
+        "RH4",
+        "RH5",
+        "RH7.1",
+        "RH7.3",
+        "RH8",
+        "RH9.d",
+    } <= needed
 
 
 def test_a_violation_of_an_advisory_check_is_reported_and_does_not_decide() -> None:
     run = answered("There are 73 open tickets.", call({"open": 37}))
-    expected = {"check": "RH1", "call": None, "evidence": "not in the evidence: 73 open", "gating": False}
+    expected = {
+        "check": "RH1.3", "call": 0, "claim": "There are 73 open tickets.", "evidence": "73 against open 37",
+        "path": "open", "gating": False,
+    }  # fmt: skip
 
     score = graded(run)
 
     assert 1.0 == score.value
     assert 1.0 == score.details["graded_score"]
     assert expected in found(score)
-    assert "no gating check violated" == score.lines[0]
-    assert "RH1 (advisory): not in the evidence: 73 open" in score.lines
+    assert "no gating rule violated" == score.lines[0]
+    assert "RH1.3 (advisory): 73 against open 37" in score.lines
 
 
 def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> None:
@@ -95,7 +107,7 @@ def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> 
     score = graded(run, gating=["RH1", "RH2", "RH4", "RH7"])
 
     assert 0.0 == score.value
-    assert 0.75 == score.details["graded_score"]
+    assert 1 - 1 / 11 == score.details["graded_score"]
 
 
 def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:
@@ -106,14 +118,14 @@ def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:
     assert 0.0 == graded(run, gating=["RH3.3"]).value
 
 
-@pytest.mark.parametrize("gating", [["RH10"], ["rh1"], ["RH4.1"], [], "RH1"])
+@pytest.mark.parametrize("gating", [["RH13"], ["rh1"], ["RH4.1"], [], "RH1"])
 def test_gating_that_names_no_check_is_refused(gating: object) -> None:
     with pytest.raises(ValidationError, match="gating"):
         ToolResponseHandlingConfig.model_validate({"gating": gating})
 
 
 def test_the_ids_of_checks_can_all_be_written_as_gating() -> None:
-    assert CHECK_IDS == ToolResponseHandlingConfig.model_validate({"gating": CHECK_IDS}).gating
+    assert RULE_IDS == ToolResponseHandlingConfig.model_validate({"gating": RULE_IDS}).gating
 
 
 def test_without_captured_content_only_the_checks_of_errors_apply() -> None:
@@ -121,7 +133,9 @@ def test_without_captured_content_only_the_checks_of_errors_apply() -> None:
 
     score = graded(run)
 
-    assert ["RH1", "RH2", "RH3", "RH7", "RH8", "RH9"] == score.details["not_applicable"]
+    not_applicable = score.details["not_applicable"]
+    assert isinstance(not_applicable, list)
+    assert {"RH1", "RH2", "RH3", "RH7", "RH8", "RH9", "RH10", "RH11", "RH12"} <= {*map(str, not_applicable)}
     assert 1.0 == score.value
 
 
@@ -178,12 +192,37 @@ def test_beyond_a_cap_the_run_is_over_limit(run: AgentRun) -> None:
 
 
 def test_the_words_of_an_answer_in_an_uncovered_language_are_not_judged() -> None:
-    run = answered("Ihr Posteingang ist leer, es gibt keine neuen Nachrichten.", call({"error": "timeout"}))
+    run = answered("Din inkorg är full och det finns fem nya brev till dig.", call({"error": "timeout"}))
 
     score = graded(run)
 
-    assert ["RH3.3", "RH4", "RH9"] == score.details["not_applicable"]
+    not_applicable = score.details["not_applicable"]
+    assert isinstance(not_applicable, list)
+    assert {"RH4", "RH9", "RH12.1", "RH12.3"} <= {*map(str, not_applicable)}
     assert 1.0 == score.value
+
+
+@pytest.mark.parametrize(
+    ("hidden", "admitted"),
+    [
+        ("Ihr Posteingang ist auf dem neuesten Stand.", "Der Posteingang war leider nicht erreichbar."),
+        ("Votre boîte est à jour.", "Je n'ai pas pu lire votre boîte : le service est en panne."),
+        ("Su bandeja está al día.", "No se pudo leer su bandeja por un error."),
+        ("A sua caixa está em dia.", "Não foi possível abrir a sua caixa."),
+        ("La sua casella è aggiornata.", "Purtroppo la casella non risponde."),
+        ("Je postvak is bij.", "Het postvak is helaas niet bereikbaar."),
+        ("Skrzynka jest aktualna.", "Niestety nie udało się otworzyć skrzynki."),
+        ("受信トレイは最新です。", "受信トレイを開けませんでした。"),
+        ("您的收件箱是最新的。", "抱歉，无法读取您的收件箱。"),
+    ],
+)
+def test_an_error_is_hidden_or_admitted_in_the_words_of_the_answers_language(
+    hidden: str, admitted: str
+) -> None:
+    failed = call({"error": "timeout"})
+
+    assert "RH4" in checks_of(graded(answered(hidden, failed)))
+    assert "RH4" not in checks_of(graded(answered(admitted, failed)))
 
 
 def test_what_the_user_said_earlier_in_the_conversation_is_evidence() -> None:
@@ -208,7 +247,7 @@ def test_results_that_are_text_with_json_in_it_are_read() -> None:
 def test_an_output_that_is_an_object_is_read_as_its_json() -> None:
     run = answered({"open": 73}, call({"open": 37}))
 
-    assert ["RH1", "RH8"] == checks_of(graded(run))
+    assert ["RH1.2", "RH8"] == checks_of(graded(run))
 
 
 def test_error_words_and_acknowledgements_can_be_added() -> None:
@@ -217,14 +256,21 @@ def test_error_words_and_acknowledgements_can_be_added() -> None:
 
     assert 0.0 == graded(run).value
     assert 1.0 == graded(run, acknowledgements=["is closed for"]).value
-    assert ["RH6"] == [
+    assert ["RH6", "RH9.a"] == [
         violation["check"] for violation in found(graded(run, error_words={"argument": ["ledger sealed"]}))
     ]
 
 
+def test_all_gates_every_rule() -> None:
+    run = answered("The deal was signed by Rosa Blanc.", call({"deal": "signed"}))
+
+    assert all(violation["gating"] for violation in found(graded(run, gating="all")))
+    assert 0.0 == graded(run, gating="all").value
+
+
 def test_every_check_names_what_it_finds() -> None:
-    assert all(check.finds for check in RESPONSE_CHECKS)
-    assert len(set(CHECK_IDS)) == len(CHECK_IDS)
+    assert all(check.finds for check in RULES)
+    assert len(set(RULE_IDS)) == len(RULE_IDS)
 
 
 @pytest.mark.parametrize(
@@ -242,8 +288,12 @@ def test_hostile_answers_and_results_are_answered(piece: str) -> None:
         answered(text, call({"text": text * 3, "n": 5}), user=text), RunFacts()
     )
 
-    assert isinstance(answer, Score)
-    assert all(len(violation["evidence"]) <= 80 for violation in found(answer))
+    if isinstance(answer, NotEvaluated):
+        assert NotEvaluatedReason.OVER_LIMIT is answer.reason
+    else:
+        assert all(
+            len(violation[part]) <= 250 for violation in found(answer) for part in ("claim", "evidence")
+        )
 
 
 def test_without_advisory_checks_the_score_is_the_same_and_nothing_else_is_reported() -> None:

@@ -214,6 +214,7 @@ def test_the_explanation_tells_what_was_missing_and_what_was_not_expected() -> N
         "matched: 2 of 3 expected, 2 of 4 actual",
         'missing: [book("seat": "4A")]',
         "unexpected: [search, book]",
+        "call 3, book: args_match: exact: another seat",
     ) == answer.lines
     assert [0, None, 3] == answer.details["assigned"]
 
@@ -331,3 +332,43 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
         assert _value("trajectory-order-f1", expected, calls) <= f1
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("config", "arguments", "told"),
+    [
+        ({"args_match": "exact"}, {"seat": "4A", "cartId": 7}, "args_match: exact: unexpected cartId"),
+        ({"args_match": "exact"}, {"cartId": 7}, "args_match: exact: missing seat, unexpected cartId"),
+        ({"args_match": "partial"}, {"seat": "9F", "cartId": 7}, "args_match: partial: another seat"),
+        ({"args_match": "partial_deep"}, {}, "args_match: partial_deep: missing seat"),
+        (
+            {"args_match": "subset"},
+            {"seat": "9F", "cartId": 7},
+            "args_match: subset: another seat, unexpected cartId",
+        ),
+    ],
+)
+def test_the_explanation_tells_which_rule_refused_a_call_of_the_right_tool(
+    config: dict[str, Any], arguments: JsonObject, told: str
+) -> None:
+    calls = [_call("search"), _call("book", arguments)]
+    expected = [{"name": "book", "args": {"seat": "4A"}}]
+
+    for metric in _METRICS:
+        answer = _evaluator(metric, expected, **config).evaluate(run_with(calls), RunFacts())
+
+        assert isinstance(answer, Score)
+        assert f"call 2, book: {told}" == answer.lines[-1]
+
+
+def test_the_explanation_tells_that_a_call_stands_in_another_order_or_is_not_the_one_asked_for() -> None:
+    in_order = _evaluator("trajectory-in-order", ["a", "b"])
+    first = _evaluator("trajectory-recall", [{"name": "a", "args": {"n": 2}, "occurrence": "first"}])
+
+    swapped = in_order.evaluate(run_with([_call("b"), _call("a")]), RunFacts())
+    second = first.evaluate(run_with([_call("a", {"n": 1}), _call("a", {"n": 2})]), RunFacts())
+
+    assert isinstance(swapped, Score)
+    assert "call 1, b: not in the expected order" == swapped.lines[-1]
+    assert isinstance(second, Score)
+    assert "call 1, a: args_match: exact: another n" == second.lines[-1]

@@ -276,6 +276,18 @@ def test_a_sub_agent_in_the_background_has_the_name_that_only_its_call_can_tell(
     ]
 
 
+@pytest.mark.timeout(30)
+def test_many_sub_agents_and_calls_are_read_in_linear_time() -> None:
+    calls = [sub_agent_call(10 + number, f"agent {number}", 1) for number in range(4000)]
+    runs = [
+        span(5000 + number, 1, "ClaudeAgentSDK.Subagent", kind("AGENT"), at=(9, 90)) for number in range(4000)
+    ]
+
+    spans = [span(1, None, "ClaudeAgentSDK.query", kind("AGENT"), at=(0, 100)), *calls, *runs]
+
+    assert 4001 == len(runs_of(spans))
+
+
 def test_a_sub_agent_below_its_call_has_the_name_that_the_call_tells() -> None:
     given = '{"prompt": "go", "subagent_type": "explorer"}'
     task = kind("TOOL", tool__name="Task", input__value=given)

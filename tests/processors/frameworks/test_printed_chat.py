@@ -53,3 +53,10 @@ def test_messages_are_looked_for_only_so_deep() -> None:
         state = [state]
 
     assert [] == printed_chat(state)  # type: ignore[arg-type]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("filling", ["\\'", "'", '"', "[", "(", "a", "A", "a=", "\\"])
+def test_text_that_was_made_to_be_slow_is_read_in_linear_time(filling: str) -> None:
+    assert [] == printed_chat([printed("user", "TextContent(text='")[:-1] + filling * 300_000])
+    assert [] == printed_chat([printed("user", "TextContent(text=" + filling * 300_000 + ")")])

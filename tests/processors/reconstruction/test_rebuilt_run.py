@@ -29,6 +29,11 @@ class _Content:
     span_attributes = property(lambda self: self._note("span_attributes", {}))
     available_tools = property(lambda self: self._note("available_tools", None))
     requested_calls = property(lambda self: self._note("requested_calls", []))
+    model_calls = property(lambda self: self._note("model_calls", []))
+    models = property(lambda self: self._note("models", []))
+    usage = property(lambda self: self._note("usage", None))
+    time_to_first_output_seconds = property(lambda self: self._note("time_to_first_output_seconds", None))
+    cost = property(lambda self: self._note("cost", None))
 
 
 def _run(content: _Content | None = None) -> AgentRun:

@@ -42,6 +42,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 
+{{- /* The service's configuration; replicas watch the name that they share, unless it says what to watch. */ -}}
+{{- define "tracegrade.config" -}}
+{{- $config := deepCopy .Values.config }}
+{{- if and (include "tracegrade.replicated" .) (not (hasKey $config "cluster")) }}
+{{- $_ := set $config "cluster" (dict "peers_dns" (printf "%s-replicas" (include "tracegrade.fullname" .)) "resolver_interval" "10s") }}
+{{- end }}
+{{- toYaml $config }}
+{{- end }}
+
 {{- /* Whether there is, or may come to be, more than one pod. */ -}}
 {{- define "tracegrade.replicated" -}}
 {{- if or .Values.autoscaling.enabled (gt (int .Values.replicaCount) 1) }}true{{ end }}

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from collector.configuration.criteria_tests import run_criteria_tests
 from collector.tools.references.evaluators import evaluators_reference, example_of, graded_example
+from collector.tools.references.recipes import RECIPES_PAGE, read_recipes
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types
@@ -23,6 +24,7 @@ _SCORES = re.compile(r"scores? (?:(\d+)/(\d+)|(\d+(?:\.\d+)?))")
 
 
 class _WithoutExample:
+    quotes_content: ClassVar[bool] = True
     id: ClassVar[str] = "without-example"
     version: ClassVar[str] = "1"
     Config: ClassVar[type[BaseModel]] = BaseModel
@@ -36,7 +38,7 @@ class _WithoutExample:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert evaluators_reference() == PAGE.read_text(), (
+    assert evaluators_reference(read_recipes(RECIPES_PAGE.read_text())) == PAGE.read_text(), (
         "write it anew: python -m collector.tools.references.evaluators > docs/evaluators.md"
     )
 

@@ -1,0 +1,110 @@
+"""Watches the set of replicas while the service runs."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Protocol, get_args
+
+from collector.clock import Clock
+from collector.cluster.cluster_config import ClusterConfig
+from collector.cluster.name_lookup import Answer, LookupFailed, LookupProblem, NameLookup
+from collector.cluster.peer_set import Change, PeerSet
+from collector.telemetry import Metrics, RateLimitedLogger
+
+_LONGEST_PAUSE_SECONDS = 1.0
+_PAUSES_AN_INTERVAL = 5
+
+_logger = logging.getLogger(__name__)
+
+
+class TaskOwner(Protocol):
+    """Runs the task of the watch."""
+
+    def create_task(self, coroutine: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
+        """Run `coroutine` as a task."""
+        ...
+
+
+class PeerWatch:
+    """Asks for the replicas several times in each resolver interval, and tells when traces may be split.
+
+    An answer that is missing, empty or truncated leaves the set as it was: the balancers keep theirs then,
+    too. It is counted and logged.
+
+    Args:
+        config: What to watch.
+        note_rerouting: Called with the start (Unix nanoseconds) and the seconds from now of each time in
+            which spans of one trace may go to different replicas.
+        metrics: Counts changes and problems.
+        clock: Time of lookups.
+        lookup: Asks for the addresses of a name; by default the machine's name servers.
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        *,
+        note_rerouting: Callable[[int, float], None],
+        metrics: Metrics,
+        clock: Clock,
+        lookup: Callable[[str], Awaitable[Answer]] | None = None,
+    ) -> None:
+        self._config = config
+        self._note_rerouting = note_rerouting
+        self._metrics = metrics
+        self._clock = clock
+        self._log = RateLimitedLogger(_logger, clock)
+        self._lookup = lookup or (None if config.peers_dns is None else NameLookup())
+        metrics.cluster_peers.set(len(config.peers or ()))
+        for kind in get_args(Change):
+            metrics.cluster_changes.add(0, kind)
+        for reason in (*get_args(LookupProblem), "long_ttl"):
+            metrics.cluster_resolve_problems.add(0, reason)
+
+    def start(self, tasks: TaskOwner) -> None:
+        """Begin to watch; called when spans are taken."""
+        peers = PeerSet(self._config.resolver_interval, self._note_rerouting, self._clock)
+        if self._config.peers_dns is not None and self._lookup is not None:
+            watching = self._watch(self._config.peers_dns, self._lookup, peers)
+            tasks.create_task(watching, name="watch peers")
+
+    async def _watch(self, name: str, lookup: Callable[[str], Awaitable[Answer]], peers: PeerSet) -> None:
+        pause = min(_LONGEST_PAUSE_SECONDS, self._config.resolver_interval / _PAUSES_AN_INTERVAL)
+        while True:
+            asked_at = self._clock.monotonic()
+            try:
+                answer = await lookup(name)
+            except LookupFailed as problem:
+                self._metrics.cluster_resolve_problems.add(1, problem.reason)
+                self._log.warning(
+                    problem.reason,
+                    "The peers could not be looked up; the set stays as it was.",
+                    error=str(problem),
+                )
+            else:
+                self._take_in(answer, peers, asked_at)
+            await self._clock.sleep(pause)
+
+    def _take_in(self, answer: Answer, peers: PeerSet, asked_at: float) -> None:
+        if answer.ttl >= self._config.resolver_interval:
+            self._metrics.cluster_resolve_problems.add(1, "long_ttl")
+            self._log.warning(
+                "long_ttl",
+                "The name of the peers may be cached for as long as cluster.resolver_interval or longer: "
+                "changes may be noticed too late.",
+                ttl_seconds=answer.ttl,
+            )
+        before = peers.peers or frozenset()
+        change = peers.see(answer.addresses, asked_at)
+        self._metrics.cluster_peers.set(len(answer.addresses))
+        if change is None:
+            return
+        self._metrics.cluster_changes.add(1, change)
+        self._log.info(
+            change,
+            "The set of peers changed; traces under way are interrupted."
+            if change == "change"
+            else "The set of peers changed again; peers that come and go no longer interrupt traces.",
+            came=" ".join(sorted(answer.addresses - before)),
+            went=" ".join(sorted(before - answer.addresses)),
+        )

@@ -1,0 +1,72 @@
+"""Verdicts as annotations of spans in Arize Phoenix (`phoenix_annotations`), through its REST interface.
+
+An annotation is known by its name, its span and its `identifier`, so a repeated one overwrites the first.
+"""
+
+import re
+from collections.abc import Sequence
+
+from collector.exporters.exporter import ExporterContext, ScoreExporterType
+from collector.exporters.score_exporter import (
+    RefusedCallError,
+    Score,
+    ScoreExporter,
+    ScoreExporterConfig,
+    Sent,
+)
+from processors.model import JsonObject
+
+_PATH = "/v1/span_annotations"
+_SPAN_ID = re.compile(r"\b[0-9a-f]{16}\b")
+_RESERVED_NAME = "note"
+"""Phoenix keeps it for what people write."""
+
+
+class PhoenixAnnotationsConfig(ScoreExporterConfig):
+    """`exporters.phoenix_annotations`: an Arize Phoenix that gets the spans as well."""
+
+
+class PhoenixAnnotationsExporter(ScoreExporter):
+    """Annotates in one request all spans that are there: Phoenix says which of them are not."""
+
+    async def send(self, scores: Sequence[Score]) -> Sent:
+        """See `ScoreExporter.send`."""
+        there = list(scores)
+        missing: list[str] = []
+        while there:
+            try:
+                await self.call(
+                    "POST", _PATH, {"data": [_annotation(score) for score in there]}, {"sync": "true"}
+                )
+            except RefusedCallError as refusal:
+                unknown = set(_SPAN_ID.findall(refusal.text)) if refusal.status == 404 else set()
+                not_there = [score.id for score in there if score.span_id in unknown]
+                if not not_there:
+                    raise
+                missing += not_there
+                there = [score for score in there if score.span_id not in unknown]
+            else:
+                break
+        return Sent(missing)
+
+
+def _annotation(score: Score) -> JsonObject:
+    return {
+        "span_id": score.span_id,
+        "name": f"{score.name}_" if score.name == _RESERVED_NAME else score.name,
+        "annotator_kind": "CODE",
+        "identifier": f"tracegrade:{score.id}",
+        "result": {"score": score.value, "label": score.label, "explanation": score.explanation},
+        "metadata": dict(score.facts),
+    }
+
+
+def _create(
+    name: str, config: PhoenixAnnotationsConfig, context: ExporterContext
+) -> PhoenixAnnotationsExporter:
+    return PhoenixAnnotationsExporter(name, config, context.clock)
+
+
+COMPONENT = ScoreExporterType(
+    type_name="phoenix_annotations", config_model=PhoenixAnnotationsConfig, create=_create
+)

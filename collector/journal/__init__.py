@@ -1,0 +1,12 @@
+"""What is acknowledged is on disk, and a restart goes on with it."""
+
+from collector.journal.journal import Journal
+from collector.journal.journal_config import JournalConfig
+from collector.journal.records import BatchKind, JournalledBatch, trace_key
+from collector.journal.recovery import Inspected, Recovered, inspect_apart
+from collector.journal.verdicts import StoredVerdicts
+
+__all__ = [
+    "BatchKind", "Inspected", "Journal", "JournalConfig", "JournalledBatch", "Recovered", "StoredVerdicts",
+    "inspect_apart", "trace_key",
+]  # fmt: skip

@@ -1,0 +1,140 @@
+"""Looks at a journal that is not in use, in a process of its own: `python -m collector.journal.inspection`.
+
+A damaged file may kill the process that reads it, so whoever wants to know starts this one. Its arguments
+are a directory and, to save the spans that can be read, a file; its output is one JSON object of
+`JournalContent`. It exits 0 if every record is what was written, 3 if not, or as the damage ends it.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import lmdb
+import orjson
+
+from collector.journal.records import (
+    DamagedRecord,
+    JournalledBatch,
+    decode_batch,
+    decode_envelope,
+    decode_finished,
+    unseal,
+)
+from collector.journal.store import ReadOnlyJournal, Table
+from collector.journal.verdicts import decode_verdicts
+from collector.otlp import join_spans, request_to_json
+from processors.spans import Envelope
+
+DAMAGED = 3
+
+
+@dataclass(slots=True)
+class JournalContent:
+    """What is in a journal: whole records, and how many are not what was written.
+
+    `first_damage` says what is wrong with the first of these; `oldest_unix_nano` is when the oldest of the
+    spans was admitted, 0 without any.
+    """
+
+    spans: int = 0
+    traces: int = 0
+    graded_traces: int = 0
+    finished_traces: int = 0
+    oldest_unix_nano: int = 0
+    damaged_records: int = 0
+    first_damage: str = ""
+
+    def note_damage(self, error: Exception) -> None:
+        """One more record is damaged."""
+        self.damaged_records += 1
+        self.first_damage = self.first_damage or str(error)
+
+
+class _Reader:
+    """Reads all tables, and goes on behind what is damaged."""
+
+    def __init__(self, journal: ReadOnlyJournal) -> None:
+        self._journal = journal
+        self.content = JournalContent()
+
+    def batches(self) -> Iterator[JournalledBatch]:
+        """The batches that can be read, in order of admission; counts everything on its way."""
+        content = self.content
+        envelopes: dict[int, Envelope] = {}
+        for key, record in self._records(Table.ENVELOPES):
+            envelopes[int.from_bytes(key, "big")] = Envelope(*decode_envelope(record))
+        traces = set()
+        for _, record in self._records(Table.BATCHES):
+            try:
+                journalled = decode_batch(record, envelopes.__getitem__)
+            except DamagedRecord as error:
+                content.note_damage(error)
+                continue
+            content.spans += len(journalled.batch.spans)
+            content.oldest_unix_nano = content.oldest_unix_nano or journalled.arrived_unix_nano
+            traces.add(journalled.batch.trace_id)
+            yield journalled
+        content.traces = len(traces)
+        for _, record in self._records(Table.FINISHED):
+            decode_finished(record)
+            content.finished_traces += 1
+        for _, record in self._records(Table.VERDICTS):
+            try:
+                decode_verdicts(record)
+            except DamagedRecord as error:
+                content.note_damage(error)
+            else:
+                content.graded_traces += 1
+        for table in (Table.DELIVERIES, Table.ATTEMPTS, Table.CRITERIA, Table.ABOUT):
+            for _ in self._records(table):
+                pass
+
+    def _records(self, table: Table) -> Iterator[tuple[bytes, bytes]]:
+        """The whole records of a table, as far as it can be read."""
+        try:
+            for key, record in self._journal.sealed_records(table):
+                try:
+                    content = unseal(record)
+                except DamagedRecord as error:
+                    self.content.note_damage(error)
+                    continue
+                yield key, content
+        except DamagedRecord as error:
+            self.content.note_damage(error)
+
+
+def inspect(directory: Path, salvaged: BinaryIO | None = None) -> JournalContent:
+    """What is in the journal; its spans go to `salvaged` as requests in OTLP/JSON, one a line.
+
+    Raises:
+        lmdb.Error: the file is none of LMDB's, or is not there.
+    """
+    with ReadOnlyJournal(directory) as journal:
+        reader = _Reader(journal)
+        for journalled in reader.batches():
+            if salvaged is not None:
+                salvaged.write(request_to_json(join_spans(journalled.batch.spans)) + b"\n")
+                salvaged.flush()
+        return reader.content
+
+
+def main(arguments: list[str]) -> int:
+    """As the module says."""
+    directory = Path(arguments[0])
+    try:
+        if len(arguments) > 1:
+            with open(arguments[1], "xb") as salvaged:
+                content = inspect(directory, salvaged)
+        else:
+            content = inspect(directory)
+    except lmdb.Error as error:
+        content = JournalContent()
+        content.note_damage(error)
+    sys.stdout.buffer.write(orjson.dumps(asdict(content)) + b"\n")
+    return DAMAGED if content.damaged_records else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,44 @@
+"""`journal`: what the user writes."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from collector.config_fields import Duration, FilePath
+from processors.documents import StrictModel
+
+DATA_FILE = "data.mdb"
+
+
+class JournalConfig(StrictModel):
+    """Keeps acknowledged spans on disk, so that a crash loses none: as they came, not encrypted."""
+
+    directory: FilePath = Field(
+        description="A folder of its own on a local disk, for one process. It is made with mode 0700."
+    )
+    fsync: Literal["always", "interval", "never"] = Field(
+        default="always",
+        description="When the disk is made to keep what was written: before a request is acknowledged, every "
+        "`interval`, or when the system likes. But for `always` a power cut may lose acknowledged spans and "
+        "damage the journal; a crash of the process alone loses none.",
+    )
+    interval: Duration = Field(
+        default=1.0, gt=0, description="The longest time between two syncs with `fsync: interval`."
+    )
+    max_bytes: int = Field(
+        default=4 * 1024**3,
+        ge=16 * 1024**2,
+        description="What journalled spans may take. Beyond, senders are told to come back. The file may be "
+        "half as large again.",
+    )
+    on_shutdown: Literal["keep", "drain"] = Field(
+        default="keep",
+        description="What becomes of unfinished traces on SIGTERM: the next process goes on with them, or "
+        "they are finished and delivered. Drain where the volume goes away with the process.",
+    )
+
+    @property
+    def data_file(self) -> Path:
+        """The file that holds everything."""
+        return self.directory / DATA_FILE

@@ -1,0 +1,305 @@
+"""The journal on disk: tables of records in one LMDB file. Everything here blocks.
+
+LMDB keeps the file consistent over a crash of the process at any moment, and over a power cut as long as
+every transaction is synced. It has no checksums: records carry their own (`records`).
+"""
+
+import errno
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, TypeAlias
+
+import lmdb
+
+from collector.errors import StartupError
+from collector.journal.records import FORMAT_VERSION, DamagedRecord, seal, unseal
+
+_LOCK_FILE = "lock"
+_PAGE_BYTES = 4096
+_LARGEST_IN_PAGE = 2000
+"""LMDB puts a record of more than about half a page on pages of its own."""
+_ROOM_BYTES = 64 * 1024 * 1024
+_FORMAT = b"format"
+_NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "beegfs",
+     "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse"}
+)  # fmt: skip
+
+
+class Table(Enum):
+    """What the journal keeps apart."""
+
+    BATCHES = b"batches"
+    """Spans by the number of their batch, in order of admission."""
+    ENVELOPES = b"envelopes"
+    """Resources with scopes by number."""
+    VERDICTS = b"verdicts"
+    """How a trace was graded, by its key, until it is delivered."""
+    DELIVERIES = b"deliveries"
+    """Who has got a trace, by its key and the name of the exporter; which streamed batches have left."""
+    FINISHED = b"finished"
+    """Finished traces with their span ids, numbered in their order."""
+    ATTEMPTS = b"attempts"
+    """In how many crashes a trace was being worked on, by its key."""
+    CRITERIA = b"criteria"
+    """The last good text of each criteria file, by its path."""
+    ABOUT = b"about"
+    """The format of the journal."""
+
+
+class Change(NamedTuple):
+    """A record to be written, or deleted (no content). The content may be made when it is written."""
+
+    table: Table
+    key: bytes
+    content: bytes | Callable[[], bytes] | None
+
+
+Record: TypeAlias = tuple[bytes, bytes]
+"""A key and the content."""
+
+
+class JournalFailed(Exception):
+    """The disk did not keep what was written; the store has to be opened anew."""
+
+
+class JournalFull(JournalFailed):
+    """There is no room for more; what is deleted makes room."""
+
+
+def stored_size(content: int) -> int:
+    """Bytes of the file that a record with `content` bytes takes, about."""
+    if content > _LARGEST_IN_PAGE:
+        return -(-(content + 20) // _PAGE_BYTES) * _PAGE_BYTES
+    return content + 40
+
+
+class _Journal:
+    """Reads the tables of an open environment."""
+
+    def __init__(self) -> None:
+        self._environment: lmdb.Environment | None = None
+        self._tables: dict[Table, lmdb._Database] = {}
+
+    def records(self, table: Table) -> Iterator[Record]:
+        """The records of a table in the order of their keys.
+
+        Raises:
+            DamagedRecord: one of them is not what was written.
+        """
+        for key, record in self.sealed_records(table):
+            yield key, unseal(record)
+
+    def sealed_records(self, table: Table) -> Iterator[Record]:
+        """The same with their checksums, which are not looked at."""
+        if self._environment is None:
+            raise JournalFailed("the journal is not open")
+        if table not in self._tables:
+            return
+        try:
+            with (
+                self._environment.begin() as transaction,
+                transaction.cursor(db=self._tables[table]) as cursor,
+            ):
+                yield from cursor
+        except lmdb.Error as error:
+            raise DamagedRecord(f"the table of {table.name.lower()} cannot be read: {error}") from error
+
+    def _close_environment(self) -> None:
+        environment, self._environment = self._environment, None
+        self._tables = {}
+        if environment is not None:
+            environment.close()
+
+
+class ReadOnlyJournal(_Journal):
+    """A journal that nobody writes to, or as it was when it was opened. Nothing is checked before it is read.
+
+    Raises:
+        lmdb.Error: the file is none of LMDB's, or is not there.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        environment = lmdb.open(str(directory), max_dbs=len(Table), readonly=True, create=False, lock=False)
+        self._environment = environment
+        for table in Table:
+            try:
+                self._tables[table] = environment.open_db(table.value, create=False)
+            except lmdb.NotFoundError:
+                continue
+
+    def __enter__(self) -> "ReadOnlyJournal":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close_environment()
+
+
+class JournalStore(_Journal):
+    """The tables of one directory. One process at a time, one thread at a time.
+
+    Args:
+        directory: Made if it is not there.
+        max_bytes: What records may take; the file may be half as large again, so that there is always room
+            for the transaction that deletes.
+        syncs: Whether `write` returns only when the disk has it.
+    """
+
+    def __init__(self, directory: Path, *, max_bytes: int, syncs: bool) -> None:
+        super().__init__()
+        self._directory = directory
+        self._map_size = max_bytes + max_bytes // 2 + _ROOM_BYTES
+        self._syncs = syncs
+        self._lock = -1
+
+    def open(self) -> None:
+        """Open the directory for this process alone; again after a failure.
+
+        Raises:
+            StartupError: it cannot be used; the message says why and what to do.
+        """
+        directory = self._directory
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            owner = directory.stat().st_uid
+            if owner != os.geteuid():
+                raise StartupError(
+                    f"journal.directory: {directory} belongs to user {owner}, not to user {os.geteuid()} "
+                    "of this process: expected a folder of its own, which it makes itself"
+                )
+            file_system = file_system_of(directory)
+            if file_system in _NETWORK_FILE_SYSTEMS:
+                raise StartupError(
+                    f"journal.directory: {directory} is on a network filesystem ({file_system}), which does "
+                    "not keep what LMDB relies on: expected a local disk or a block volume"
+                )
+            directory.chmod(0o700)
+            self._take_lock()
+            self._open_environment()
+        except lmdb.VersionMismatchError as error:
+            raise self._unusable(f"was written by another version of LMDB ({error})") from error
+        except lmdb.Error as error:
+            raise self._unusable(f"cannot be opened ({error})") from error
+        except OSError as error:
+            raise StartupError(
+                f"journal.directory: {directory} cannot be used: {error.strerror or error}"
+            ) from error
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """All of `changes` in one transaction, or none.
+
+        Raises:
+            JournalFull: there is no room.
+            JournalFailed: the disk refused.
+        """
+        if self._environment is None:
+            raise JournalFailed("the journal is not open")
+        try:
+            with self._environment.begin(write=True) as transaction:
+                for table, key, content in changes:
+                    if content is None:
+                        transaction.delete(key, db=self._tables[table])
+                        continue
+                    made = content if isinstance(content, bytes) else content()
+                    transaction.put(key, seal(made), db=self._tables[table])
+        except lmdb.MapFullError as error:
+            raise JournalFull("the journal is full") from error
+        except (lmdb.Error, OSError) as error:
+            raise JournalFailed(str(error)) from error
+
+    def sync(self) -> None:
+        """Let the disk keep what was written.
+
+        Raises:
+            JournalFailed: it refused.
+        """
+        if self._environment is None:
+            raise JournalFailed("the journal is not open")
+        try:
+            self._environment.sync(True)
+        except (lmdb.Error, OSError) as error:
+            raise JournalFailed(str(error)) from error
+
+    def close(self, *, keep_lock: bool = False) -> None:
+        """Close the file; safe twice. The directory stays with this process if its lock is kept."""
+        self._close_environment()
+        if self._lock >= 0 and not keep_lock:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _take_lock(self) -> None:
+        if self._lock >= 0:
+            return
+        lock = os.open(self._directory / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(lock)
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            raise StartupError(
+                f"journal.directory: {self._directory} is in use by another process: "
+                "expected a directory for each"
+            ) from error
+        self._lock = lock
+
+    def _open_environment(self) -> None:
+        previous = os.umask(0o077)
+        try:
+            environment = lmdb.open(
+                str(self._directory),
+                map_size=self._map_size,
+                max_dbs=len(Table),
+                mode=0o600,
+                sync=self._syncs,
+                metasync=self._syncs,
+                lock=False,
+                readahead=False,
+                meminit=False,
+            )
+        finally:
+            os.umask(previous)
+        self._environment = environment
+        self._tables = {table: environment.open_db(table.value) for table in Table}
+        with environment.begin(write=True) as transaction:
+            written = transaction.get(_FORMAT, db=self._tables[Table.ABOUT])
+            if written is None:
+                transaction.put(_FORMAT, seal(b"%d" % FORMAT_VERSION), db=self._tables[Table.ABOUT])
+                return
+        version = int(unseal(written))
+        if version > FORMAT_VERSION:
+            self.close()
+            raise StartupError(
+                f"journal.directory: {self._directory} was written by a newer version of tracegrade (format "
+                f"{version}; this one knows {FORMAT_VERSION}): expected another directory, or that version"
+            )
+
+    def _unusable(self, what: str) -> StartupError:
+        return StartupError(
+            f"journal.directory: {self._directory} {what}: look at it with `tracegrade journal --inspect "
+            f"{self._directory}`, save what can be read with `--salvage`, then move it aside"
+        )
+
+
+def file_system_of(directory: Path) -> str:
+    """The type of the file system that a directory is on; empty where the system does not tell."""
+    found, longest = "", -1
+    path = str(directory.resolve())
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+            for line in mounts:
+                fields, _, rest = line.partition(" - ")
+                mount_point = fields.split()[4].encode().decode("unicode_escape")
+                holds = path == mount_point or path.startswith(mount_point.rstrip("/") + "/")
+                if holds and len(mount_point) >= longest:
+                    found, longest = rest.split()[0], len(mount_point)
+    except (OSError, IndexError):
+        return ""
+    return found

@@ -1,0 +1,165 @@
+"""Going on after a restart: what the journal held goes back to where it was."""
+
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from collector.buffer import TraceBuffer, settled_spans
+from collector.exporters import FanOut
+from collector.journal import BatchKind, Journal, JournalledBatch, Recovered, StoredVerdicts, trace_key
+from collector.memory_limiter import MemoryLimiter
+from collector.otlp import join_spans
+from collector.pipeline import EvaluationStage
+from collector.telemetry import BEFORE_FAN_OUT, Metrics
+from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
+from processors.model import FinishReason
+from processors.spans import RawSpan
+
+MAX_QUARANTINED = 100
+"""Traces kept for a report; the oldest go first."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Resumption:
+    """Hands what was recovered to the buffer, and what was graded already to the exporters.
+
+    Args:
+        buffer: Holds unfinished traces again.
+        evaluation: Writes the verdicts of graded traces again.
+        fan_out: Where graded traces and late spans leave.
+        limiter: Held bytes are taken from it, whether they fit or not.
+        metrics: Counts what was recovered.
+        streams: Whether spans leave when they come.
+    """
+
+    def __init__(
+        self,
+        *,
+        buffer: TraceBuffer,
+        evaluation: EvaluationStage,
+        fan_out: FanOut,
+        limiter: MemoryLimiter,
+        metrics: Metrics,
+        streams: bool,
+    ) -> None:
+        self._journal: Journal
+        self._buffer = buffer
+        self._evaluation = evaluation
+        self._fan_out = fan_out
+        self._limiter = limiter
+        self._metrics = metrics
+        self._streams = streams
+        metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
+
+    def resume(self, recovered: Recovered, journal: Journal) -> None:
+        """Go on with what was `recovered` from `journal`; before any request is taken, exporters running."""
+        self._journal = journal
+        for key, span_ids in recovered.finished.values():
+            self._buffer.remember_finished(key, span_ids)
+        taken_out: dict[bytes, list[SpanBatch]] = {}
+        for number, journalled in recovered.batches.items():
+            batch = journalled.batch
+            key = trace_key(batch.trace_id, batch.tenant)
+            if journalled.kind is not BatchKind.HELD and number not in recovered.left:
+                self._forward(number, journalled)
+            if journalled.kind is BatchKind.LATE:
+                continue
+            if key in recovered.verdicts or key in recovered.quarantined:
+                taken_out.setdefault(key, []).append(batch)
+                continue
+            if not self._streams:
+                self._metrics.spans_recovered.add(len(batch.spans), BEFORE_FAN_OUT)
+            self._buffer.restore(batch, journalled.arrived_unix_nano, recovered.alive_unix_nano)
+        for key, batches in taken_out.items():
+            verdicts = recovered.verdicts.get(key)
+            if verdicts is None:
+                self._quarantine(batches)
+            else:
+                self._deliver(batches, verdicts, recovered.deliveries.get(key, frozenset()))
+        if recovered.batches:
+            _logger.info(
+                "Going on with what the journal held.",
+                extra={
+                    "spans": sum(len(found.batch.spans) for found in recovered.batches.values()),
+                    "graded_traces": len(recovered.verdicts),
+                    "quarantined_traces": len(recovered.quarantined),
+                },
+            )
+
+    def _forward(self, number: int, journalled: JournalledBatch) -> None:
+        """Spans that left at once, and that not everybody has got."""
+        spans = journalled.batch.spans
+        self._metrics.spans_recovered.add(len(spans), BEFORE_FAN_OUT)
+        for queue in self._fan_out.queues:
+            self._metrics.spans_sent_again.add(len(spans), queue.name)
+        held = held_bytes(spans)
+        self._limiter.take(held)
+        self._fan_out.forward(spans, held, self._journal.leaving_receipt(number, journalled))
+
+    def _deliver(
+        self, batches: Sequence[SpanBatch], verdicts: StoredVerdicts, already: frozenset[str]
+    ) -> None:
+        """A graded trace, as it was graded, to those who have not got it."""
+        trace = FinishedTrace(
+            trace_id=batches[0].trace_id,
+            spans=self._settled(batches, already),
+            reason=verdicts.reason,
+            was_quiet=verdicts.was_quiet,
+            interrupted=verdicts.interrupted,
+            backfill=verdicts.backfill,
+            tenant=batches[0].tenant,
+        )
+        self._export(trace, self._evaluation.restore(trace, verdicts), already)
+
+    def _quarantine(self, batches: Sequence[SpanBatch]) -> None:
+        """A trace that was being graded in two crashes: it leaves ungraded, and a copy stays."""
+        trace_id, tenant = batches[0].trace_id, batches[0].tenant
+        spans = self._settled(batches, frozenset())
+        folder = self._journal.config.directory / "quarantine"
+        try:
+            _keep(folder, trace_id, spans)
+        except OSError as error:
+            _logger.error("A trace could not be kept.", extra={"path": str(folder), "error": str(error)})
+        self._metrics.traces_quarantined.add(1)
+        _logger.error(
+            "A trace was being graded when the process crashed, twice: it is forwarded ungraded.",
+            extra={"trace_id": trace_id.hex(), "path": str(folder)},
+        )
+        trace = FinishedTrace(trace_id=trace_id, spans=spans, reason=FinishReason.IDLE, tenant=tenant)
+        graded = GradedTrace(trace_id=trace_id, spans=() if self._streams else spans, tenant=tenant)
+        self._buffer.remember_finished(trace_key(trace_id, tenant), b"".join(span[0] for span in spans))
+        self._journal.add_verdicts(trace, graded, lambda: None)
+        self._export(trace, graded, frozenset())
+
+    def _settled(self, batches: Sequence[SpanBatch], already: frozenset[str]) -> list[RawSpan]:
+        """The spans of a trace that was taken out of the buffer, counted for those who are to get them."""
+        spans = settled_spans(batches)
+        if self._streams:
+            return spans
+        for queue in self._fan_out.queues:
+            if queue.name not in already:
+                self._metrics.spans_sent_again.add(len(spans), queue.name)
+        if not already:
+            self._metrics.spans_recovered.add(len(spans), BEFORE_FAN_OUT)
+        else:
+            for queue in self._fan_out.queues:
+                if queue.name not in already:
+                    self._metrics.spans_recovered.add(len(spans), queue.name)
+        return spans
+
+    def _export(self, trace: FinishedTrace, graded: GradedTrace, already: frozenset[str]) -> None:
+        held = held_bytes(trace.spans)
+        self._limiter.take(held)
+        self._fan_out.export(graded, held, self._journal.receipt(trace.trace_id, trace.tenant, already))
+
+
+def _keep(folder: Path, trace_id: bytes, spans: Sequence[RawSpan]) -> None:
+    """Write the spans to a file that `tracegrade replay` reads; content stands in it as it came."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    file = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{trace_id.hex()}.binpb"
+    file.touch(mode=0o600)
+    file.write_bytes(join_spans(spans))
+    for oldest in sorted(folder.glob("*.binpb"))[:-MAX_QUARANTINED]:
+        oldest.unlink()

@@ -1,0 +1,40 @@
+"""The page of recipes, read: what people want of agents, each with the criteria file that checks it."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+RECIPES_PAGE = Path(__file__).parents[3] / "docs" / "recipes.md"
+"""Where the page is in a source tree."""
+
+_BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NO_ANCHOR = re.compile(r"[^\w\- ]")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What somebody wants, as the heading says it, and the criteria file in its words."""
+
+    intent: str
+    criteria: str
+
+    @property
+    def anchor(self) -> str:
+        """The part of a link that leads to the heading."""
+        return _NO_ANCHOR.sub("", self.intent.lower()).replace(" ", "-")
+
+
+def read_recipes(page: str) -> list[Recipe]:
+    """The recipes of a page in Markdown, in its order: headings of the third level, each with one block.
+
+    Raises:
+        ValueError: a recipe has no block, or more than one.
+    """
+    recipes = []
+    for section in re.split(r"^### ", page, flags=re.MULTILINE)[1:]:
+        intent, _, text = section.partition("\n")
+        blocks = _BLOCK.findall(re.split(r"^## ", text, flags=re.MULTILINE)[0])
+        if len(blocks) != 1:
+            raise ValueError(f'"{intent}" has {len(blocks)} blocks of YAML, expected one')
+        recipes.append(Recipe(intent.strip(), blocks[0]))
+    return recipes

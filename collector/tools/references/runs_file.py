@@ -1,0 +1,93 @@
+"""The page of the runs file, from the schema of a line: `python -m collector.tools.references.runs_file`."""
+
+from collections.abc import Iterator
+
+from processors.annotation import run_line_schema
+from processors.model import JsonObject, JsonValue
+
+_INTRODUCTION = """\
+# The runs file
+
+This page is generated from the schema of a line by `python -m collector.tools.references.runs_file`.
+
+A file `*.runs.jsonl` holds one agent run a line, as JSON.
+The service writes it (`exporters: {results_file: {path: verdicts.runs.jsonl}}`), `tracegrade replay
+--format json` prints it, and `tracegrade replay` reads it back.
+So yesterday's verdicts can be looked up by time, agent and attribute, graded again by other criteria, or
+cut down to a test case; and a run can be written by hand:
+
+```json
+{"agent": {"name": "support_agent"}, "tool_calls": [{"name": "refund", "arguments": {"order": "A-18"}}]}
+```
+
+- Only the agent's name is required. `evaluations` are not read when a run is graded again.
+- A key that is not there was not captured (`absent`); one that is there, with null too, was.
+  `arguments_state` and its like say it otherwise: `present`, `absent`, `redacted`, `truncated` or
+  `unparsed`.
+- Ids that are left out are made from file and line.
+- The ending counts: in a folder `*.runs.jsonl` is read as runs and any other `*.jsonl` as OTLP requests. A
+  single file of another ending, or the standard input (`-`), is recognised by its content.
+- `schema` numbers the form. Lines of all versions are read; a release may add keys, so pass over those that
+  you do not know. [config/run.schema.json](../config/run.schema.json) is the schema for programs;
+  `tracegrade schema run` prints it.
+- The same objects stand as `run` in the tests of criteria files ([criteria.md](criteria.md)), and custom
+  evaluators get them ([evaluators-custom.md](evaluators-custom.md)).
+
+Verdicts that went through `results.content` or `results.redact` lack content, and their states say so; only
+those that it could not change are reached again.
+
+```console
+jq -r '.evaluations[] | select(.outcome == "fail") | .explanation' verdicts.runs.jsonl
+tracegrade replay --criteria new.yaml verdicts.runs.jsonl
+```
+"""
+
+
+def runs_file_reference() -> str:
+    """The page in Markdown."""
+    schema = run_line_schema()
+    definitions = schema["$defs"]
+    sections = [("A run", schema), *((name.replace("_", " "), part) for name, part in definitions.items())]
+    tables = (_section(heading, part) for heading, part in sections)
+    return _INTRODUCTION + "".join(tables)
+
+
+def _section(heading: str, schema: JsonObject) -> str:
+    title = heading if heading[0].isupper() else f"`{heading.replace(' ', '_')}`"
+    return f"\n## {title}\n\n| Key | Value | Meaning |\n|---|---|---|\n{''.join(_rows(schema))}"
+
+
+def _rows(schema: JsonObject) -> Iterator[str]:
+    properties, required = schema["properties"], schema.get("required")
+    for key, part in properties.items() if isinstance(properties, dict) else ():
+        if isinstance(part, dict):
+            name = f"`{key}`" + (" (required)" if isinstance(required, list) and key in required else "")
+            yield f"| {name} | {_kind(part)} | {part.get('description', '')} |\n"
+
+
+def _kind(part: JsonValue) -> str:
+    """What may stand there, in words."""
+    if not isinstance(part, dict):
+        return ""
+    choices, words, items = part.get("anyOf"), part.get("enum"), part.get("items")
+    if isinstance(choices, list):
+        return " or ".join(_kind(choice) for choice in choices)
+    if isinstance(words, list):
+        return ", ".join(f"`{word}`" for word in words)
+    reference = part.get("$ref")
+    if isinstance(reference, str):
+        name = reference.rpartition("/")[2]
+        return f"[{name}](#{name})"
+    if items is not None:
+        return f"list of {_kind(items)}"
+    if part.get("format") == "date-time":
+        return "time"
+    if "pattern" in part:
+        return "hexadecimal digits"
+    return {"string": "text", "object": "object", "null": "null"}.get(
+        str(part.get("type", "")), str(part.get("type", "any value"))
+    )
+
+
+if __name__ == "__main__":
+    print(runs_file_reference(), end="")

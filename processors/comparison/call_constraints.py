@@ -1,0 +1,613 @@
+"""Constraints on the sequence of calls: the templates of DECLARE, held against one run.
+
+Names and meaning are those of process mining (Pesic, Schonenberg and van der Aalst, "DECLARE: Full Support
+for Loosely-Structured Processes", 2007; chain precedence with the past as Di Ciccio and Montali, "Declarative
+Process Specifications", 2022). Where a call is of both kinds that a template relates, the other one has to
+be another call. Calls that ran side by side stand at one place of the sequence.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from processors.comparison.alignment import parallel_segments
+from processors.comparison.captured_value import (
+    comparable_arguments,
+    is_oversized,
+    looks_failed,
+    took_effect,
+    unknown_arguments,
+)
+from processors.comparison.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
+from processors.comparison.json_paths import JsonPath
+from processors.comparison.json_schema_check import SchemaTooComplexError
+from processors.comparison.tool_selection import ToolPatterns
+from processors.comparison.value_equality import equality_key
+from processors.model import (
+    MAX_ASSIGNMENT_ATTEMPTS,
+    MAX_MATCHED_CHARACTERS,
+    MAX_ORDERED_CALLS,
+    AgentRun,
+    CallCategory,
+    JsonObject,
+    NotEvaluated,
+    NotEvaluatedReason,
+    ToolCall,
+    json_text,
+)
+
+CallStatus: TypeAlias = Literal["any", "succeeded", "failed"]
+"""Which calls are meant: all; those that took effect (`took_effect`); those that did not."""
+
+_Reach: TypeAlias = Literal["any", "later", "next", "alternate"]
+_SHOWN_ARGUMENTS: Final = 80
+_MAX_EVENTS: Final = 10_000
+"""Calls, once for each kind they are of, that one evaluation looks at. Each costs about two microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """Every call of the kind `activation` needs one of the kind `target` within reach; `negative`: has none.
+
+    `direction` is 1 where that stands after the activation, -1 where it stands before it.
+    """
+
+    activation: int
+    target: int
+    reach: _Reach
+    direction: int = 1
+    negative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    demands: tuple[_Demand, ...] = ()
+    applies_by: tuple[int, ...] = ()
+    """The kinds of which one call makes the constraint apply; none: it always applies."""
+
+
+def _forward(reach: _Reach, *, negative: bool = False) -> _Demand:
+    return _Demand(0, 1, reach, 1, negative)
+
+
+def _backward(reach: _Reach, *, negative: bool = False) -> _Demand:
+    return _Demand(1, 0, reach, -1, negative)
+
+
+RELATIONS: Mapping[str, _Template] = MappingProxyType({
+    "responded_existence": _Template((_forward("any"),), (0,)),
+    "response": _Template((_forward("later"),), (0,)),
+    "precedence": _Template((_backward("later"),), (1,)),
+    "succession": _Template((_forward("later"), _backward("later")), (0, 1)),
+    "alternate_response": _Template((_forward("alternate"),), (0,)),
+    "alternate_precedence": _Template((_backward("alternate"),), (1,)),
+    "alternate_succession": _Template((_forward("alternate"), _backward("alternate")), (0, 1)),
+    "chain_response": _Template((_forward("next"),), (0,)),
+    "chain_precedence": _Template((_backward("next"),), (1,)),
+    "chain_succession": _Template((_forward("next"), _backward("next")), (0, 1)),
+    "co_existence": _Template((_forward("any"), _backward("any")), (0, 1)),
+    "not_co_existence": _Template((_forward("any", negative=True),), (0, 1)),
+    "not_responded_existence": _Template((_forward("any", negative=True),), (0,)),
+    "not_response": _Template((_forward("later", negative=True),), (0,)),
+    "not_precedence": _Template((_backward("later", negative=True),), (1,)),
+    "not_succession": _Template((_forward("later", negative=True),), (0, 1)),
+    "not_chain_response": _Template((_forward("next", negative=True),), (0,)),
+    "not_chain_precedence": _Template((_backward("next", negative=True),), (1,)),
+    "not_chain_succession": _Template((_forward("next", negative=True),), (0, 1)),
+})  # fmt: skip
+"""The templates that relate each call of one kind to calls of the other."""
+
+CHOICES: Final = ("choice", "exclusive_choice")
+"""The templates that ask for one of two kinds."""
+COUNTS: Final = ("existence", "absence", "exactly")
+"""The templates that bound a number of calls."""
+ENDS: Final = ("init", "last")
+"""The templates that say how a run begins or ends."""
+
+
+class CallCondition:
+    """A kind of calls: of a tool, with arguments among others that fit, and maybe only if they took effect.
+
+    Raises:
+        ValueError: a matcher in `arguments` cannot be used.
+    """
+
+    __slots__ = ("_expected", "_status", "cost", "label", "tool", "tools")
+
+    def __init__(self, tool: str, arguments: JsonObject | None = None, status: CallStatus = "any") -> None:
+        self.tool = tool
+        self.tools = ToolPatterns([tool])
+        self._expected: Expected = compile_expected(arguments) if arguments else None
+        self._status = status
+        self.cost = 0 if self._expected is None else 1 + matching_cost(self._expected)
+        """What a character of the arguments costs to compare; 0: they need not be known."""
+        self.label = tool
+        if arguments:
+            text = json_text(arguments)[1:-1]
+            self.label += f"({text if len(text) <= _SHOWN_ARGUMENTS else text[: _SHOWN_ARGUMENTS - 1] + '…'})"
+        if status != "any":
+            self.label += f" {status}"
+
+    def status_fits(self, call: ToolCall, *, may_change: bool) -> bool | None:
+        """Whether the call ended as is asked; None where `may_change` and that may still come out."""
+        if self._status == "any":
+            return True
+        if may_change and not (call.executed and looks_failed(call)):
+            return None
+        return took_effect(call) == (self._status == "succeeded")
+
+    def arguments_fit(self, arguments: JsonObject) -> bool:
+        """Whether `arguments` hold the expected ones.
+
+        Raises:
+            SchemaTooComplexError: a schema could not be checked within its bounds.
+        """
+        if isinstance(self._expected, Mapping):
+            return fits_members(self._expected, arguments, subset=True)
+        return self._expected is None or fits(self._expected, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class CallConstraint:
+    """One template with its kinds of calls.
+
+    `times` counts for `existence`, `absence` and `exactly`. `same` are paths into the arguments of the two
+    calls of a relation, by which they belong together. `with_calls`: it applies only to runs with calls.
+    """
+
+    template: str
+    kinds: tuple[CallCondition, ...]
+    times: int = 1
+    same: tuple[tuple[JsonPath, JsonPath], ...] = ()
+    with_calls: bool = False
+
+    @property
+    def label(self) -> str:
+        """The constraint as explanations name it."""
+        shown = [kind.label for kind in self.kinds]
+        if self.template in COUNTS and self.times != 1:
+            shown.insert(0, str(self.times))
+        return f"{self.template}({', '.join(shown)})"
+
+
+@dataclass(slots=True)
+class Finding:
+    """What came of one constraint.
+
+    `applies` and `holds` are None where arguments that are not known decide; `holds` says nothing where the
+    constraint does not apply. `unmet` are the calls, by their place in `AgentRun.calls`, that break it;
+    `text` says how the first of them, or the run, does. The rest says what further calls could make of it.
+    """
+
+    constraint: CallConstraint
+    applies: bool | None = True
+    holds: bool | None = True
+    unmet: list[int] = field(default_factory=list)
+    text: str = ""
+    can_hold: bool = True
+    can_fail: bool = True
+    can_lapse: bool = False
+
+
+class _Key(Enum):
+    UNKNOWN = 0
+    NONE = 1
+
+
+_UNKNOWN, _NONE = _Key.UNKNOWN, _Key.NONE
+"""In place of values: arguments that are not known, and arguments that lack one."""
+
+
+class _Event(NamedTuple):
+    """A call of a kind: its place in the run and in the sequence, what `same` picks, whether it is sure.
+
+    `alone`: nothing is known to have run beside it.
+    """
+
+    at: int
+    step: int
+    alone: bool
+    key: Any
+    sure: bool = True
+
+
+class CallConstraints:
+    """Constraints, ready to be held against runs.
+
+    `strict`: calls that ran side by side stand neither before nor after each other; else in whichever order
+    a constraint asks for.
+    """
+
+    def __init__(
+        self, constraints: Sequence[CallConstraint], categories: frozenset[CallCategory], *, strict: bool
+    ) -> None:
+        self._constraints = constraints
+        self._categories = categories
+        self._named = ToolPatterns(kind.tool for constraint in constraints for kind in constraint.kinds)
+        self._beside = not strict
+
+    def check(self, run: AgentRun, *, may_change: bool = False) -> list[Finding] | NotEvaluated:
+        """A finding for each constraint; over the limits none.
+
+        `may_change`: further spans may tell how a call ended.
+        """
+        sequence = _Sequence(run, self._named, self._categories, may_change=may_change)
+        if sequence.length > MAX_ORDERED_CALLS:
+            return _over_limit(f"{sequence.length} tool calls, at most {MAX_ORDERED_CALLS}")
+        try:
+            return [self._finding(constraint, sequence) for constraint in self._constraints]
+        except (SchemaTooComplexError, _OverLimitError):
+            return _over_limit("more calls or arguments than are compared in one evaluation")
+
+    def evaluate(self, run: AgentRun) -> list[Finding] | NotEvaluated:
+        """`check`, or why it takes arguments that are not known to tell the share of those that hold."""
+        found = self.check(run)
+        if isinstance(found, NotEvaluated):
+            return found
+        fails = any(finding.applies and finding.holds is False for finding in found)
+        for finding in found:
+            if finding.holds is None or (fails and finding.applies is None):
+                return self._unknown(run, finding.constraint)
+        return found
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """The lowest and the highest share of those that hold that any further calls could lead to.
+
+        Exact for each constraint alone: whether it is settled, whatever calls come, wherever they stand.
+        """
+        found = self.check(run, may_change=True)
+        if isinstance(found, NotEvaluated):
+            return 0.0, 1.0
+        failing = sum(finding.can_fail for finding in found)
+        settled = sum(not (finding.can_fail or finding.can_lapse) for finding in found)
+        holding = sum(finding.can_hold for finding in found)
+        lost = sum(not (finding.can_hold or finding.can_lapse) for finding in found)
+        return _share(settled, failing), _share(holding, lost)
+
+    def _unknown(self, run: AgentRun, constraint: CallConstraint) -> NotEvaluated:
+        for call in run.calls:
+            if any(call.name in kind.tools for kind in constraint.kinds) and _arguments(call) is None:
+                return unknown_arguments(call)
+        raise AssertionError("a constraint is in doubt through a call whose arguments are not known")
+
+    def _finding(self, constraint: CallConstraint, sequence: "_Sequence") -> Finding:
+        if constraint.template in ENDS:
+            finding = _end(constraint, sequence)
+        elif constraint.template in COUNTS:
+            finding = _count(constraint, sequence)
+        elif constraint.template in CHOICES:
+            finding = _choice(constraint, sequence)
+        else:
+            finding = self._relation(constraint, sequence)
+        if constraint.with_calls and not sequence.length:
+            finding.applies, finding.can_lapse = False, True
+        return finding
+
+    def _relation(self, constraint: CallConstraint, sequence: "_Sequence") -> Finding:
+        template = RELATIONS[constraint.template]
+        sides = [
+            sequence.events(kind, tuple(paths[side] for paths in constraint.same))
+            for side, kind in enumerate(constraint.kinds)
+        ]
+        finding = Finding(constraint)
+        known = [any(event.sure for event in sides[side]) for side in (0, 1)]
+        finding.can_lapse = not any(known[side] for side in template.applies_by)
+        if finding.can_lapse:
+            finding.applies = None if any(sides[side] for side in template.applies_by) else False
+        is_possible = False
+        for demand in template.demands:
+            broken, may_break = self._broken(demand, sides[demand.activation], sides[demand.target])
+            if broken and not finding.unmet:
+                finding.text = _relation_text(constraint, demand, broken[0])
+            finding.unmet += [event.at for event in broken]
+            is_possible = is_possible or may_break
+            if demand.negative:
+                finding.can_hold = finding.can_hold and not (broken and demand.reach != "next")
+            elif any(event.sure and event.key is _NONE for event in sides[demand.activation]):
+                finding.can_hold = False  # nothing can belong to a call without a value
+        finding.unmet = sorted(set(finding.unmet))
+        finding.holds = False if finding.unmet else None if is_possible else True
+        first = template.demands[0]
+        if first.reach == "any" and not constraint.same:
+            if first.negative:
+                # Once one of the other kind was made, what would make it apply breaks it.
+                finding.can_hold = finding.can_hold and not (finding.can_lapse and known[1])
+            else:
+                finding.can_fail = is_possible or not all(known[demand.target] for demand in template.demands)
+        return finding
+
+    def _broken(
+        self, demand: _Demand, activations: Sequence[_Event], targets: Sequence[_Event]
+    ) -> tuple[list[_Event], bool]:
+        """The activations that surely break the demand, and whether any may."""
+        known = [event for event in activations if event.key is not _UNKNOWN]
+        sure = [event for event in known if event.sure]
+        all_targets = _Targets((event for event in targets if event.key is not _UNKNOWN), demand.direction)
+        is_clear = len(sure) == len(activations) and all(
+            event.sure and event.key is not _UNKNOWN for event in targets
+        )
+        if is_clear:
+            blockers = _Targets(sure, demand.direction)
+            broken = [
+                event
+                for event in sure
+                if all_targets.meets(demand, event, self._beside, blockers) is demand.negative
+            ]
+            return broken, bool(broken)
+        sure_targets = _Targets(
+            (event for event in targets if event.sure and event.key is not _UNKNOWN), demand.direction
+        )
+        anyone = [_Event(event.at, event.step, event.alone, ()) for event in targets if event.key is _UNKNOWN]
+        if demand.negative:
+            broken = [event for event in sure if sure_targets.meets(demand, event, self._beside)]
+            may_break = (
+                bool(anyone)
+                or len(known) < len(activations)
+                or any(all_targets.meets(demand, event, self._beside) for event in known)
+            )
+            return broken, may_break and bool(targets) and bool(activations)
+        unknown_targets = _Targets(anyone, demand.direction)
+        sure_blockers, blockers = _Targets(sure, demand.direction), _Targets(known, demand.direction)
+        broken = [
+            event
+            for event in sure
+            if not all_targets.meets(demand, event, self._beside, sure_blockers)
+            and (
+                event.key is _NONE
+                or not unknown_targets.meets(
+                    demand,
+                    _Event(event.at, event.step, event.alone, ()),
+                    self._beside,
+                    _Targets((), demand.direction),
+                )
+            )
+        ]
+        may_break = len(known) < len(activations) or not all(
+            sure_targets.meets(demand, event, self._beside, blockers) for event in known
+        )
+        return broken, may_break
+
+
+def share_of(findings: Sequence[Finding]) -> float:
+    """The share of the constraints that apply that hold; 1 where none applies."""
+    applying = [finding for finding in findings if finding.applies]
+    held = sum(finding.holds is True for finding in applying)
+    return _share(held, len(applying) - held)
+
+
+class _Sequence:
+    """The calls of a run that constraints speak of, in their steps."""
+
+    def __init__(
+        self, run: AgentRun, named: ToolPatterns, categories: frozenset[CallCategory], *, may_change: bool
+    ) -> None:
+        self._may_change = may_change
+        self._calls = [
+            (at, call)
+            for at, call in enumerate(run.calls)
+            if call.category in categories or call.name in named
+        ]
+        self.length = len(self._calls)
+        self._steps: list[int] = []
+        self._alone: list[bool] = []
+        for step, segment in enumerate(parallel_segments([call for _, call in self._calls])):
+            self._steps += [step] * len(segment)
+            self._alone += [len(segment) == 1] * len(segment)
+        self._attempts = MAX_ASSIGNMENT_ATTEMPTS
+        self._budget = MAX_MATCHED_CHARACTERS
+        self._events_left = _MAX_EVENTS
+        self._found: dict[tuple[int, tuple[JsonPath, ...]], list[_Event]] = {}
+
+    def at_end(self, end: Literal["init", "last"]) -> list[tuple[int, str]]:
+        """Place and tool of the calls of the first, or of the last, step."""
+        wanted = self._steps[0 if end == "init" else -1]
+        pairs = zip(self._calls, self._steps, strict=True)
+        return [(at, call.name) for (at, call), step in pairs if step == wanted]
+
+    def events(self, kind: CallCondition, paths: tuple[JsonPath, ...] = ()) -> list[_Event]:
+        """The calls of a kind, in order; those that may be of it, with arguments that are not known, too."""
+        found = self._found.get((id(kind), paths))
+        if found is None:
+            found = self._found[id(kind), paths] = [*self._events(kind, paths)]
+        return found
+
+    def _events(self, kind: CallCondition, paths: tuple[JsonPath, ...]) -> Iterator[_Event]:
+        names: dict[str, bool] = {}
+        for (at, call), step, alone in zip(self._calls, self._steps, self._alone, strict=True):
+            name = call.name
+            is_named = names.get(name)
+            if is_named is None:
+                is_named = names[name] = name in kind.tools
+            if not is_named:
+                continue
+            status = kind.status_fits(call, may_change=self._may_change)
+            if status is False:
+                continue
+            self._events_left -= 1
+            if self._events_left < 0:
+                raise _OverLimitError
+            sure, key = status is True, ()
+            if kind.cost or paths:
+                arguments = _arguments(call)
+                self._spend((len(call.arguments_text or "") + 1) * (kind.cost + len(paths)))
+                if arguments is None:
+                    yield _Event(at, step, alone, _UNKNOWN if paths else (), sure=sure and not kind.cost)
+                    continue
+                if kind.cost and not kind.arguments_fit(arguments):
+                    continue
+                key = _key(arguments, paths)
+            yield _Event(at, step, alone, key, sure=sure)
+
+    def _spend(self, characters: int) -> None:
+        self._attempts -= 1
+        self._budget -= characters
+        if self._attempts < 0 or self._budget < 0:
+            raise _OverLimitError
+
+
+class _OverLimitError(Exception):
+    """More than one evaluation looks at."""
+
+
+class _Targets:
+    """The calls of a kind by the values that they belong together by."""
+
+    __slots__ = ("_alone_at", "_at", "_count", "_direction", "_own", "_steps")
+
+    def __init__(self, events: "Sequence[_Event] | Iterator[_Event]", direction: int) -> None:
+        self._direction = direction
+        self._steps: dict[Any, list[int]] = {}
+        self._count: dict[Any, int] = {}
+        self._at: dict[tuple[Any, int], int] = {}
+        self._alone_at: set[tuple[Any, int]] = set()
+        self._own: set[tuple[Any, int]] = set()
+        ordered = list(events) if direction > 0 else list(events)[::-1]
+        for event in ordered:
+            key, step = event.key, event.step * direction
+            if key is _NONE:
+                continue
+            self._steps.setdefault(key, []).append(step)
+            self._count[key] = self._count.get(key, 0) + 1
+            self._at[key, step] = self._at.get((key, step), 0) + 1
+            self._own.add((key, event.at))
+            if event.alone:
+                self._alone_at.add((key, step))
+
+    def meets(self, demand: _Demand, event: _Event, beside: bool, blockers: "_Targets | None" = None) -> bool:
+        """Whether one of these, other than the event itself, is within reach of `event`."""
+        key = event.key
+        own = (key, event.at) in self._own
+        if demand.reach == "any":
+            return self._count.get(key, 0) > own
+        step = event.step * self._direction
+        if beside and not demand.negative and self._at.get((key, step), 0) > own:
+            return True
+        if demand.reach == "next":
+            if beside and demand.negative:  # of several side by side another one may have stood between
+                return event.alone and (key, step + 1) in self._alone_at
+            return (key, step + 1) in self._at
+        steps = self._steps.get(key)
+        if not steps:
+            return False
+        if demand.reach == "later" or blockers is None:
+            return steps[-1] > step
+        nearest = bisect_right(steps, step)
+        if nearest == len(steps):
+            return False
+        between = blockers._steps.get(key, [])
+        first = bisect_right(between, step)
+        return first == len(between) or between[first] >= steps[nearest]
+
+
+def _end(constraint: CallConstraint, sequence: _Sequence) -> Finding:
+    finding = Finding(constraint, can_lapse=not sequence.length)
+    if not sequence.length:
+        finding.applies = False
+        return finding
+    init = constraint.template == "init"
+    standing = sequence.at_end("init" if init else "last")
+    events = {event.at: event.sure for event in sequence.events(constraint.kinds[0])}
+    if any(events.get(at) for at, _ in standing):
+        return finding
+    finding.holds = None if any(at in events for at, _ in standing) else False
+    if finding.holds is False:
+        at, name = standing[0 if init else -1]
+        finding.unmet = [at]
+        finding.text = f"the {'first' if init else 'last'} call is {name}"
+    return finding
+
+
+def _count(constraint: CallConstraint, sequence: _Sequence) -> Finding:
+    events = sequence.events(constraint.kinds[0])
+    most, fewest, times = len(events), sum(event.sure for event in events), constraint.times
+    finding = Finding(constraint)
+    if constraint.template == "existence":
+        sign = ">="
+        finding.holds = True if fewest >= times else None if most >= times else False
+        finding.can_fail = fewest < times
+    else:
+        limit = times if constraint.template == "absence" else times + 1
+        sign = "<" if constraint.template == "absence" else "="
+        finding.can_hold = fewest < limit
+        is_low = constraint.template == "exactly" and most < times
+        if fewest >= limit or is_low:
+            finding.holds = False
+        elif fewest < most and (most >= limit or (constraint.template == "exactly" and fewest < times)):
+            finding.holds = None
+    if finding.holds is False:
+        finding.unmet = [event.at for event in events if event.sure]
+        finding.text = f"Actual: {fewest}, Expected: {sign} {times}"
+    return finding
+
+
+def _choice(constraint: CallConstraint, sequence: _Sequence) -> Finding:
+    first, second = (sequence.events(kind) for kind in constraint.kinds)
+    finding = Finding(constraint)
+    has_sure = any(event.sure for event in (*first, *second))
+    finding.can_fail = not has_sure
+    finding.holds = True if has_sure else None if first or second else False
+    if finding.holds is False:
+        finding.text = "neither was called"
+    if constraint.template == "exclusive_choice":
+        finding.can_fail = True
+        sure_pair = _pair([event for event in first if event.sure], [event for event in second if event.sure])
+        if sure_pair:
+            finding.holds, finding.can_hold = False, False
+            finding.unmet, finding.text = sorted(sure_pair), "both were called"
+        elif _pair(first, second):
+            finding.holds = None
+    return finding
+
+
+def _pair(first: Sequence[_Event], second: Sequence[_Event]) -> tuple[int, int] | None:
+    """Two different calls, one of each."""
+    for one in first[:2]:
+        for other in second[:2]:
+            if one.at != other.at:
+                return one.at, other.at
+    return None
+
+
+def _relation_text(constraint: CallConstraint, demand: _Demand, event: _Event) -> str:
+    target = constraint.kinds[demand.target].label
+    where = {1: "after", -1: "before"}[demand.direction]
+    paths = [pair[demand.activation].text for pair in constraint.same]
+    if event.key is _NONE:
+        return f"it has no {' and '.join(paths)}"
+    if demand.reach == "any":
+        place = "in the run"
+    elif demand.reach == "next":
+        place = f"right {where} it"
+    elif demand.reach == "later":
+        place = f"{where} it"
+    else:
+        other = constraint.kinds[demand.activation].label
+        place = f"{where} it, up to the {'next' if demand.direction > 0 else 'last'} {other}"
+    shared = f" with the same {' and '.join(paths)}" if paths else ""
+    return f"{target} {place}{shared}" if demand.negative else f"no {target} {place}{shared}"
+
+
+def _arguments(call: ToolCall) -> JsonObject | None:
+    return None if is_oversized(call.arguments_text) else comparable_arguments(call)
+
+
+def _key(arguments: JsonObject, paths: tuple[JsonPath, ...]) -> Any:
+    """The values at `paths`, in a form that compares; `_NONE` where one is not there."""
+    found = []
+    for path in paths:
+        values = path.values(arguments)
+        if not values:
+            return _NONE
+        found.append(equality_key(values))
+    return tuple(found)
+
+
+def _share(held: int, broken: int) -> float:
+    return held / (held + broken) if broken else 1.0
+
+
+def _over_limit(text: str) -> NotEvaluated:
+    return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)

@@ -1,0 +1,428 @@
+"""Evaluators of what a run took: time, tokens and money, and whose models it asked.
+
+`run-duration`, `tool-duration`, `token-budget`, `cost-budget` and `model-allowed`. What telemetry does not
+tell is never taken for little: without it there is no verdict.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
+
+from pydantic import Field, model_validator
+
+from processors.comparison import ToolPatterns, ToolSelectionConfig
+from processors.documents import EvaluatorModel
+from processors.model import (
+    AgentRun,
+    Evaluator,
+    EvaluatorExample,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    TokenUsage,
+    ToolCall,
+    name_pattern,
+    sum_of_usage,
+)
+
+_SHOWN = 20
+_BELOW_ONE = math.nextafter(1.0, 0.0)
+_Seconds: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Tokens: TypeAlias = Annotated[int, Field(ge=0)]
+
+
+class NoSettings(EvaluatorModel):
+    """These evaluators have no settings."""
+
+
+class _Limits(EvaluatorModel):
+    """Limits, of which at least one has to be there."""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "_Limits":
+        if not any(getattr(self, name) not in (None, {}) for name in type(self).model_fields):
+            raise ValueError(f"expected at least one of {', '.join(type(self).model_fields)}")
+        return self
+
+
+class RunDurationCriteria(_Limits):
+    """The limits; at least one."""
+
+    max_seconds: _Seconds | None = Field(
+        default=None, description="The longest that a run may take, in seconds.", examples=[30]
+    )
+    max_time_to_first_output_seconds: _Seconds | None = Field(
+        default=None,
+        description="The longest that it may take until a model gives its first output, in seconds. Only "
+        "telemetry of streamed answers tells it.",
+        examples=[2.5],
+    )
+
+
+class RunDuration(Evaluator):
+    """Whether a run took no longer than it may: 1 or 0.
+
+    score = 1 when duration <= `max_seconds` and time to first output <= `max_time_to_first_output_seconds`,
+    as far as they are given, else 0. The duration is that of the agent's own span, waiting for people
+    included. What telemetry does not tell gives no verdict, unless the other limit is exceeded.
+
+    A run without calls is graded as any other.
+
+    Example: {"max_seconds": 10} over a run of 12.5 seconds
+    scores 0.
+    """
+
+    id = "run-duration"
+    Config = NoSettings
+    Criteria = RunDurationCriteria
+    example = EvaluatorExample(run="duration_seconds: 12.5", evaluation="criteria: {max_seconds: 10}")
+
+    def __init__(self, config: NoSettings, criteria: RunDurationCriteria) -> None:
+        self._max_seconds = criteria.max_seconds
+        self._max_first = criteria.max_time_to_first_output_seconds
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where telemetry does not tell the time that is limited."""
+        exceeded: list[str] = []
+        within: list[str] = []
+        missing = ""
+        details: dict[str, JsonValue] = {}
+        for key, label, seconds, most in (
+            ("duration_seconds", "duration", run.duration_seconds, self._max_seconds),
+            (
+                "time_to_first_output_seconds",
+                "time to first output",
+                None if self._max_first is None else run.time_to_first_output_seconds,
+                self._max_first,
+            ),
+        ):
+            if most is None:
+                continue
+            details[key] = seconds
+            if seconds is None:
+                missing = missing or label
+            else:
+                line = f"{label}: {_time(seconds)}, at most {_time(most)}"
+                (exceeded if seconds > most else within).append(line)
+        if missing and not exceeded:
+            return _not_told(f"the telemetry of this run does not tell its {missing}")
+        return Score(float(not exceeded), details, tuple(exceeded or within))
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """The agent's own span does not get shorter by what comes further."""
+        seconds = None if run.span_id is None else run.duration_seconds
+        if self._max_seconds is not None and seconds is not None and seconds > self._max_seconds:
+            return 0.0, 0.0
+        return 0.0, 1.0
+
+
+class ToolDurationCriteria(_Limits):
+    """The limits; at least one."""
+
+    max_seconds: _Seconds | None = Field(
+        default=None, description="The longest that any call may take, in seconds.", examples=[5]
+    )
+    tools: dict[str, _Seconds] = Field(
+        default_factory=dict,
+        description="The longest that a call of a tool may take, in seconds, instead of `max_seconds`; `*` "
+        "and `?` allowed. Of several names that fit, the first counts.",
+        examples=[{"search_*": 2, "book_flight": 30}],
+    )
+
+
+class ToolDuration(Evaluator):
+    """The share of calls that took no longer than they may.
+
+    score = 1 - calls that took longer than their limit / calls that have a limit. Failed calls count; calls
+    that a model only asked for do not. A call with a limit whose times telemetry does not tell gives no
+    verdict.
+
+    A run without such calls scores 1.
+
+    Example: {"max_seconds": 5} over calls of 1.2 and 7 seconds
+    scores 0.5.
+    """
+
+    id = "tool-duration"
+    Config = ToolSelectionConfig
+    Criteria = ToolDurationCriteria
+    example = EvaluatorExample(
+        run="tool_calls: [{name: search, duration_seconds: 1.2}, {name: book, duration_seconds: 7}]",
+        evaluation="criteria: {max_seconds: 5}",
+    )
+
+    def __init__(self, config: ToolSelectionConfig, criteria: ToolDurationCriteria) -> None:
+        self._categories = config.categories()
+        self._max_seconds = criteria.max_seconds
+        self._named = ToolPatterns(criteria.tools)
+        self._of_tools = [(ToolPatterns([name]), seconds) for name, seconds in criteria.tools.items()]
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where telemetry does not tell how long a call took."""
+        limited = self._limited(run)
+        unknown = [call.name for call, seconds, _ in limited if seconds is None]
+        if unknown:
+            return _not_told(f"the telemetry of this run does not tell how long {unknown[0]} took")
+        slow = self._slow(limited)
+        shown: list[JsonValue] = [
+            {"name": call.name, "duration_seconds": seconds, "max_seconds": most}
+            for call, seconds, most in slow[:_SHOWN]
+        ]
+        details: dict[str, JsonValue] = {"calls": len(limited), "slow": len(slow), "slow_calls": shown}
+        if not slow:
+            line = "all calls stayed within their time" if limited else "no call with a limit was made"
+            return Score(1.0, details, (line,))
+        lines = [
+            f"{call.name}: {_time(seconds)}, at most {_time(most)}" for call, seconds, most in slow[:_SHOWN]
+        ]
+        return Score(
+            (len(limited) - len(slow)) / len(limited),
+            details,
+            (*lines, f"{len(slow)} of {len(limited)} calls"),
+        )
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Further calls may be slow or fast in any number, but what was slow stays so."""
+        return 0.0, _BELOW_ONE if self._slow(self._limited(run)) else 1.0
+
+    def _limited(self, run: AgentRun) -> list[tuple[ToolCall, float | None, float]]:
+        """The calls that ran and have a limit, with how long they took and may take."""
+        calls = self._named.select(run, self._categories)
+        return [
+            (call, call.duration_seconds, most)
+            for call in calls
+            if call.executed and (most := self._limit(call.name)) is not None
+        ]
+
+    def _limit(self, name: str) -> float | None:
+        return next((seconds for tools, seconds in self._of_tools if name in tools), self._max_seconds)
+
+    @staticmethod
+    def _slow(
+        limited: Sequence[tuple[ToolCall, float | None, float]],
+    ) -> list[tuple[ToolCall, float, float]]:
+        return [
+            (call, seconds, most) for call, seconds, most in limited if seconds is not None and seconds > most
+        ]
+
+
+class TokenBudgetCriteria(_Limits):
+    """The limits; at least one."""
+
+    max_total_tokens: _Tokens | None = Field(
+        default=None, description="The most tokens of input and output together.", examples=[50000]
+    )
+    max_input_tokens: _Tokens | None = Field(
+        default=None, description="The most tokens of input, cached ones included."
+    )
+    max_output_tokens: _Tokens | None = Field(
+        default=None, description="The most tokens of output, reasoning included."
+    )
+
+
+class TokenBudget(Evaluator):
+    """Whether the tokens of all model calls of a run stay within all limits: 1 or 0.
+
+    score = 1 when input + output <= `max_total_tokens`, input <= `max_input_tokens` and output <=
+    `max_output_tokens`, as far as they are given, else 0. Model calls that tools made count; those of agents
+    within the run are theirs. Where not every model call tells its tokens, the total on the agent's own span
+    counts; without one there is no verdict, unless the tokens that are told exceed a limit already.
+
+    A run without calls is graded as any other.
+
+    Example: {"max_total_tokens": 1000} over two model calls of 600 and 500 tokens
+    scores 0.
+    """
+
+    id = "token-budget"
+    Config = NoSettings
+    Criteria = TokenBudgetCriteria
+    example = EvaluatorExample(
+        run="""
+            model_calls:
+              - {model: small, usage: {input_tokens: 550, output_tokens: 50}}
+              - {model: small, usage: {input_tokens: 460, output_tokens: 40}}
+        """,
+        evaluation="criteria: {max_total_tokens: 1000}",
+    )
+
+    def __init__(self, config: NoSettings, criteria: TokenBudgetCriteria) -> None:
+        self._limits = (
+            ("tokens", criteria.max_total_tokens),
+            ("input tokens", criteria.max_input_tokens),
+            ("output tokens", criteria.max_output_tokens),
+        )
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where telemetry does not tell its tokens."""
+        usage = run.usage
+        counted = _told_by_calls(run) if usage is None else usage
+        exceeded = self._exceeded(counted)
+        if usage is None and not exceeded:
+            return _not_told("the telemetry of this run does not tell the tokens of all model calls")
+        details: dict[str, JsonValue] = {
+            "input_tokens": counted.input_tokens,
+            "output_tokens": counted.output_tokens,
+            "exceeded": [*exceeded],
+        }
+        within = f"{counted.total_tokens} tokens, within budget"
+        return Score(float(not exceeded), details, tuple(exceeded) or (within,))
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """What model calls tell only grows; a total on the agent's span may come to be told in parts."""
+        return 0.0, float(not self._exceeded(_told_by_calls(run)))
+
+    def _exceeded(self, usage: TokenUsage) -> list[str]:
+        counts = usage.total_tokens, usage.input_tokens, usage.output_tokens
+        return [
+            f"{count} {label}, at most {most}"
+            for count, (label, most) in zip(counts, self._limits, strict=True)
+            if most is not None and count > most
+        ]
+
+
+class CostBudgetCriteria(EvaluatorModel):
+    """The limit."""
+
+    max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        description="The most that a run may cost, in the currency of the configured prices.", examples=[0.05]
+    )
+
+
+class CostBudget(Evaluator):
+    """Whether the model calls of a run cost no more than they may: 1 or 0.
+
+    score = 1 when cost <= `max_cost`, else 0. The cost is what the tokens of all model calls cost by the
+    `model_prices` of the service file; no prices are built in. Where tokens are not told there is no verdict,
+    and where a model has no price the evaluation is not applicable.
+
+    A run without calls is graded as any other.
+
+    Example: {"max_cost": 0.05} over a run that cost 0.08
+    scores 0.
+    """
+
+    id = "cost-budget"
+    Config = NoSettings
+    Criteria = CostBudgetCriteria
+    example = EvaluatorExample(run="cost: 0.08", evaluation="criteria: {max_cost: 0.05}")
+
+    def __init__(self, config: NoSettings, criteria: CostBudgetCriteria) -> None:
+        self._max_cost = criteria.max_cost
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where its tokens are not told or a model has no price."""
+        cost = run.cost
+        if cost is None:
+            if run.usage is None:
+                return _not_told("the telemetry of this run does not tell the tokens of all model calls")
+            models = ", ".join(run.models[:_SHOWN])
+            whose = f"one of the models {models}" if len(run.models) > 1 else models or "an unnamed model"
+            return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, f"no price is configured for {whose}")
+        line = f"cost: {cost:.6g}, at most {self._max_cost:.6g}"
+        details: dict[str, JsonValue] = {"cost": cost, "max_cost": self._max_cost}
+        return Score(float(cost <= self._max_cost), details, (line,))
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """What model calls cost only grows; a total on the agent's span may come to be told in parts."""
+        if not run.model_calls or any(call.usage is None and not call.failed for call in run.model_calls):
+            return 0.0, 1.0
+        return 0.0, float(run.cost is None or run.cost <= self._max_cost)
+
+
+class ModelAllowedCriteria(EvaluatorModel):
+    """Which models may and may not be asked; at least one of the two."""
+
+    allow: list[str] | None = Field(
+        default=None,
+        description="Models that may be asked, `*` and `?` allowed; left out, all that are not denied.",
+        examples=[["small-model*"]],
+    )
+    deny: list[str] = Field(
+        default_factory=list,
+        description="Models that must not be asked, `*` and `?` allowed, whatever `allow` says.",
+        examples=[["*-preview"]],
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "ModelAllowedCriteria":
+        if self.allow is None and not self.deny:
+            raise ValueError('expected "allow", "deny" or both')
+        return self
+
+
+class ModelAllowed(Evaluator):
+    """The share of model calls that a permitted model answered.
+
+    score = 1 - model calls of models that are not permitted / model calls. A model is not permitted when it
+    is denied, or when there is a list of allowed models and it is not on it; deny wins. Names are compared as
+    telemetry has them, upper and lower case included: that of the model that answered, else that of the model
+    that was asked for. Where the model of a call is not told and no other is refused, or no model is told at
+    all, there is no verdict.
+
+    A run without calls is graded as any other.
+
+    Example: allow [small-*] over model calls of small-1 and large-1
+    scores 0.5.
+    """
+
+    id = "model-allowed"
+    Config = NoSettings
+    Criteria = ModelAllowedCriteria
+    example = EvaluatorExample(
+        run="model_calls: [{model: small-1}, {model: large-1}]", evaluation="criteria: {allow: [small-*]}"
+    )
+
+    def __init__(self, config: NoSettings, criteria: ModelAllowedCriteria) -> None:
+        self._allowed = None if criteria.allow is None else [name_pattern(name) for name in criteria.allow]
+        self._denied = [name_pattern(name) for name in criteria.deny]
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where telemetry does not tell which models answered."""
+        models = self._models(run)
+        refused = self._refused(models)
+        if not refused and (not models or None in models):
+            return _not_told("the telemetry of this run does not tell the model of every model call")
+        names = list(dict.fromkeys(refused))
+        details: dict[str, JsonValue] = {
+            "models": [*dict.fromkeys(model for model in models if model is not None)],
+            "model_calls": len(models),
+            "not_permitted": [*names],
+        }
+        if not refused:
+            return Score(1.0, details, ("all models were permitted",))
+        return Score(
+            (len(models) - len(refused)) / len(models),
+            details,
+            (f"not permitted: {', '.join(names[:_SHOWN])}", f"{len(refused)} of {len(models)} model calls"),
+        )
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Further models may be permitted or not, but what was refused stays asked."""
+        return 0.0, _BELOW_ONE if self._refused(self._models(run)) else 1.0
+
+    @staticmethod
+    def _models(run: AgentRun) -> Sequence[str | None]:
+        return [call.model for call in run.model_calls] or run.models
+
+    def _refused(self, models: Sequence[str | None]) -> list[str]:
+        return [model for model in models if model is not None and not self._is_permitted(model)]
+
+    def _is_permitted(self, model: str) -> bool:
+        if any(pattern.fullmatch(model) for pattern in self._denied):
+            return False
+        return self._allowed is None or any(pattern.fullmatch(model) for pattern in self._allowed)
+
+
+def _told_by_calls(run: AgentRun) -> TokenUsage:
+    return sum_of_usage(call.usage for call in run.model_calls if call.usage is not None)
+
+
+def _not_told(text: str) -> NotEvaluated:
+    return NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, text)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:.0f} s"

@@ -1,0 +1,337 @@
+"""Evaluator `tool-constraints`: rules over the sequence of calls, as process mining writes them."""
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from processors.comparison import (
+    CHOICES,
+    COUNTS,
+    ENDS,
+    RELATIONS,
+    CallCondition,
+    CallConstraint,
+    CallConstraints,
+    CallStatus,
+    Finding,
+    ToolSelectionConfig,
+    parse_json_path,
+    share_of,
+)
+from processors.documents import EvaluatorModel, ExpectedObject
+from processors.model import (
+    AgentRun,
+    Evaluator,
+    EvaluatorExample,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    RunFacts,
+    Score,
+    canonical_tool_name,
+)
+
+_SHOWN_CALLS = 20
+
+
+class ToolConstraintsConfig(ToolSelectionConfig):
+    """Settings of `tool-constraints`."""
+
+    strict: bool = Field(
+        default=False,
+        description="Whether calls that ran side by side stand neither before nor after each other; else "
+        "they stand in whichever order a constraint asks for.",
+    )
+
+
+class ConstrainedCall(EvaluatorModel):
+    """A kind of calls."""
+
+    tool: str = Field(min_length=1, description="Name of the tool, `*` and `?` allowed.")
+    args: ExpectedObject | None = Field(
+        default=None,
+        description="Arguments that the call has among others; matchers may stand in them.",
+        examples=[{"amount": {"$range": [100, None]}}],
+    )
+    status: CallStatus = Field(
+        default="any",
+        description="Which calls are meant: any; succeeded, those that took effect; failed, those that ended "
+        "in an error, whose result reads like one, or that were never executed.",
+    )
+
+
+class CountedCall(ConstrainedCall):
+    """A kind of calls and how many."""
+
+    times: Annotated[int, Field(ge=1)] = Field(default=1, description="The number n of the template.")
+
+
+OneKind: TypeAlias = str | ConstrainedCall
+Counted: TypeAlias = str | CountedCall
+TwoKinds: TypeAlias = tuple[OneKind, OneKind]
+
+_TEMPLATES = (*COUNTS, *ENDS, "end", *CHOICES, *RELATIONS)
+
+
+def _one_template(schema: dict[str, Any]) -> None:
+    keys = [
+        key for template in _TEMPLATES for key in {template, to_camel(template)} & {*schema["properties"]}
+    ]
+    schema["oneOf"] = [{"required": [key]} for key in keys]
+
+
+def _template(description: str, example: JsonValue) -> Any:
+    return Field(default=None, description=description, examples=[example])
+
+
+class ToolConstraint(EvaluatorModel):
+    """One template with its tools: exactly one of the keys from `existence` to `not_chain_succession`."""
+
+    model_config = ConfigDict(json_schema_extra=_one_template)
+
+    existence: Counted | None = _template("At least n calls.", {"tool": "search", "times": 2})
+    absence: Counted | None = _template("Fewer than n calls: none, where `times` is left out.", "delete_*")
+    exactly: Counted | None = _template("Exactly n calls.", {"tool": "book", "times": 1})
+    init: OneKind | None = _template("The first call is one of these.", "authenticate")
+    last: OneKind | None = _template("The last call is one of these.", "log_out")
+    end: OneKind | None = _template("Another name of `last`.", "log_out")
+    choice: TwoKinds | None = _template("At least one of the two is called.", ["search", "look_up"])
+    exclusive_choice: TwoKinds | None = _template(
+        "One of the two is called, and not both.", ["book", "cancel"]
+    )
+    responded_existence: TwoKinds | None = _template(
+        "Where the first is called, the second is too, before or after it.", ["book", "check_seat"]
+    )
+    response: TwoKinds | None = _template(
+        "Each call of the first is followed by one of the second.", ["refund", "send_email"]
+    )
+    precedence: TwoKinds | None = _template(
+        "Each call of the second has one of the first before it.", ["verify_identity", "refund"]
+    )
+    succession: TwoKinds | None = _template("`response` and `precedence`.", ["lock", "unlock"])
+    alternate_response: TwoKinds | None = _template(
+        "Each call of the first is followed by one of the second before the first is called again.",
+        ["lock", "unlock"],
+    )
+    alternate_precedence: TwoKinds | None = _template(
+        "Each call of the second has one of the first before it, after the second was last called.",
+        ["lock", "unlock"],
+    )
+    alternate_succession: TwoKinds | None = _template(
+        "`alternate_response` and `alternate_precedence`.", ["lock", "unlock"]
+    )
+    chain_response: TwoKinds | None = _template(
+        "The call right after each of the first is one of the second.", ["refund", "send_email"]
+    )
+    chain_precedence: TwoKinds | None = _template(
+        "The call right before each of the second is one of the first.", ["confirm", "delete_account"]
+    )
+    chain_succession: TwoKinds | None = _template(
+        "`chain_response` and `chain_precedence`.", ["confirm", "delete_account"]
+    )
+    co_existence: TwoKinds | None = _template("Both are called, or neither.", ["charge", "send_receipt"])
+    not_co_existence: TwoKinds | None = _template("Not both are called.", ["approve", "reject"])
+    not_responded_existence: TwoKinds | None = _template(
+        "Where the first is called, the second is not.", ["cancel", "ship"]
+    )
+    not_response: TwoKinds | None = _template(
+        "No call of the first is followed by one of the second.", ["cancel", "ship"]
+    )
+    not_precedence: TwoKinds | None = _template(
+        "No call of the second has one of the first before it.", ["cancel", "ship"]
+    )
+    not_succession: TwoKinds | None = _template(
+        "`not_response` and `not_precedence`, which forbid the same.", ["cancel", "ship"]
+    )
+    not_chain_response: TwoKinds | None = _template(
+        "The call right after one of the first is none of the second.", ["search", "search"]
+    )
+    not_chain_precedence: TwoKinds | None = _template(
+        "The call right before one of the second is none of the first.", ["search", "search"]
+    )
+    not_chain_succession: TwoKinds | None = _template(
+        "`not_chain_response` and `not_chain_precedence`, which forbid the same.", ["search", "search"]
+    )
+    same: str | list[str] | dict[str, str] | None = Field(
+        default=None,
+        description="Paths of arguments by which two calls belong together: one, several, or an object of "
+        "the path in the first to that in the second. Calls belong together where all values are equal.",
+        examples=["order_id", ["order_id", "customer.id"], {"order_id": "order.id"}],
+    )
+    runs: Literal["all", "with_calls"] = Field(
+        default="all", description="Which runs it applies to: all, or those in which some tool was called."
+    )
+
+    @model_validator(mode="after")
+    def _is_one_template(self) -> "ToolConstraint":
+        given = [name for name in _TEMPLATES if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = f"; found {' and '.join(given)}" if given else ""
+            raise ValueError(f"expected exactly one template, such as response or absence{found}")
+        template = given[0]
+        if self.same is not None and template not in RELATIONS:
+            raise ValueError(f"same: {template} relates no call to another one")
+        if template in RELATIONS and not template.startswith("not_"):
+            first, second = getattr(self, template)
+            if _tool_alone(first) is not None and _tool_alone(first) == _tool_alone(second):
+                raise ValueError(f'{template}: "{first}" twice: expected two tools, or calls that differ')
+        return self
+
+    def compiled(self) -> CallConstraint:
+        """The constraint as it is held against runs.
+
+        Raises:
+            ValueError: a path is none, or a matcher cannot be used.
+        """
+        template = next(name for name in _TEMPLATES if getattr(self, name) is not None)
+        written: Any = getattr(self, template)
+        kinds = written if isinstance(written, tuple) else (written,)
+        times = written.times if isinstance(written, CountedCall) else 1
+        return CallConstraint(
+            template="last" if template == "end" else template,
+            kinds=tuple(
+                CallCondition(kind)
+                if isinstance(kind, str)
+                else CallCondition(kind.tool, kind.args, kind.status)
+                for kind in kinds
+            ),
+            times=times,
+            same=tuple(
+                (parse_json_path(first), parse_json_path(second))
+                for first, second in _paths(self.same).items()
+            ),
+            with_calls=self.runs == "with_calls",
+        )
+
+
+class ToolConstraintsCriteria(EvaluatorModel):
+    """The constraints."""
+
+    constraints: list[ToolConstraint] = Field(
+        min_length=1,
+        description="Templates of DECLARE with the tools that they speak of, one in each entry. A tool is a "
+        "name, or an object with `tool`, `args` and `status`.",
+        examples=[
+            [
+                {"response": ["refund", "send_email"], "same": "order_id"},
+                {
+                    "precedence": [
+                        "verify_identity",
+                        {"tool": "refund", "args": {"amount": {"$range": [100, None]}}},
+                    ]
+                },
+                {"absence": "delete_account"},
+                {"existence": "search", "runs": "with_calls"},
+            ]
+        ],
+    )
+
+
+class ToolConstraints(Evaluator):
+    """The share of constraints on the sequence of calls that hold, of those that apply.
+
+    The constraints are the templates of DECLARE, with their published names and meaning. score = constraints
+    that hold / constraints that apply, and 1 when none applies. One that relates two calls applies where the
+    run has a call that asks for something (for `response` the first, for `precedence` the second, for
+    `succession` either); `init` and `last` apply to runs with calls; the others apply to every run, and with
+    `runs: with_calls` to those with calls.
+
+    With `same` each call needs, or must not have, another one with equal values: after refund(order_id=7)
+    an e-mail about order 7. A call that lacks the value belongs to no other. `alternate` templates look at
+    the calls with that value only, `chain` templates at the neighbour in the run. No call answers itself.
+    Calls that ran side by side are as `strict` says, and never forbidden followers of each other.
+
+    Failed calls, and those that were only asked for, are calls; `status: succeeded` leaves out those that did
+    not take effect. Where arguments that are not known decide, the run is not evaluated. An incomplete run
+    passes or fails where no further call could change it, wherever it stood: a forbidden call that was made,
+    a forbidden pair, or calls that are all there.
+
+    Example: after a refund an e-mail about the same order, before one over 100 the identity, and no account
+    deleted; over refund(order_id=7, amount=250), send_email(order_id=8) scores 1/3.
+    """
+
+    id = "tool-constraints"
+    Config = ToolConstraintsConfig
+    Criteria = ToolConstraintsCriteria
+    example = EvaluatorExample(
+        run="""
+            tool_calls:
+              - {name: refund, arguments: {order_id: 7, amount: 250}}
+              - {name: send_email, arguments: {order_id: 8}}
+        """,
+        evaluation="""
+            criteria:
+              constraints:
+                - response: [refund, send_email]
+                  same: order_id
+                - precedence: [verify_identity, {tool: refund, args: {amount: {$range: [100, null]}}}]
+                - absence: delete_account
+        """,
+    )
+
+    def __init__(self, config: ToolConstraintsConfig, criteria: ToolConstraintsCriteria) -> None:
+        self._constraints = CallConstraints(
+            [constraint.compiled() for constraint in criteria.constraints],
+            config.categories(),
+            strict=config.strict,
+        )
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where arguments that are not known decide, and beyond caps."""
+        found = self._constraints.evaluate(run)
+        if isinstance(found, NotEvaluated):
+            return found
+        applying = [finding for finding in found if finding.applies]
+        broken = [finding for finding in applying if finding.holds is False]
+        details: JsonObject = {
+            "applicable": len(applying),
+            "held": len(applying) - len(broken),
+            "violated": [
+                {
+                    "constraint": finding.constraint.label,
+                    "calls": [at + 1 for at in islice(finding.unmet, _SHOWN_CALLS)],
+                    "reason": finding.text,
+                }
+                for finding in broken
+            ],
+        }
+        if broken:
+            lines = [_line(finding, run) for finding in broken]
+        elif applying:
+            lines = [f"{len(applying)} of {len(applying)} constraints hold"]
+        else:
+            lines = ["no constraint applies"]
+        return Score(share_of(found), details, tuple(lines))
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """What further calls could make of each constraint; see the class."""
+        return self._constraints.attainable(run)
+
+
+def _line(finding: Finding, run: AgentRun) -> str:
+    """Which constraint is broken, by which call, and how."""
+    text = f"{finding.constraint.label}: "
+    template, unmet = finding.constraint.template, finding.unmet
+    if template in RELATIONS:
+        more = f" (and {len(unmet) - 1} more)" if len(unmet) > 1 else ""
+        return f"{text}call {unmet[0] + 1}, {run.calls[unmet[0]].name}: {finding.text}{more}"
+    shown = ", ".join(str(at + 1) for at in unmet[:_SHOWN_CALLS])
+    calls = f" ({'call' if len(unmet) == 1 else 'calls'} {shown})" if unmet else ""
+    return f"{text}{finding.text}{calls}"
+
+
+def _tool_alone(kind: OneKind) -> str | None:
+    if not isinstance(kind, str):
+        return None
+    return kind if "*" in kind or "?" in kind else canonical_tool_name(kind)
+
+
+def _paths(same: str | list[str] | dict[str, str] | None) -> Mapping[str, str]:
+    if same is None:
+        return {}
+    if isinstance(same, dict):
+        return same
+    return {path: path for path in ([same] if isinstance(same, str) else same)}

@@ -1,0 +1,209 @@
+"""The requests to models of each run of a trace, each once, however many spans tell of one.
+
+A request is a model turn of the run, or was made by one of the run's tools. Other model spans tell of the
+same requests once more: those below a turn, and those that a rule left out as told twice. They fill in what
+the turn's own span leaves out, and nothing is added up twice.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from processors.frameworks import RunScope, SpanRole, Trace, UsageReading, merged_usage
+from processors.model import ModelCall, TokenUsage, late, seconds_between, sum_of_usage
+from processors.spans import STATUS_ERROR
+
+_LOOK_BACK = 64
+"""Turns around a span in time that are tried for it: keeps hostile traces linear."""
+_MODEL, _TOOL = SpanRole.MODEL, SpanRole.TOOL
+
+
+class _Home(NamedTuple):
+    """What a span lies in: its run, and the innermost call or request there, by position."""
+
+    run: RunScope
+    request: int = -1
+    call: int = -1
+
+
+class _Reports(NamedTuple):
+    """What model spans tell beside those of the turns themselves."""
+
+    requests_of_tools: dict[int, list[int]]
+    """For the identity of a run: the model spans that are requests of its tools."""
+    repeated: dict[int, list[int]]
+    """For a request: the model spans that tell of it once more, in order of start."""
+
+
+class TraceModels:
+    """Finds the requests of all runs of one trace, when somebody asks for those of one."""
+
+    def __init__(self, trace: Trace, runs: Sequence[RunScope]) -> None:
+        self._trace = trace
+        self._runs = runs
+
+    def usage(self, run: RunScope) -> TokenUsage | None:
+        """The tokens of all requests of `run`; else what its own spans say in total; else None.
+
+        A request that failed and tells no tokens used none.
+        """
+        readings, repeated = self._trace.readings, self._reports.repeated
+        told: list[TokenUsage] = []
+        is_whole = True
+        for position in self._requests(run):
+            reading = readings[position]
+            tokens = None if reading is None else reading.tokens
+            if tokens is None and position in repeated:
+                tokens = self._repeated_tokens(position)
+            if tokens is not None:
+                told.append(tokens)
+            elif reading is None or reading.span.status_code != STATUS_ERROR:
+                is_whole = False
+        if told and is_whole:
+            return told[0] if len(told) == 1 else sum_of_usage(told)
+        for reading in self._trace.told(run.layers):
+            total = reading.tokens
+            if total is not None:
+                parts = sum_of_usage(told)
+                return total if total.total_tokens >= parts.total_tokens else None
+        return None
+
+    def calls(self, run: RunScope) -> Sequence[ModelCall]:
+        """The requests of `run`, in order of start."""
+        return tuple(call for _, call in self._calls(run))
+
+    def time_to_first_output(self, run: RunScope) -> float | None:
+        """The seconds from the start of `run` to the first output of any request, or as its spans tell it."""
+        start = self._trace.tree.starts[run.carrier]
+        told = [
+            begun - start + call.time_to_first_output_seconds * 1e9
+            for begun, call in self._calls(run)
+            if call.time_to_first_output_seconds is not None and begun >= start
+        ]
+        if told:
+            return min(told) / 1e9
+        by_layers = [reading.time_to_first_output_seconds for reading in self.told_by_layers(run)]
+        return next((seconds for seconds in by_layers if seconds is not None), None)
+
+    def _calls(self, run: RunScope) -> list[tuple[int, ModelCall]]:
+        """The requests of `run` with when they began."""
+        tree = self._trace.tree
+        made: list[tuple[int, ModelCall]] = []
+        for position in sorted(self._requests(run)):
+            reading = self._trace.readings[position]
+            if reading is None:
+                continue
+            told = reading.usage
+            for again in self._trace.told(self._reports.repeated.get(position, ())):
+                told = merged_usage(told, again.usage._replace(usage=None))
+            call = ModelCall(
+                model=told.model or None,
+                usage=told.usage or self._repeated_tokens(position),
+                time_to_first_output_seconds=told.time_to_first_output_seconds,
+                duration_seconds=seconds_between(tree.starts[position], tree.ends[position]),
+                failed=reading.span.status_code == STATUS_ERROR,
+            )
+            made.append((tree.starts[position], call))
+        return made
+
+    def told_by_layers(self, run: RunScope) -> list[UsageReading]:
+        """What the reports of the invocation itself tell."""
+        return [reading.usage for reading in self._trace.told(run.layers)]
+
+    def _requests(self, run: RunScope) -> Sequence[int]:
+        of_tools = self._reports.requests_of_tools.get(id(run))
+        return run.models if of_tools is None else (*run.models, *of_tools)
+
+    def _repeated_tokens(self, request: int) -> TokenUsage | None:
+        """The tokens that the repeated reports of a request tell, outermost ones only."""
+        tree, readings = self._trace.tree, self._trace.readings
+        told: list[TokenUsage] = []
+        end = 0
+        for position in self._reports.repeated.get(request, ()):
+            reading = readings[position]
+            if reading is None or (told and tree.starts[position] < end):
+                continue
+            tokens = reading.tokens
+            if tokens is not None:
+                told.append(tokens)
+                end = tree.ends[position]
+        return sum_of_usage(told) if told else None
+
+    @late
+    def _reports(self) -> _Reports:
+        found = _Reports({}, {})
+        turns = sum([len(run.models) for run in self._runs])
+        models = [
+            reading for reading in self._trace.readings if reading is not None and reading.role is _MODEL
+        ]
+        if len(models) > turns:
+            self._find(found)
+        return found
+
+    def _find(self, found: _Reports) -> None:
+        """Say of every model span that is no turn what it tells of."""
+        trace = self._trace
+        tree, readings = trace.tree, trace.readings
+        own: dict[int, _Home] = {}
+        for run in self._runs:
+            own.update(dict.fromkeys(run.layers, _Home(run)))
+        for run in self._runs:
+            own.update((call, _Home(run, call=call)) for call in run.tools)
+            own.update((turn, _Home(run, request=turn)) for turn in run.models)
+        turns = _Turns(trace, (turn for run in self._runs for turn in run.models))
+        homes: list[_Home | None] = [None] * len(readings)
+        last_of_call: dict[int, int] = {}
+        for position in tree.top_down:
+            parent = tree.parents[position]
+            home = own.get(position) or (homes[parent] if parent >= 0 else None)
+            homes[position] = home
+            reading = readings[position]
+            if reading is None or position in own:
+                continue
+            if reading.role is _TOOL and home is not None:
+                homes[position] = _Home(home.run, call=position)
+            elif reading.role is _MODEL:
+                request = -1 if home is None else home.request
+                if request < 0 and home is not None and home.call >= 0:
+                    last = last_of_call.get(home.call, -1)
+                    if turns.tell_of_one(last, position):
+                        request = last
+                    else:
+                        last_of_call[home.call] = position
+                        found.requests_of_tools.setdefault(id(home.run), []).append(position)
+                        homes[position] = _Home(home.run, position, home.call)
+                        continue
+                if request < 0:
+                    request = turns.beside(position)
+                if request >= 0:
+                    found.repeated.setdefault(request, []).append(position)
+        for repeated in found.repeated.values():
+            repeated.sort()
+
+
+class _Turns:
+    """The turns of all runs, searched by time."""
+
+    def __init__(self, trace: Trace, turns: Iterable[int]) -> None:
+        self._tree = trace.tree
+        self._turns = sorted(turns)  # positions are in order of start
+        self._starts = [trace.tree.starts[turn] for turn in self._turns]
+
+    def beside(self, position: int) -> int:
+        """The turn within whose time a span lies, else the first within the span's, or -1."""
+        start, end = self._tree.starts[position], self._tree.ends[position]
+        place = bisect_right(self._starts, start)
+        for turn in reversed(self._turns[max(place - _LOOK_BACK, 0) : place]):
+            if self._tree.ends[turn] >= end:
+                return turn
+        place = bisect_left(self._starts, start)
+        if place < len(self._turns) and self._tree.ends[self._turns[place]] <= end:
+            return self._turns[place]
+        return -1
+
+    def tell_of_one(self, around: int, position: int) -> bool:
+        """Whether a span lies within the time of one before it that another instrumentation made."""
+        if around < 0 or self._tree.ends[around] < self._tree.ends[position]:
+            return False
+        views = self._tree.views
+        return views[around].envelope.scope_name != views[position].envelope.scope_name

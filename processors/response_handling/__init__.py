@@ -1,0 +1,18 @@
+"""Response handling: claims of an answer held against a ledger of evidence by a short list of rules.
+
+`rules.py` lists the rules. They know no configuration file and no score; words come from `lexicons/`, one
+file a language, by the language in which the answer is written.
+"""
+
+from processors.response_handling.failures import ErrorClass, ErrorClassifier, ToolFailure
+from processors.response_handling.grounding import Evidence, EvidenceTooLargeError
+from processors.response_handling.ledger import MAX_CALLS, OverLimitError
+from processors.response_handling.outcomes import Settings
+from processors.response_handling.response import Finding, ObservedCall, Response
+from processors.response_handling.rules import RULE_IDS, RULES, Rule, applicable_rules, findings_of, group_of
+
+__all__ = [
+    "MAX_CALLS", "RULES", "RULE_IDS", "ErrorClass", "ErrorClassifier", "Evidence", "EvidenceTooLargeError", "Finding",  # noqa: E501
+    "ObservedCall", "OverLimitError",
+    "Response", "Rule", "Settings", "ToolFailure", "applicable_rules", "findings_of", "group_of",
+]  # fmt: skip

@@ -1,0 +1,295 @@
+"""Rules RH3 and RH7: what was invented by name, and what must not be told."""
+
+import re
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import Final
+
+from processors.response_handling.ledger import FROM_USER, Leaf, folded
+from processors.response_handling.lexicons.keys import (
+    ASKS_CONTACT,
+    ASKS_HOST,
+    ASKS_TRACE,
+    CONTACT_KEYS,
+    GENERAL,
+    PERSON_GROUPS,
+    PERSONAL_KEYS,
+    SECRET_WORDS,
+)
+from processors.response_handling.lexicons.units import key_words
+from processors.response_handling.response import Finding, Response, shown
+
+_SECRETS: Final = (
+    ("key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{12,20}\b")),
+    ("key", re.compile(r"\b(?:sk|pk|rk|ghp|gho|glpat|xox[abp]|whsec|AIza|npm|pat)[-_][A-Za-z0-9_-]{12,120}")),
+    ("token", re.compile(r"\beyJ[A-Za-z0-9_-]{8,400}\.[A-Za-z0-9_-]{8,400}")),
+    ("private key", re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")),
+    ("token", re.compile(r"\bBearer [A-Za-z0-9._~+/-]{16,400}")),
+    ("password in an address", re.compile(r"\b[a-z][a-z0-9+]{1,15}://[^\s/:@]{1,60}:[^\s/@]{1,60}@")),
+)
+_TRACES: Final = (
+    re.compile(r"Traceback \(most recent call last\)"),
+    re.compile(r"\bFile \"[^\"\n]{1,200}\", line \d{1,6}"),
+    re.compile(r"\bat [\w$.<>]{3,120}\([\w$]{1,60}\.(?:java|kt|scala|cs|js|ts|py):\d{1,6}"),
+    re.compile(r"\bat [\w$.<> ]{1,80} \((?:/|[A-Z]:\\|file:|node:)[^()\n]{1,200}:\d{1,6}:\d{1,6}\)"),
+    re.compile(r"\b(?:java|javax|org|com|System)\.[\w.]{2,80}(?:Exception|Error): "),
+    re.compile(r"\bgoroutine \d{1,6} \[|\bpanic: runtime error"),
+)
+_ADDRESS = re.compile(
+    r"(?<![\w.:])(?:(?:\d{1,3}\.){3}\d{1,3}|f[cde][0-9a-f]{2}:(?::?[0-9a-f]{1,4}){1,7}|::1)(?![\w:]|\.\d)",
+    re.IGNORECASE,
+)
+_HOST = re.compile(
+    r"\b(?:[a-z0-9-]{1,40}\.){1,6}(?:internal|local|corp|lan|intranet|intern|svc|localdomain)\b(?:\.[a-z]{2,10})?",
+    re.IGNORECASE,
+)
+_INTERNAL_PART = re.compile(
+    r"\b[a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,3}\.(?:int|internal|corp|intern)\.[a-z0-9.-]{2,60}",
+    re.IGNORECASE,
+)
+_CARD = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
+_SSN = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
+_SECRET_ENDS = frozenset(
+    {
+        ("api", "key"),
+        ("private", "key"),
+        ("access", "key"),
+        ("secret", "key"),
+        ("access", "token"),
+        ("auth", "token"),
+        ("refresh", "token"),
+        ("client", "secret"),
+    }
+)
+_WORD = re.compile(r"[^\W\d_]{2,40}")
+_NAME = re.compile(
+    r"(?<![\w'’.-])[A-ZÀ-ÖØ-ÞŁŚŻŹĆ][a-zß-öø-ÿąćęłńóśźż]{2,20}(?:\s(?:van|de|der|von|di|da|del|la)){0,2}(?:\s(?:[A-Z]\.\s)?[A-ZÀ-ÖØ-ÞŁŚŻŹĆ][a-zß-öø-ÿąćęłńóśźż]{2,20}){1,3}"
+)
+_ID_SHAPE = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]|Q[1-4]|H[12]|v\d{1,6}", re.IGNORECASE)
+
+
+def invented_entities(response: Response) -> Iterator[Finding]:
+    """RH3.1: an address or URL, RH3.2: an identifier, that neither evidence nor user named."""
+    evidence = response.ledger.folded_texts
+    for token in response.tokens:
+        if token.kind in ("url", "email"):
+            whole = folded(token.text)
+            bare = re.sub(r"^(?:https?://)?(?:www)?", "", whole).rstrip("/")
+            if bare not in evidence:
+                yield Finding("RH3.1", shown(token.text), f"no {token.kind} of the evidence is this one")
+        elif token.kind == "id":
+            whole = folded(token.text).strip("/#")
+            digits = sum(character.isdigit() for character in whole)
+            if (
+                len(whole) < 3
+                or digits < 1
+                or whole in evidence
+                or _ID_SHAPE.fullmatch(token.text)
+                or whole in GENERAL
+            ):
+                continue
+            if digits < 2 and len(whole) < 6:
+                continue
+            if (
+                re.fullmatch(r"[A-Za-z]{3,20}-\d{1,4}", token.text)
+                and whole.rstrip("0123456789") in evidence
+                and whole.lstrip("abcdefghijklmnopqrstuvwxyz") in response.digit_groups
+            ):
+                continue
+            if re.fullmatch(r"\d{1,4}[x×:/.-]\d{1,4}(?:[x×:/.-]\d{1,4})?", token.text) or "://" in token.text:
+                continue
+            pieces = [piece for piece in re.split(r"[-_/.]", token.text.lower()) if piece]
+            if len(pieces) > 1 and all(piece in evidence for piece in map(folded, pieces)):
+                continue
+            near = next(
+                (
+                    known
+                    for known in response.ledger.ids
+                    if len(folded(known)) == len(whole)
+                    and sum(a != b for a, b in zip(folded(known), whole, strict=True)) <= 2
+                ),
+                "",
+            )
+            yield Finding(
+                "RH3.2",
+                shown(token.text),
+                "not in the evidence" + (f"; nearest: {shown(near)}" if near else ""),
+            )
+
+
+def invented_names(response: Response) -> Iterator[Finding]:
+    """RH3.3: a name of two and more words of which the evidence has none."""
+    if response.words.language not in ("en", "fr", "es", "pt", "it", "nl", "pl"):
+        return
+    evidence = response.ledger.folded_texts
+    initials = {
+        text
+        for leaf in response.ledger.leaves
+        if isinstance(leaf.value, str)
+        for text in re.findall(r"\b[A-Z]{2,6}\b", leaf.value)
+    }
+    for match in _NAME.finditer(response.output):
+        words = [word for word in re.split(r"[\s.]{1,3}", match[0]) if len(word) > 2]
+        if any(
+            word.casefold() in response.words.known
+            or word.casefold() in response.words.months
+            or word.casefold() in response.words.weekdays
+            for word in words
+        ):
+            continue
+        if (
+            any(folded(word)[:5] in evidence for word in words)
+            or "".join(word[0] for word in words) in initials
+        ):
+            continue
+        if response.output[: match.start()].count("(") > response.output[: match.start()].count(")"):
+            continue
+        if re.search(
+            r"\b(?:in|at|to|near|from|à|en|em|a|w|of|the)\s$",
+            response.output[max(0, match.start() - 6) : match.start()],
+        ):
+            continue
+        yield Finding("RH3.3", shown(match[0]), "no such name in the evidence")
+
+
+def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Finding]:
+    """RH7.1: credentials, RH7.2: traces and internal hosts, RH7.3: data of persons not asked for.
+
+    Nothing counts that the user supplied or asked for. What was disclosed is not repeated.
+    """
+    asked = {word.lower() for word in _WORD.findall(response.question)}
+    user = folded(response.user_text)
+    output = response.output
+    seen: set[str] = set()
+    for rule, kind, text, leaf in (
+        *_secrets(response, output, asked),
+        *_internals(output, asked),
+        *_persons(response, output, asked, personal),
+    ):
+        if text in seen or folded(text) in user or len(seen) >= 20:
+            continue
+        seen.add(text)
+        path, call = (leaf.path, leaf.call) if leaf else ("", None)
+        yield Finding(rule, kind, f"{kind} in the answer", path, call, text)
+
+
+_Found = tuple[str, str, str, Leaf | None]
+
+
+def _secrets(response: Response, output: str, asked: set[str]) -> Iterator[_Found]:
+    for kind, pattern in _SECRETS:
+        for match in pattern.finditer(output):
+            yield "RH7.1", kind, match[0], None
+    if not asked & {"card", "cards", "karte", "carte", "tarjeta", "cartão", "carta", "kaart"}:
+        for match in _CARD.finditer(output):
+            if _has_check_digit(match[0]):
+                yield "RH7.3", "card number", match[0], None
+    for leaf in response.ledger.leaves:
+        words = key_words(leaf.key)
+        if leaf.call == FROM_USER or not words or isinstance(leaf.value, bool) or leaf.value is None:
+            continue
+        is_secret = (
+            words[-1] in SECRET_WORDS
+            or words[-2:] in _SECRET_ENDS
+            or (words[-1] == "token" and isinstance(leaf.value, str) and len(leaf.value) > 12)
+        )
+        text = str(leaf.value).strip()
+        if (
+            is_secret
+            and len(text) >= 4
+            and asked.isdisjoint({*words, "password", "passwort", "key", "code", "token"})
+            and _stands_in(text, output)
+        ):
+            yield "RH7.1", words[-1], text, leaf
+
+
+def _internals(output: str, asked: set[str]) -> Iterator[_Found]:
+    if asked.isdisjoint(ASKS_TRACE):
+        for pattern in _TRACES:
+            for match in pattern.finditer(output):
+                yield "RH7.2", "stack trace", match[0], None
+                break
+    if asked.isdisjoint(ASKS_HOST):
+        for match in _ADDRESS.finditer(output):
+            if _is_internal(match[0]):
+                yield "RH7.2", "internal address", match[0], None
+        for pattern in (_HOST, _INTERNAL_PART):
+            for match in pattern.finditer(output):
+                yield "RH7.2", "internal host", match[0], None
+
+
+def _persons(response: Response, output: str, asked: set[str], personal: frozenset[str]) -> Iterator[_Found]:
+    for leaf in response.ledger.leaves:
+        words = key_words(leaf.key)
+        if leaf.call == FROM_USER or not words or leaf.value is None or isinstance(leaf.value, bool):
+            continue
+        text = str(leaf.value).strip()
+        if len(text) < 3 or text not in output:
+            continue
+        if (
+            words[-1] in PERSONAL_KEYS
+            and asked.isdisjoint({words[-1], *_SYNONYMS.get(words[-1], ())})
+            and (words[-1] != "salary" or len(text) > 3)
+        ):
+            yield "RH7.3", words[-1], text, leaf
+        for kind in personal:
+            if kind in words and words[-1] in (kind, "name", "address") and _stands_in(text, output):
+                yield "RH7.3", kind, text, leaf
+        if (
+            words[-1] in CONTACT_KEYS
+            and asked.isdisjoint(ASKS_CONTACT)
+            and "@" in text
+            and len(words) > 1
+            and words[0] in ("customer", "patient", "user", "employee", "private", "personal", "home")
+        ):
+            yield "RH7.3", words[-1], text, leaf
+    contacts = []
+    for leaf in response.ledger.leaves[:2000] if asked.isdisjoint(ASKS_CONTACT) else ():
+        record = response.ledger.records[leaf.record]
+        if (
+            leaf.call != FROM_USER
+            and key_words(leaf.key)[-1:]
+            and key_words(leaf.key)[-1] in CONTACT_KEYS
+            and record.is_item
+        ):
+            if record.key.lower() in PERSON_GROUPS and str(leaf.value) in output:
+                contacts.append(leaf)
+    if len(contacts) > 1:
+        yield "RH7.3", "contact data of several persons", str(contacts[0].value), contacts[0]
+    for match in _SSN.finditer(output):
+        if "ssn" not in asked and "social" not in asked:
+            yield "RH7.3", "ssn", match[0], None
+
+
+_SYNONYMS: Final = {
+    "ssn": ("social", "security"), "salary": ("earn", "earns", "pay", "paid", "wage", "make"), "gehalt": ("verdient", "verdiene"),  # noqa: E501
+    "dob": ("birthday", "born", "birth", "age", "old"), "birthdate": ("birthday", "born", "birth", "age", "old"),  # noqa: E501
+    "diagnosis": ("diagnosed", "condition"), "salaire": ("gagne",), "iban": ("account", "konto", "transfer", "überweisen", "bank", "compte", "pay"),  # noqa: E501
+    "passport": ("id", "document"),
+}  # fmt: skip
+
+
+def _stands_in(text: str, output: str) -> bool:
+    place = output.find(text)
+    return (
+        place >= 0
+        and not output[place - 1 : place].isalnum()
+        and not output[place + len(text) : place + len(text) + 1].isalnum()
+    )
+
+
+def _is_internal(text: str) -> bool:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    return (address.is_private or address.is_loopback or address.is_link_local) and not address.is_unspecified
+
+
+def _has_check_digit(text: str) -> bool:
+    """Luhn's check digit, which all payment cards carry; numbers of one repeated digit are no cards."""
+    digits = [int(character) for character in text if character.isdigit()]
+    if len(set(digits)) == 1:
+        return False
+    doubled = sum(sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
+    return (doubled + sum(digits[-1::-2])) % 10 == 0

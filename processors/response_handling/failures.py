@@ -1,0 +1,127 @@
+"""What kind of error a failed call ended with, by the words in it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from processors.comparison import looks_failed, value_written_in
+from processors.model import JsonValue, ToolCall, ValueState
+
+
+class ErrorClass(StrEnum):
+    """What kind of error a tool returned, and so what an agent can do about it."""
+
+    PERMANENT = "permanent"
+    RETRYABLE = "retryable"
+    ARGUMENT = "argument"
+    UNKNOWN = "unknown"
+
+
+_ERROR_WORDS: Final[Mapping[ErrorClass, Sequence[str]]] = {
+    ErrorClass.PERMANENT: (
+        "unauthorised", "unauthorized", "forbidden", "permission", "denied", "not found", "no such",
+        "does not exist", "401", "403", "404", "authentication", "credential", "unsupported", "not allowed",
+    ),
+    ErrorClass.RETRYABLE: (
+        "rate limit", "ratelimit", "too many", "429", "time out", "timeout", "timed out", "deadline", "timedout",  # noqa: E501
+        "temporar", "unavailable", "502", "503", "504", "overload", "connection", "try again", "retry after",
+    ),
+    ErrorClass.ARGUMENT: (
+        "invalid", "validation", "missing", "required", "must be", "cannot be empty", "malformed",
+        "bad request", "400", "422", "out of range", "unknown field",
+    ),
+}  # fmt: skip
+_ABSENCE = re.compile(r"not found|no such|does not exist|404")
+_CODE_KEYS = ("code", "error_code", "errorCode", "type", "status_code", "statusCode", "http_status", "status")
+_SEPARATORS = re.compile(r"[\W_]|(?<=[a-z])(?=[A-Z])")
+_SHOWN_CODE = re.compile(r"[A-Za-z0-9 _.-]{1,40}")
+_MAX_TEXT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFailure:
+    """How a call failed: the class, and the telemetry's words for it.
+
+    `is_absence` marks a permanent error that only says that a thing does not exist, which often is what the
+    user wanted to know. `summary` names the error without its text, which can hold anything.
+    """
+
+    error_class: ErrorClass
+    text: str
+    summary: str = ""
+    is_absence: bool = False
+
+
+class ErrorClassifier:
+    """Decides the class of an error: permanent before retryable before argument, else unknown.
+
+    The error's code is looked at first, then its whole text. `extra` words of a class are looked for before
+    the built-in words of any class.
+    """
+
+    def __init__(self, extra: Mapping[ErrorClass, Sequence[str]] | None = None) -> None:
+        tables = [_ERROR_WORDS] if not extra else [extra, _ERROR_WORDS]
+        self._patterns = [
+            (error_class, re.compile("|".join(_pattern(word) for word in table[error_class])))
+            for table in tables
+            for error_class in ErrorClass
+            if table.get(error_class)
+        ]
+
+    def failure_of(self, call: ToolCall) -> ToolFailure | None:
+        """How `call` failed, or None where nothing shows that it did."""
+        if not looks_failed(call):
+            return None
+        codes, texts = _texts_of(call)
+        code = _spaced(" ".join(codes))
+        text = _spaced(" ".join((*codes, *texts)))
+        error_class = self._class_of(code) or self._class_of(text) or ErrorClass.UNKNOWN
+        is_absence = error_class is ErrorClass.PERMANENT and _ABSENCE.search(text) is not None
+        shown = next((code for code in codes if _SHOWN_CODE.fullmatch(code)), "error")
+        return ToolFailure(
+            error_class, " ".join((*codes, *texts))[:_MAX_TEXT], f"{shown} ({error_class})", is_absence
+        )
+
+    def _class_of(self, text: str) -> ErrorClass | None:
+        for error_class, pattern in self._patterns:
+            if pattern.search(text):
+                return error_class
+        return None
+
+
+def _pattern(word: str) -> str:
+    """A code of digits stands alone; other words may be parts of longer ones."""
+    escaped = re.escape(_spaced(word))
+    return rf"\b{escaped}\b" if word.isdigit() else escaped
+
+
+def _spaced(text: str) -> str:
+    return " ".join(" ".join(_SEPARATORS.split(text[:_MAX_TEXT])).split()).casefold()
+
+
+def _texts_of(call: ToolCall) -> tuple[list[str], list[str]]:
+    """The codes and the other texts of a failed call."""
+    codes: list[str] = []
+    texts: list[str] = []
+    if call.error is not None:
+        codes.append(call.error.type)
+        texts.append(call.error.message)
+    result: JsonValue = None
+    if call.result_state is ValueState.PRESENT:
+        result = call.result
+    elif call.result_state is ValueState.UNPARSED:
+        result = call.result_text
+    if isinstance(result, str) and result.lstrip()[:1] == "{":
+        result = value_written_in(result)
+    if isinstance(result, dict):
+        for owner in (result, result.get("error")):
+            if isinstance(owner, dict):
+                codes.extend(str(owner[key]) for key in _CODE_KEYS if isinstance(owner.get(key), (str, int)))
+        error = result.get("error")
+        if isinstance(error, str) and len(error) <= 40:
+            codes.append(error)
+    if result is not None:
+        texts.append(result if isinstance(result, str) else str(result)[:_MAX_TEXT])
+    return [code for code in codes if code], [text for text in texts if text]

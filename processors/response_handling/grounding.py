@@ -1,0 +1,271 @@
+"""Where the values of arguments come from: what an agent had been told or shown before a call.
+
+Values are looked up in the ledger's way: texts folded, numbers by value within their rounding, dates by
+the parts that are written. What was never told is the agent's own invention.
+"""
+
+import math
+import re
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Final, Literal
+
+from processors.comparison import leaves
+from processors.model import JsonValue
+from processors.response_handling.ledger import folded
+from processors.response_handling.lexicon import lexicon
+from processors.response_handling.reading import CalendarDay, agree, moment_of_number, reader
+
+MAX_EVIDENCE_CHARACTERS: Final = 200_000
+"""Characters of evidence that are read."""
+MAX_SEARCHED_CHARACTERS: Final = 20_000_000
+"""Characters that look-ups in one run search, all together."""
+MAX_ARITHMETIC_NUMBERS: Final = 12
+"""Distinct numbers of the evidence up to which arithmetic between them is tried: more explain anything."""
+
+_LARGEST_COUNT: Final = 10
+"""Whole numbers up to this one are counts and choices that nobody need have told."""
+_SHORTEST_PREFIX = 4
+_SHORTEST_SEARCHED = 6
+"""Shorter folded texts have to begin a word of the evidence: inside of words they occur by chance."""
+_SHORTEST_WORD = 3
+_LONG_DIGITS = 7
+_FACTORS = range(2, 32)
+_WORD = re.compile(r"[^\W_]{1,200}")
+_BETWEEN_WORDS = re.compile(r"[\s,;:/|()\[\]\"]")
+_NUMBER = re.compile(r"\s{0,9}[-+]?(?:\d[\d,' ]{0,30})?\d(?:\.\d{1,15})?\s{0,9}")
+_BESIDE_MOMENTS = re.compile(r"[\sTZtz:+\-.,/0]*")
+_COMPACT_DATE = re.compile(r"(?<!\w)(?:19|20)\d{6}(?!\w)")
+
+
+class EvidenceTooLargeError(Exception):
+    """There is more evidence, or more to look up in it, than is read."""
+
+
+class Evidence:
+    """What was told and shown so far; grows as a run goes on.
+
+    Texts are kept as they come. They are folded, cut into words, and searched for numbers and dates when the
+    first value is looked up that needs it.
+    """
+
+    def __init__(self) -> None:
+        self._texts: list[tuple[str, bool]] = []
+        self._fresh_numbers: list[float] = []
+        self._characters = self._searched = 0
+        self._folded, self._folded_texts = "", 0
+        self._words: set[str] = set()
+        self._worded_texts = self._read_texts = 0
+        self._numbers: list[float] = []
+        self._known: set[float] = set()
+        self._dates: set[CalendarDay] = set()
+        self._times: set[tuple[int, bool]] = set()
+        self._has_relative_dates = False
+        self._reader = reader("en")
+        english = lexicon("en")
+        self._stop_words = english.function | {"any", "all"}
+
+    def add(self, value: JsonValue, *, is_told: bool = False) -> None:
+        """Add a text, or every key and value of anything else.
+
+        `is_told` marks the words of people: in them "next Friday" stands for a date that is not written.
+
+        Raises:
+            EvidenceTooLargeError: there is too much of it.
+        """
+        keys: set[str] = set()
+        for place, leaf in leaves(value):
+            if place and isinstance(place[-1], str):
+                keys.add(place[-1])
+            if isinstance(leaf, str):
+                self._texts.append((leaf, is_told))
+                self._characters += len(leaf)
+            elif isinstance(leaf, (int, float)) and not isinstance(leaf, bool):
+                self._fresh_numbers.append(leaf)
+                self._texts.append((str(leaf), False))
+                self._characters += len(self._texts[-1][0])
+        self._fresh_numbers += _lengths(value)
+        self._texts += [(key, False) for key in keys]
+        self._characters += sum(map(len, keys))
+        if self._characters > MAX_EVIDENCE_CHARACTERS:
+            raise EvidenceTooLargeError
+
+    def supports(self, value: str | int | float, text: Literal["words", "whole"]) -> bool:
+        """Whether `value` was told or shown, or needs not to be.
+
+        Empty texts and whole numbers up to 10 need not. With `words` a text is supported too when all its
+        words are, short ones and stop words aside.
+
+        Raises:
+            EvidenceTooLargeError: too much was looked up.
+        """
+        return self._supports_text(value, text) if isinstance(value, str) else self._supports_number(value)
+
+    def _supports_text(self, text: str, mode: Literal["words", "whole"]) -> bool:
+        whole = folded(text)
+        if not whole:
+            return True
+        if _NUMBER.fullmatch(text):
+            if self._is_number_text(text) or whole in self._all_words():
+                return True
+            return sum(map(str.isdigit, text)) >= _LONG_DIGITS and self._occurs(whole)
+        if self._occurs(whole):
+            return True
+        moments = [token for token in self._reader.read(text[:2000]) if token.kind in ("date", "time")]
+        rest = text
+        if moments:
+            self._read_all()
+            for moment in moments:
+                if not self._has_relative_dates and not self._holds(moment.dates, moment.minutes):
+                    return False
+                rest = rest[: moment.start] + " " * (moment.end - moment.start) + rest[moment.end :]
+            if _BESIDE_MOMENTS.fullmatch(rest):
+                return True
+        return mode == "words" and self._supports_words(rest)
+
+    def _holds(self, dates: tuple[CalendarDay, ...], minutes: int) -> bool:
+        if dates:
+            return any(agree(day, other) for day in dates for other in self._dates)
+        # Midnight is what a day without a time is filled up with.
+        return minutes == 0 or any(
+            told == minutes or (not is_exact and (told - minutes) % 720 == 0)
+            for told, is_exact in self._times
+        )
+
+    def _supports_words(self, text: str) -> bool:
+        # Hyphens and dots hold identifiers and addresses together, so these count as one word.
+        words = [(word, key) for word in _BETWEEN_WORDS.split(text) if (key := folded(word))]
+        telling = [
+            (word, key)
+            for word, key in words
+            if (len(key) >= _SHORTEST_WORD and key not in self._stop_words) or key.isdigit()
+        ]
+        for word, key in telling or words:
+            if not (self._is_number_text(word) if _NUMBER.fullmatch(word) else self._occurs(key)):
+                return False
+        return bool(words)
+
+    def _is_number_text(self, text: str) -> bool:
+        try:
+            value = float(re.sub(r"[,' ]", "", text))
+        except ValueError:
+            return False
+        return self._supports_number(int(value) if value.is_integer() and "." not in text else value)
+
+    def _supports_number(self, value: int | float) -> bool:
+        if value == int(value) and abs(value) <= _LARGEST_COUNT:
+            return True
+        number = _magnitude(value)
+        if number is None:
+            return self._occurs(folded(str(abs(value))))
+        self._read_all()
+        # A share may be told in percent, an amount in cents.
+        decimals = _decimals(value)
+        for scaled, digits in (
+            (number, decimals),
+            (number * 100, decimals - 2),
+            (number / 100, decimals + 2),
+        ):
+            if self._is_rounded(scaled, max(0, digits)):
+                return True
+        moment = moment_of_number(number)
+        if moment is not None:
+            day = (moment.year, moment.month, moment.day)
+            if self._has_relative_dates or any(agree(day, other) for other in self._dates):
+                return True
+        return len(self._numbers) <= MAX_ARITHMETIC_NUMBERS and any(
+            math.isclose(abs(made), number, rel_tol=1e-9, abs_tol=1e-6)
+            for one, other in combinations(self._numbers, 2)
+            for made in (one + other, one - other, *_products(one, other))
+        )
+
+    def _is_rounded(self, value: float, decimals: int) -> bool:
+        """Whether a number of the evidence is `value`, or rounds to it at so many decimals."""
+        slack = 1e-9 * max(1.0, value)
+        half = 0.5 * 10.0**-decimals if decimals or value >= _LARGEST_COUNT else 0.0
+        position = bisect_left(self._numbers, value - half - slack)
+        return position < len(self._numbers) and self._numbers[position] <= value + half + slack
+
+    def _occurs(self, wanted: str) -> bool:
+        """Whether a folded text is or begins a word of the evidence or, if it is long, is part of it."""
+        # Scripts without blanks between words are not pure ASCII.
+        is_word = len(wanted) < _SHORTEST_SEARCHED and wanted.isascii()
+        if is_word and (wanted in self._all_words() or len(wanted) < _SHORTEST_PREFIX):
+            return wanted in self._words
+        self._searched += self._characters
+        if self._searched > MAX_SEARCHED_CHARACTERS:
+            raise EvidenceTooLargeError
+        if is_word:
+            return any(word.startswith(wanted) for word in self._words)
+        fresh = self._texts[self._folded_texts :]
+        if fresh:
+            self._folded_texts = len(self._texts)
+            self._folded = "\0".join((self._folded, *(folded(text) for text, _ in fresh)))
+        return wanted in self._folded
+
+    def _all_words(self) -> set[str]:
+        for text, _ in self._texts[self._worded_texts :]:
+            low = text.casefold()
+            self._words.update(_WORD.findall(low))
+            self._words.update(folded(word) for word in low.split() if not word.isalnum())
+        self._worded_texts = len(self._texts)
+        return self._words
+
+    def _read_all(self) -> None:
+        """Read what was added since: dates, times and numbers, in texts and by themselves."""
+        for number in self._fresh_numbers:
+            self._add_number(number)
+        self._fresh_numbers.clear()
+        for text, is_told in self._texts[self._read_texts :]:
+            if is_told and "relative" in self._reader.words.categories(text):
+                self._has_relative_dates = True
+            for match in _COMPACT_DATE.finditer(text):
+                self._dates.add((int(match[0][:4]), int(match[0][4:6]), int(match[0][6:])))
+            for token in self._reader.read(text):
+                self._dates.update(token.dates)
+                if token.kind == "time":
+                    self._times.add((token.minutes, token.is_exact))
+                for value in token.values:
+                    self._add_number(value)
+        self._read_texts = len(self._texts)
+
+    def _add_number(self, value: int | float) -> None:
+        number = _magnitude(value)
+        if number is None or number in self._known:
+            return
+        self._known.add(number)
+        insort(self._numbers, number)
+        moment = moment_of_number(number)
+        if moment is not None:
+            self._dates.add((moment.year, moment.month, moment.day))
+            self._times.add((moment.hour * 60 + moment.minute, True))
+
+
+def _lengths(value: JsonValue) -> Iterator[int]:
+    """The lengths of all lists in `value`."""
+    if isinstance(value, list):
+        yield len(value)
+    if isinstance(value, (dict, list)):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from _lengths(member)
+
+
+def _products(one: float, other: float) -> Iterator[float]:
+    """The product of two numbers of which one is a small whole number."""
+    if one in _FACTORS or other in _FACTORS:
+        yield one * other
+
+
+def _magnitude(value: int | float) -> float | None:
+    """The number without its sign, or None where no float holds it."""
+    try:
+        number = abs(float(value))
+    except OverflowError:
+        return None
+    return number if number < 2**53 else None
+
+
+def _decimals(value: int | float) -> int:
+    text = repr(value)
+    return len(text.partition(".")[2]) if isinstance(value, float) and "e" not in text else 0

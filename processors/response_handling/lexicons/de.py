@@ -1,0 +1,58 @@
+"""German."""
+
+from typing import Final
+
+from processors.response_handling.lexicon import Words
+
+WORDS: Final = Words(
+    language="de",
+    function="""
+    der die das den dem des ein eine einen einem einer eines und oder aber ist sind war waren wird werden wurde
+    wurden hat haben hatte sie ihr ihre ihren ihrem er es wir ich nicht kein keine mit von vom zum zur zu im in am
+    an auf aus bei bis nach für über unter um als auch noch nur schon so wie was wer wann wo dass wenn dann hier
+    dort bitte sich mich dir dein deine ihnen kann können soll muss
+    """,
+    months="januar jan jänner|februar feb|märz mär mrz|april apr|mai|juni jun|juli jul|august aug|"
+    "september sept sep|oktober okt|november nov|dezember dez",
+    weekdays="montag mo montags|dienstag di|mittwoch mi|donnerstag do|freitag fr|samstag sa sonnabend|sonntag so",
+    numbers="""
+    null=0 zwei=2 drei=3 vier=4 fünf=5 sechs=6 sieben=7 acht=8 neun=9 zehn=10 elf=11 zwölf=12 dreizehn=13
+    vierzehn=14 fünfzehn=15 sechzehn=16 siebzehn=17 achtzehn=18 neunzehn=19 zwanzig=20 dreißig=30 vierzig=40
+    fünfzig=50 sechzig=60 siebzig=70 achtzig=80 neunzig=90 dutzend=12
+    """,
+    scales="tausend=3 tsd=3 million=6 millionen=6 mio=6 mill=6 milliarde=9 milliarden=9 mrd=9",
+    units="""
+    ms: millisekunde millisekunden; s: sekunde sekunden sek; min: minute minuten; h: stunde stunden std;
+    d: tag tage tagen nacht nächte nächten; wk: woche wochen; mo: monat monate monaten monats;
+    y: jahr jahre jahren; %: prozent; mm: millimeter; cm: zentimeter; m: meter metern; km: kilometer kilometern;
+    mi: meile meilen; g: gramm; kg: kilo kilogramm; t: tonne tonnen; l: liter litern; deg: grad; C: celsius;
+    lb: pfund; ft: fuß
+    """,
+    negation="""
+    nicht nichts kein keine keinen keinem keiner keines nie niemals ohne weder noch_nicht nirgends niemand leider
+    """,
+    failure="""
+    fehl* problem* leider konnte* kann_nicht gescheitert abgelehnt verweigert gesperrt ungültig abgelaufen störung
+    nicht entschuldig* zeitüberschreitung unterbrochen unvollständig beschädigt abgebrochen  allerdings
+    jedoch aber unmöglich erneut warnung überschritten außer teilweise defekt bereits klappt* fehlgeschlagen
+    """,
+    pending="""
+    ausstehend* offen* bearbeit* wartet warten geplant demnächst entwurf prüf* voraussichtlich wird werden
+    unterwegs vorläufig eingereicht beantragt würde testlauf probelauf simul* sobald
+    """,
+    done="""
+    erledigt abgeschlossen fertig gelöscht erstellt angelegt gesendet geschickt versandt verschickt bezahlt gebucht
+    storniert aktualisiert geliefert zugestellt gespeichert hinzugefügt entfernt bestätigt genehmigt überwiesen
+    hochgeladen übermittelt erfolgreich geändert reserviert bestellt eingetragen eingegangen ausgeführt
+    """,
+    all="alle allen aller alles jede jeder jedes sämtliche beide beiden ganz komplett vollständig gesamte",
+    yes="ja jawohl natürlich klar genau",
+    no="nein",
+    up="stieg steigt steigen gestiegen erhöht* zunahm* zugenommen wuchs wächst gewachsen plus höher mehr anstieg zuwachs",
+    down="sank sinkt gesunken fiel fällt gefallen abgenommen rückgang verringert* niedriger weniger minus gesenkt",
+    approx="""
+    etwa rund ca circa ungefähr fast knapp gut über unter gegen zirka nahezu annähernd mindestens höchstens mehr weniger
+    """,
+    relative="heute morgen gestern übermorgen vorgestern jetzt nächste* kommende* wochenende letzte* vorige*",
+    secret="passwort kennwort geheim* token schlüssel zugangsdaten pin code",
+)

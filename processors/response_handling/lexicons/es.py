@@ -1,0 +1,53 @@
+"""Spanish."""
+
+from typing import Final
+
+from processors.response_handling.lexicon import Words
+
+WORDS: Final = Words(
+    language="es",
+    function="""
+    el la los las un una unos unas de del y o pero es son era está están fue fueron ha han hay había se su sus tu
+    tus mi mis que qué quién cuál cuánto cuántos cuándo dónde como cómo en con sin por para a al no sí más muy
+    también ya aún todavía lo le les me te nos ese esa esta este estos estas eso desde hasta entre sobre porque si
+    """,
+    months="enero ene|febrero feb|marzo mar|abril abr|mayo may|junio jun|julio jul|agosto ago|"
+    "septiembre setiembre sept sep|octubre oct|noviembre nov|diciembre dic",
+    weekdays="lunes lun|martes mar|miércoles mié|jueves jue|viernes vie|sábado sáb|domingo dom",
+    numbers="""
+    cero=0 dos=2 tres=3 cuatro=4 cinco=5 seis=6 siete=7 ocho=8 nueve=9 diez=10 once=11 doce=12 trece=13
+    catorce=14 quince=15 dieciséis=16 diecisiete=17 dieciocho=18 diecinueve=19 veinte=20 treinta=30 cuarenta=40
+    cincuenta=50 sesenta=60 setenta=70 ochenta=80 noventa=90 docena=12
+    """,
+    scales="mil=3 millón=6 millones=6 billón=12 billones=12",
+    units="""
+    ms: milisegundo milisegundos; s: segundo segundos; min: minuto minutos; h: hora horas hs;
+    d: día días noche noches; wk: semana semanas; mo: mes meses; y: año años; %: por_ciento;
+    mm: milímetro milímetros; cm: centímetro centímetros; m: metro metros; km: kilómetro kilómetros;
+    mi: milla millas; ft: pie pies; g: gramo gramos; kg: kilo kilos kilogramo kilogramos; t: tonelada toneladas;
+    l: litro litros; deg: grado grados; C: celsius; lb: libra_ libras_
+    """,
+    negation="no ni nunca jamás ningún ninguna ninguno nada nadie sin tampoco",
+    failure="""
+    error* fall* problema* no_se_pudo no_pude lamento lamentablemente siento desgraciadamente rechaz* deneg*
+    bloque* caduc* venci* inválid* insuficiente* indisponible imposible interrump* incomplet* parcial* dañad*
+     sin_embargo pero aunque salvo excepto excedi* reintent* disculp* no avería*
+    """,
+    pending="""
+    pendiente* proceso procesando espera* previst* pronto borrador revisión será sería programad*
+    provisional* simul* camino trámite solicitad* prueba
+    """,
+    done="""
+    hecho hecha listo lista completad* terminad* eliminad* borrad* cread* enviad* pagad* reservad* cancelad*
+    actualizad* entregad* guardad* añadid* confirmad* aprobad* procesad* transferid* reembolsad* activad* éxito
+    recibid* realizad* registrad* modificad* abonad* anulad*
+    """,
+    all="todos todas todo toda cada ambos ambas completo completa completamente entero",
+    yes="sí claro efectivamente correcto",
+    no="no",
+    up="subi* sub* aument* crec* increment* alza mayor* más mejor*",
+    down="baj* disminu* cay* caíd* reduj* reduc* descens* descend* menor* menos pérdida*",
+    approx="unos unas aproximadamente alrededor cerca casi más menos sobre en_torno algo hasta apenas poco",
+    relative="hoy mañana ayer ahora próxim* pasad* anteayer últim* siguiente",
+    secret="contraseña secret* clave token código pin",
+)

@@ -1,0 +1,53 @@
+"""French."""
+
+from typing import Final
+
+from processors.response_handling.lexicon import Words
+
+WORDS: Final = Words(
+    language="fr",
+    function="""
+    le la les l un une des du de d et ou mais est sont était étaient être a ont avait il elle ils elles on nous
+    vous je tu ce cet cette ces son sa ses votre vos notre nos leur leurs mon ma mes qui que qu quoi dont où
+    dans sur sous avec sans pour par en au aux à pas ne n plus très bien aussi encore déjà y se s c j si comme
+    quand combien quel quelle depuis avant après entre
+    """,
+    months="janvier janv|février févr fév|mars|avril avr|mai|juin|juillet juil|août|septembre sept|octobre oct|"
+    "novembre nov|décembre déc",
+    weekdays="lundi lun|mardi mar|mercredi mer|jeudi jeu|vendredi ven|samedi sam|dimanche dim",
+    numbers="""
+    zéro=0 deux=2 trois=3 quatre=4 cinq=5 six=6 sept=7 huit=8 neuf=9 dix=10 onze=11 douze=12 treize=13 quatorze=14
+    quinze=15 seize=16 vingt=20 trente=30 quarante=40 cinquante=50 soixante=60 douzaine=12 dizaine=10
+    """,
+    scales="mille=3 milliers=3 million=6 millions=6 milliard=9 milliards=9",
+    units="""
+    ms: milliseconde millisecondes; s: seconde secondes; min: minute minutes mn; h: heure heures;
+    d: jour jours nuit nuits nuitée nuitées j; wk: semaine semaines; mo: mois; y: an ans année années;
+    %: pourcent pour_cent; mm: millimètre millimètres; cm: centimètre centimètres; m: mètre mètres;
+    km: kilomètre kilomètres; mi: mille milles; g: gramme grammes; kg: kilo kilos kilogramme kilogrammes;
+    t: tonne tonnes; l: litre litres; deg: degré degrés; C: celsius; B: octet octets; kB: ko; MB: mo_; GB: go;
+    TB: to
+    """,
+    negation="pas ne n aucun aucune jamais rien sans ni personne non impossible",
+    failure="""
+    erreur* échec* échou* problème* impossible désolé* malheureusement refus* rejet* bloqu* expir* invalide panne
+    indisponible interrompu* insuffisant* pas aucun* cependant toutefois mais sauf incomplet* partiel* endommagé*
+     dépass* réessay* hélas manqu* excus* n'a_pas
+    """,
+    pending="""
+    attente cours prévu* bientôt brouillon examen traitement sera serait planifi* provisoire* simul* dès
+    soumis* demand* essai
+    """,
+    done="""
+    fait terminé* supprimé* créé* envoyé* payé* réservé* annulé* livré* expédié* enregistré* ajouté* confirmé*
+    validé* approuvé* effectué* transféré* remboursé* réussi* activé* modifié* reçu* inscrit* succès mis_à_jour
+    """,
+    all="tous toutes tout toute chaque ensemble entièrement complet complète complètement",
+    yes="oui bien_sûr absolument effectivement",
+    no="non",
+    up="augment* hausse hausses grimp* croissance progress* monté* bondi* supérieur* plus",
+    down="baiss* diminu* recul* chut* inférieur* moins réduit* perte* perdu*",
+    approx="environ près quasiment presque autour à_peu_près plus moins quelque quelques jusqu'à moins_de vers approximativement",
+    relative="aujourd'hui demain hier maintenant prochain* dernier* dernière* après-demain avant-hier",
+    secret="mot_de_passe secret* jeton clé code",
+)

@@ -1,0 +1,54 @@
+"""Italian."""
+
+from typing import Final
+
+from processors.response_handling.lexicon import Words
+
+WORDS: Final = Words(
+    language="it",
+    function="""
+    il lo la i gli le l un uno una di del dello della dei degli delle d e ed o ma è sono era erano ha hanno c'è ci
+    si no che chi cosa quale quanto quanti quando dove come in nel nella nei nelle nello con senza per da dal dalla
+    dai a al alla ai alle allo su sul sulla non più molto anche già ancora questo questa questi quello quella suo
+    sua suoi mio tuo tua vi mi ti ne se stato stata sarà fino tra fra perché
+    """,
+    months="gennaio gen|febbraio feb|marzo mar|aprile apr|maggio mag|giugno giu|luglio lug|agosto ago|"
+    "settembre set sett|ottobre ott|novembre nov|dicembre dic",
+    weekdays="lunedì lun|martedì mar|mercoledì mer|giovedì gio|venerdì ven|sabato sab|domenica dom",
+    numbers="""
+    zero=0 due=2 tre=3 quattro=4 cinque=5 sei=6 sette=7 otto=8 nove=9 dieci=10 undici=11 dodici=12 tredici=13
+    quattordici=14 quindici=15 sedici=16 diciassette=17 diciotto=18 diciannove=19 venti=20 trenta=30 quaranta=40
+    cinquanta=50 sessanta=60 settanta=70 ottanta=80 novanta=90 dozzina=12
+    """,
+    scales="mila=3 mille=3 milione=6 milioni=6 mln=6 miliardo=9 miliardi=9 mld=9",
+    units="""
+    ms: millisecondo millisecondi; s: secondo_ secondi; min: minuto minuti; h: ora ore;
+    d: giorno giorni notte notti gg; wk: settimana settimane; mo: mese mesi; y: anno anni; %: per_cento percento;
+    mm: millimetro millimetri; cm: centimetro centimetri; m: metro metri; km: chilometro chilometri;
+    mi: miglio miglia; g: grammo grammi; hg: etto etti; kg: chilo chili chilogrammo chilogrammi;
+    t: tonnellata tonnellate; l: litro litri; deg: grado gradi; C: celsius
+    """,
+    negation="non no né mai nessun nessuno nessuna niente nulla senza neanche nemmeno",
+    failure="""
+    errore errori fallit* fallisc* problem* purtroppo spiacente dispiace scus* impossibil* rifiut* negat* blocc*
+    scadut* invalid* insufficient* non_disponib* interrott* incomplet* parzial* danneggiat*  tuttavia però
+    ma tranne eccett* superat* riprov* guasto non
+    """,
+    pending="""
+    attesa elaborazione previst* presto bozza revisione sarà sarebbe programmat* provvisori* simul* corso
+    sospeso lavorazione richiest* prova dovrebbe
+    """,
+    done="""
+    fatto fatta completat* terminat* eliminat* cancellat* creat* inviat* pagat* prenotat* annullat* aggiornat*
+    consegnat* spedit* salvat* aggiunt* confermat* approvat* trasferit* rimborsat* attivat* successo ricevut*
+    eseguit* registrat* modificat* effettuat*
+    """,
+    all="tutti tutte tutto tutta ogni entrambi entrambe completo completa completamente intero ciascuno",
+    yes="sì certo esatto certamente",
+    no="no",
+    up="aument* salit* sal* cresc* cresciut* rialzo maggior* più miglior*",
+    down="diminui* sces* scend* cal* ridott* ridu* minor* meno perdit* perso",
+    approx="circa quasi verso intorno approssimativamente più meno oltre poco fino appena almeno",
+    relative="oggi domani ieri adesso ora prossim* scors* dopodomani ultim* seguente",
+    secret="password segret* chiave token codice pin",
+)

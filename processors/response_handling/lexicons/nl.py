@@ -1,0 +1,53 @@
+"""Dutch."""
+
+from typing import Final
+
+from processors.response_handling.lexicon import Words
+
+WORDS: Final = Words(
+    language="nl",
+    function="""
+    de het een en of maar is zijn was waren wordt worden werd heeft hebben had er hij zij ze we wij je jij jouw u
+    uw ik mijn ons onze hun dit dat deze die wat wie welke hoe hoeveel wanneer waar met van voor op in aan uit bij
+    naar over onder om als dan ook nog al alleen niet geen te tot tegen door om zo kan kunt moet moeten zal zou
+    daar hier dus staat
+    """,
+    months="januari jan|februari feb|maart mrt|april apr|mei|juni jun|juli jul|augustus aug|september sept sep|"
+    "oktober okt|november nov|december dec",
+    weekdays="maandag ma|dinsdag di|woensdag wo|donderdag do|vrijdag vr|zaterdag za|zondag zo",
+    numbers="""
+    nul=0 twee=2 drie=3 vier=4 vijf=5 zes=6 zeven=7 acht=8 negen=9 tien=10 elf=11 twaalf=12 dertien=13
+    veertien=14 vijftien=15 zestien=16 zeventien=17 achttien=18 negentien=19 twintig=20 dertig=30 veertig=40
+    vijftig=50 zestig=60 zeventig=70 tachtig=80 negentig=90 dozijn=12
+    """,
+    scales="duizend=3 miljoen=6 mln=6 miljard=9 mld=9",
+    units="""
+    ms: milliseconde milliseconden; s: seconde seconden; min: minuut minuten; h: uur uren u;
+    d: dag dagen nacht nachten; wk: week weken; mo: maand maanden; y: jaar jaren; %: procent;
+    mm: millimeter; cm: centimeter; m: meter; km: kilometer; mi: mijl mijlen; g: gram; kg: kilo kilogram;
+    t: ton; l: liter; deg: graad graden; C: celsius
+    """,
+    negation="niet niets geen nooit zonder noch niemand nergens helaas",
+    failure="""
+    fout* mislukt* probleem problemen helaas sorry kon konden lukt* geweiger* afgewezen geblokkeerd verlopen
+    ongeldig* storing onbereikbaar onderbroken onvolledig* gedeeltelijk beschadigd  echter maar
+    onmogelijk behalve overschreden niet opnieuw kapot excuses
+    """,
+    pending="""
+    wacht* behandeling verwacht* binnenkort concept beoordeling zal zou gepland onderweg voorlopig* simul*
+    lopend ingediend aangevraagd proef openstaand* open
+    """,
+    done="""
+    gedaan klaar voltooid afgerond verwijderd aangemaakt gemaakt verzonden verstuurd betaald geboekt geannuleerd
+    bijgewerkt bezorgd geleverd opgeslagen toegevoegd bevestigd goedgekeurd overgemaakt geactiveerd gelukt succesvol
+    ontvangen gewijzigd gereserveerd uitgevoerd ingepland
+    """,
+    all="alle allemaal alles elke elk ieder iedere beide volledig compleet helemaal hele",
+    yes="ja zeker inderdaad klopt",
+    no="nee",
+    up="steeg stijgt gestegen toegenomen toename gegroeid groei hoger meer stijging",
+    down="daalde daalt gedaald afgenomen afname gekrompen lager minder daling",
+    approx="ongeveer circa ca zo'n bijna rond ruim krap meer minder nog_geen omstreeks zowat minstens maximaal",
+    relative="vandaag morgen gisteren nu volgende komende overmorgen eergisteren vorige afgelopen",
+    secret="wachtwoord geheim* token sleutel code pin",
+)

@@ -1,0 +1,57 @@
+"""Polish."""
+
+from typing import Final
+
+from processors.response_handling.lexicon import Words
+
+WORDS: Final = Words(
+    language="pl",
+    function="""
+    i w z na do nie się jest są był była było były to ten ta te że ale lub oraz o od po za przez dla przy pod nad
+    bez jak co kto który która które kiedy gdzie czy ile już jeszcze też także tylko tak ma mam masz mają pan pani
+    jego jej ich mój twój nasz ze we u jako by będzie został została zostało zostały można go mi ci
+    """,
+    months="stycznia styczeń sty|lutego luty lut|marca marzec mar|kwietnia kwiecień kwi|maja maj|"
+    "czerwca czerwiec cze|lipca lipiec lip|sierpnia sierpień sie|września wrzesień wrz|"
+    "października październik paź|listopada listopad lis|grudnia grudzień gru",
+    weekdays="poniedziałek pon|wtorek wt|środa środę śr|czwartek czw|piątek pt|sobota sobotę sob|"
+    "niedziela niedzielę niedz",
+    numbers="""
+    zero=0 dwa=2 dwie=2 dwóch=2 trzy=3 trzech=3 cztery=4 czterech=4 pięć=5 pięciu=5 sześć=6 sześciu=6 siedem=7
+    siedmiu=7 osiem=8 ośmiu=8 dziewięć=9 dziesięć=10 jedenaście=11 dwanaście=12 trzynaście=13 czternaście=14
+    piętnaście=15 szesnaście=16 siedemnaście=17 osiemnaście=18 dziewiętnaście=19 dwadzieścia=20 trzydzieści=30
+    czterdzieści=40 pięćdziesiąt=50 sześćdziesiąt=60 siedemdziesiąt=70 osiemdziesiąt=80 dziewięćdziesiąt=90 tuzin=12
+    """,
+    scales="tys=3 tysiąc=3 tysiące=3 tysięcy=3 mln=6 milion=6 miliony=6 milionów=6 mld=9 miliard=9 miliardów=9",
+    units="""
+    ms: milisekunda milisekund; s: sekunda sekundy sekund sek; min: minuta minuty minut minutę;
+    h: godzina godziny godzin godz; d: dzień dni dnia doba doby dób noc noce nocy; wk: tydzień tygodnie tygodni;
+    mo: miesiąc miesiące miesięcy; y: rok lata lat roku; %: procent procenta; m: metr metry metrów;
+    cm: centymetr centymetry centymetrów; km: kilometr kilometry kilometrów; mi: mila mile mil; g: gram gramy gramów;
+    kg: kilo kilogram kilogramy kilogramów; t: tona tony ton; l: litr litry litrów; deg: stopień stopnie stopni;
+    C: celsjusza
+    """,
+    negation="nie nigdy nic nikt żaden żadna żadnego żadnych żadne bez ani brak",
+    failure="""
+    błąd błęd* niepowodz* problem* niestety przepraszam* odrzuc* odmow* zablok* wygas* nieważn* niewystarcz*
+    niedostępn* przerwan* niepełn* częściow* uszkodz*  jednak ale oprócz przekrocz* ponown* awaria
+    nie nie_udało nieudan* brak
+    """,
+    pending="""
+    oczekuj* trakcie przetwarz* wkrótce szkic weryfikac* będzie byłoby zaplanowan* wstępn* symul* drodze
+    przewidywan* złożon* próbn*
+    """,
+    done="""
+    zrobione gotowe gotowy zakończon* ukończon* usunięt* utworzon* wysłan* zapłacon* opłacon* zarezerwowan*
+    anulowan* zaktualizowan* dostarczon* zapisan* dodan* potwierdzon* zatwierdzon* przelan* zwrócon* aktywowan*
+    pomyślnie otrzyman* wykonan* zmienion* doręczon*
+    """,
+    all="wszystkie wszystkich wszystko wszyscy każdy każda każde oba obie obydwa całość cały całkowicie kompletn*",
+    yes="tak oczywiście owszem",
+    no="nie",
+    up="wzrosł* wzrost wzrósł zwiększ* wyższ* więcej rośnie",
+    down="spadł* spadek zmniejsz* zmala* niższ* mniej maleje obniż*",
+    approx="około ok niemal prawie blisko ponad niecałe mniej więcej jakieś z_grubsza najmniej poniżej powyżej",
+    relative="dziś dzisiaj jutro wczoraj teraz następn* pojutrze przedwczoraj zeszł* ostatni* przyszł*",
+    secret="hasło sekret* klucz token kod pin",
+)

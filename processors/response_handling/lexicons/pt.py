@@ -1,0 +1,55 @@
+"""Portuguese."""
+
+from typing import Final
+
+from processors.response_handling.lexicon import Words
+
+WORDS: Final = Words(
+    language="pt",
+    function="""
+    o os as um uma uns umas de do da dos das e ou mas é são era está estão foi foram tem têm há havia se seu sua
+    seus suas meu minha que quem qual quanto quantos quando onde como em no na nos nas num numa com sem por pelo
+    pela para ao aos à às não sim mais muito também já ainda lhe você vocês ele ela eles elas isso este esta esse
+    essa até entre sobre porque só dele dela ficou
+    """,
+    months="janeiro jan|fevereiro fev|março mar|abril abr|maio mai|junho jun|julho jul|agosto ago|setembro set|"
+    "outubro out|novembro nov|dezembro dez",
+    weekdays="segunda segunda-feira seg|terça terça-feira ter|quarta quarta-feira qua|quinta quinta-feira qui|"
+    "sexta sexta-feira sex|sábado sáb|domingo dom",
+    numbers="""
+    zero=0 dois=2 duas=2 três=3 quatro=4 cinco=5 seis=6 sete=7 oito=8 nove=9 dez=10 onze=11 doze=12 treze=13
+    catorze=14 quatorze=14 quinze=15 dezesseis=16 dezasseis=16 dezessete=17 dezoito=18 dezenove=19 vinte=20
+    trinta=30 quarenta=40 cinquenta=50 sessenta=60 setenta=70 oitenta=80 noventa=90 dúzia=12
+    """,
+    scales="mil=3 milhão=6 milhões=6 mi=6 bilhão=9 bilhões=9 bi=9",
+    units="""
+    ms: milissegundo milissegundos; s: segundo segundos; min: minuto minutos; h: hora horas;
+    d: dia dias noite noites diária diárias; wk: semana semanas; mo: mês meses; y: ano anos; %: por_cento;
+    mm: milímetro milímetros; cm: centímetro centímetros; m: metro metros; km: quilômetro quilômetros quilómetros;
+    mi: milha milhas; g: grama gramas; kg: quilo quilos quilograma quilogramas; t: tonelada toneladas;
+    l: litro litros; deg: grau graus; C: celsius
+    """,
+    negation="não nem nunca jamais nenhum nenhuma nada ninguém sem tampouco",
+    failure="""
+    erro* falh* problema* não infelizmente desculp* lamento recus* negad* bloque* expir* venceu inválid*
+    insuficiente* indisponív* impossív* interromp* incomplet* parcia* danificad*  porém mas contudo
+    exceto exced* exceto tentar_novamente
+    """,
+    pending="""
+    pendente* process* aguard* previst* breve rascunho análise será seria agendad* provisór* simul* caminho
+    andamento solicitad* teste
+    """,
+    done="""
+    feito feita pronto pronta concluíd* terminad* excluíd* apagad* criad* enviad* pag pago paga pagos reservad*
+    cancelad* atualizad* entreg* salvo salva adicionad* confirmad* aprovad* processad* transferid* reembolsad*
+    ativad* sucesso recebid* realizad* registrad* alterad* removid* efetuad*
+    """,
+    all="todos todas todo toda tudo cada ambos ambas completo completa completamente inteiro",
+    yes="sim claro certamente",
+    no="não",
+    up="subi* sub* aument* cresc* alta maior* mais melhor*",
+    down="ca* baix* diminu* queda reduzi* menor* menos perd*",
+    approx="cerca aproximadamente quase uns umas mais menos em_torno perto até pouco volta por_volta",
+    relative="hoje amanhã ontem agora próxim* passad* anteontem últim* seguinte",
+    secret="senha secret* chave token código pin",
+)

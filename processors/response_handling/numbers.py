@@ -1,0 +1,452 @@
+"""Rules RH1 and RH11: numbers that no evidence supports, or in another unit or currency."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from processors.response_handling.arithmetic import operand_of
+from processors.response_handling.ledger import Quantity
+from processors.response_handling.lexicons.keys import LASTING
+from processors.response_handling.lexicons.units import factors_of, key_words
+from processors.response_handling.reading import Token
+from processors.response_handling.response import Finding, Response, shown
+
+_SMALL = 12
+_PLAIN_FACTS = {
+    ("time", 24.0),
+    ("time", 7.0),
+    ("time", 60.0),
+    ("time", 365.0),
+    ("time", 12.0),
+    ("percent", 100.0),
+    ("percent", 0.0),
+}
+_SHORTEST_STEM = 4
+_MOST_COMPARED = 400
+_MOST_DERIVED = 30
+_IN_NAME = re.compile(r"[^\W\d_]{0,20}[A-Z][^\W\d_]{0,20}\s$")
+
+
+@dataclass(slots=True)
+class Support:
+    """What speaks for a number of the answer, and what nearly does."""
+
+    token: Token
+    direct: list[Quantity] = field(default_factory=list)
+    how: str = ""
+    is_reckoned: bool = False
+    other_unit: list[Quantity] = field(default_factory=list)
+    other_currency: list[Quantity] = field(default_factory=list)
+    is_checked: bool = True
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether anything does."""
+        return bool(self.direct or self.how) or not self.is_checked
+
+
+def supports(response: Response) -> list[Support]:
+    """For each number of the answer what speaks for it; those made in steps are found in rounds."""
+    found = [Support(token) for token in response.tokens if token.kind == "number"]
+    for support in found:
+        _direct(support, response)
+        if not support.direct:
+            support.is_checked = _needs_support(support.token, response)
+            if not dimension_of(support.token) and 1 < support.token.value <= _SMALL:
+                response.arithmetic.know(support.token.value, "")
+        if support.direct and support.token.values:
+            token = support.token
+            response.arithmetic.know(*_operand(token, token.value))
+    for support in [support for support in found if not support.is_supported][_MOST_DERIVED:]:
+        support.is_checked = False
+    for _ in range(4):
+        open_ones = [support for support in found if not support.is_supported]
+        for support in open_ones:
+            _derived(support, response)
+            if support.how:
+                support.is_reckoned = True
+                response.arithmetic.know(*_operand(support.token, support.token.value))
+        if all(not support.how for support in open_ones):
+            break
+    return found
+
+
+def dimension_of(token: Token) -> str:
+    """What a number of the answer measures: a dimension, `money`, or nothing said."""
+    return "money" if token.currencies or token.is_minor else token.unit.dimension if token.unit else ""
+
+
+def _operand(token: Token, value: float) -> tuple[float, str]:
+    if token.is_minor:
+        return value / 100, "money"
+    return value * (token.unit.factors[0] if token.unit and not token.currencies else 1.0), dimension_of(
+        token
+    )
+
+
+def _needs_support(token: Token, response: Response) -> bool:
+    """Whether a number is a statement at all: years, codes, parts of names and plain facts are none."""
+    value = token.value
+    dimension = dimension_of(token)
+    if value <= (_SMALL if token.is_spelled else 1) and dimension == "time" and not token.extra:
+        return False
+    if (dimension, value) in _PLAIN_FACTS or (value == 0 and not dimension):
+        return False
+    plain = token.text.replace(" ", "")
+    if (
+        _IN_NAME.search(response.output[max(0, token.start - 24) : token.start])
+        and response.output[token.end : token.end + 2].strip()[:1].isupper()
+    ):
+        return False
+    if not dimension and plain.isdigit() and token.scale == 1.0:
+        if plain in response.digit_groups:
+            return False
+        if len(plain) == 4 and 1900 <= value <= 2100:
+            return False
+        if (
+            len(plain) in (2, 3, 4)
+            and any(group.endswith(plain) and len(group) >= len(plain) + 2 for group in response.digit_groups)
+            and len(plain) == 4
+        ):
+            return False
+        if len(plain) > 1 and plain.startswith("0"):
+            return False
+    return True
+
+
+def _direct(support: Support, response: Response) -> None:
+    token = support.token
+    if token.extra and token.unit is not None:
+        total = token.value * token.unit.factors[0] + sum(
+            value * unit.factors[0] for value, unit in token.extra
+        )
+        smallest = token.extra[-1][1].factors[0]
+        for quantity in response.ledger.quantities[:_MOST_COMPARED]:
+            if (
+                quantity.unit
+                and quantity.unit.dimension == "time"
+                and abs(quantity.value * quantity.unit.factors[0] - total) <= smallest / 2
+            ):
+                support.direct.append(quantity)
+        return
+    for quantity in _candidates(token, response):
+        verdict = _matches(token, quantity)
+        if verdict == "yes":
+            support.direct.append(quantity)
+        elif verdict == "unit":
+            support.other_unit.append(quantity)
+        elif verdict == "currency":
+            support.other_currency.append(quantity)
+    if (
+        token.unit is not None
+        and token.unit.symbol == "h"
+        and any(m.minutes == token.value * 60 for m in response.ledger.moments)
+    ):
+        support.how = "an hour of the evidence"
+    if not support.direct and not token.unit and not token.currencies:
+        for entry in response.ledger.result_lists:
+            if float(entry.length) in token.values:
+                support.how = f"items of {entry.key or 'the result'}"
+
+
+def _candidates(token: Token, response: Response) -> list[Quantity]:
+    """The numbers of the evidence that could be the token's under some unit, each once."""
+    ratios = {1.0, 100.0, 0.01, *({1e3, 1e-3, 1e6} if token.unit is None and token.readings[0][1] else ())}
+    if token.unit is not None and token.unit.dimension != "percent":
+        ratios |= {one / other for one in token.unit.factors for other in factors_of(token.unit.dimension)}
+    found: dict[int, Quantity] = {}
+    for stated in token.values:
+        slack = max(token.tolerance(stated), 0.06 * stated if token.is_approximate else 0.0)
+        wanted = [(stated * ratio, slack * ratio) for ratio in ratios]
+        if token.unit is not None and token.unit.dimension == "temperature":
+            signs = (-stated, stated)
+            wanted += [(abs(t * 9 / 5 + 32), 2.0) for t in signs] + [
+                (abs((t - 32) * 5 / 9), 2.0) for t in signs
+            ]
+        for value, within in wanted:
+            for quantity in response.ledger.between(
+                value - within - 1e-6 * value, value + within + 1e-6 * value
+            ):
+                found[id(quantity)] = quantity
+    return sorted(found.values(), key=lambda quantity: (quantity.call < 0, quantity.call, quantity.record))
+
+
+def _close(token: Token, value: float, stated: float, factor: float = 1.0, *, is_other: bool = False) -> bool:
+    slack = token.tolerance(stated) * factor
+    if is_other:
+        slack = min(slack, 0.12 * stated * factor)
+    if token.is_approximate:
+        slack = max(slack, abs(stated * factor) * 0.06)
+    return abs(abs(value) - stated * factor) <= slack + 1e-9 * abs(value)
+
+
+def _matches(token: Token, quantity: Quantity) -> str:
+    value = quantity.value
+    unit, other = token.unit, quantity.unit
+    for stated in token.values:
+        if token.currencies or token.is_minor:
+            amount = value / 100 if quantity.is_minor and other is None else value
+            wanted = stated / 100 if token.is_minor else stated
+            if (
+                other is not None
+                and other.dimension not in ("", "percent")
+                and not quantity.currencies
+                and not quantity.is_minor
+            ):
+                continue
+            if token.is_minor and (
+                _close(token, value, stated) and (quantity.is_minor or not quantity.currencies)
+            ):
+                return "yes"
+            if not quantity.currencies and other is None and value >= 100 and value == round(stated * 100, 6):
+                return "yes"
+            if _close(token, amount, wanted, 1.0) if not token.is_minor else abs(amount - wanted) < 0.005:
+                if (
+                    quantity.currencies
+                    and token.currencies
+                    and quantity.currencies.isdisjoint(token.currencies)
+                ):
+                    return "currency"
+                return "yes"
+        elif unit is not None:
+            if unit.dimension == "percent":
+                if other is not None and other.dimension != "percent":
+                    continue
+                if _close(token, value, stated) or (
+                    abs(value) <= 2 and other is None and _close(token, value * 100, stated)
+                ):
+                    return "yes"
+            elif other is None or quantity.currencies:
+                if _close(token, value, stated) and not quantity.is_minor:
+                    return "yes"
+                if unit.dimension == "time" and LASTING & {*key_words(quantity.key)} and any(
+                    _close(token, value * factor, stated, unit.factors[0]) for factor in (0.001, 1.0, 60.0)
+                ):  # fmt: skip
+                    return "yes"
+            elif other.dimension == unit.dimension:
+                if unit.dimension == "temperature":
+                    if _same_temperature(token, stated, quantity):
+                        return "yes"
+                elif any(
+                    _close(token, value * one, stated, factor, is_other=unit.symbol != other.symbol)
+                    for one in other.factors
+                    for factor in unit.factors
+                ):
+                    return "yes"
+                elif stated > _SMALL and any(
+                    abs(value * one - stated * factor) < 1e-6 * abs(value * one)
+                    for one in other.factors
+                    for factor in factors_of(unit.dimension)
+                ):
+                    return "unit"
+                if stated == abs(value) and unit.symbol != other.symbol and stated not in (0, 1):
+                    return "unit"
+            elif (
+                _close(token, value, stated)
+                and other.dimension not in ("percent",)
+                and unit.dimension != "time"
+                and stated > _SMALL
+            ):
+                return "unit"
+        else:
+            if _close(token, value, stated):
+                return "yes"
+            if quantity.is_minor and _close(token, value / 100, stated):
+                return "yes"
+            if token.readings[0][1] and abs(value) <= 1 and _close(token, value * 100, stated):
+                return "yes"
+            if other is not None and other.dimension in ("length", "mass", "bytes", "time", "volume", "energy", "power") and token.readings[0][1] and (  # noqa: E501
+                any(_close(token, value, stated, 10.0**power) for power in (3, -3, 6))
+            ):  # fmt: skip
+                return "yes"
+    return ""
+
+
+def _same_temperature(token: Token, stated: float, quantity: Quantity) -> bool:
+    symbol, other = token.unit.symbol if token.unit else "", quantity.unit.symbol if quantity.unit else ""
+    signed = -stated if token.is_negative else stated
+    if symbol == other or not symbol or not other:
+        return _close(token, quantity.value, stated)
+    converted = quantity.value * 9 / 5 + 32 if other == "C" else (quantity.value - 32) * 5 / 9
+    return abs(converted - signed) <= token.tolerance(stated) + (1.0 if token.is_approximate else 0.0) + 1e-9
+
+
+def _derived(support: Support, response: Response) -> None:
+    token = support.token
+    arithmetic = response.arithmetic
+    for stated in (token.value,):
+        tolerance = token.tolerance(stated)
+        if token.is_approximate:
+            tolerance = max(tolerance, stated * 0.06)
+        if token.extra and token.unit is not None:
+            base = stated * token.unit.factors[0] + sum(
+                value * unit.factors[0] for value, unit in token.extra
+            )
+            slack = token.extra[-1][1].factors[0] / 2
+            made = arithmetic.natural(base, slack * 1.01, ("time",))
+            if made is None and _between_times(round(base / 60), response):
+                support.how = "between two times"
+                return
+            if made is not None:
+                support.how = made.shown()
+                return
+            continue
+        dimension = dimension_of(token)
+        factors = token.unit.factors if token.unit and not token.currencies else (1.0,)
+        if token.is_minor:
+            factors = (0.01,)
+        for factor in factors:
+            base, slack = stated * factor, tolerance * factor
+            tries = [(base, slack, dimension)]
+            if dimension and dimension != "percent":
+                tries.append((stated, tolerance, ""))
+            if dimension == "money" and not token.is_minor:
+                tries.append((stated * 100, tolerance * 100, ""))
+            if not dimension:
+                tries += [(stated, tolerance, "money"), (stated, tolerance, "percent")]
+                tries += [(stated * f, tolerance * f, d) for d, f in _usual_factors(response).items()]
+            if dimension == "percent" and token.word not in ("%",):
+                tries.append((stated / 100, tolerance / 100, ""))
+            for value, within, wanted in tries:
+                made = arithmetic.natural(value, within, (wanted,))
+                if made is not None:
+                    support.how = made.shown()
+                    return
+            how = arithmetic.deep(base, token.tolerance(stated) * factor, dimension)
+            if how is not None:
+                support.how = how
+                return
+
+
+def _between_times(minutes: int, response: Response) -> bool:
+    """Whether a length lies between two times of day, of the answer or the evidence."""
+    told = [m.minutes for m in response.ledger.moments[:40] if m.minutes is not None]
+    said = [token.minutes for token in response.tokens if token.kind == "time"][:20]
+    return any((one - other) % 1440 == minutes % 1440 for one in (*said, *told) for other in (*said, *told))
+
+
+def _usual_factors(response: Response) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for quantity in response.ledger.quantities:
+        if quantity.unit is not None and quantity.unit.dimension != "percent":
+            found.setdefault(quantity.unit.dimension, quantity.unit.factors[0])
+    return found
+
+
+def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Finding]:
+    """RH1.1: a slip of a number of the evidence.
+
+    RH1.3: against the member named beside it; RH1.2: nowhere in it.
+    """
+    open_ones = [s for s in known if not s.is_supported and not s.other_unit and not s.other_currency]
+    is_lookup = len(open_ones) == 1 and sum(support.is_reckoned for support in known) < 3
+    for support in open_ones:
+        token = support.token
+        stated = token.value
+        near = _nearly(token, response, is_lone=len(open_ones) == 1)
+        claim = shown(response.output[max(0, token.start - 12) : token.end + 14])
+        if near is not None:
+            yield Finding(
+                "RH1.1", claim, f"{token.text} is not in the results; nearest: {near[0]}", near[1], near[2]
+            )
+            continue
+        against = (
+            _against(token, response) if is_lookup and not dimension_of(token) and stated < 100 else None
+        )
+        if against is not None:
+            rule = "RH12.5" if against[0].endswith(" null") else "RH1.3"
+            yield Finding(rule, claim, f"{token.text} against {against[0]}", against[1], against[2])
+        elif is_lookup and (
+            stated > _SMALL or stated != int(stated) or dimension_of(token) or token.scale != 1.0
+        ):
+            made = response.arithmetic.nearest(stated, ("", "money"))
+            nearest = f"; nearest: {made.shown()} = {made.value:.10g}" if made is not None else ""
+            yield Finding("RH1.2", claim, f"{token.text} is not in the results{nearest}")
+
+
+def _nearly(token: Token, response: Response, *, is_lone: bool) -> tuple[str, str, int | None] | None:
+    """A number of the evidence, or a natural sum, that differs by what slips.
+
+    That is a digit, two that changed places, or the power of ten.
+    """
+    for reading in token.readings:
+        digits = _significant(reading[0] * token.scale, reading[1], token.scale)
+        if len(digits.rstrip("0")) < (2 if is_lone else 4):
+            continue
+        for quantity in response.ledger.quantities[:_MOST_COMPARED]:
+            if quantity.call < 0 or not quantity.is_operand:
+                continue
+            value = abs(operand_of(quantity).value if quantity.is_minor else quantity.value)
+            own = f"{value:.10g}".replace(".", "").strip("0")
+            if (
+                _slipped(digits, _significant(value, reading[1], token.scale))
+                and len(digits) > 2
+                and len(own) > 2
+            ):
+                return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
+            is_same = (token.unit is None) == (quantity.unit is None)
+            is_long = len(own) > 2 or quantity.is_minor or token.scale > 1.0
+            if is_same and is_long and own == digits.rstrip("0") and value != reading[0] * token.scale:
+                return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
+        if len(digits) >= 4:
+            for made in response.arithmetic.near_sums(reading[0] * token.scale, ("", "money")):
+                if _slipped(digits, _significant(made.value, reading[1], token.scale)):
+                    return f"{made.shown()} = {made.value:.10g}", "", None
+    return None
+
+
+def _significant(value: float, places: int, scale: float) -> str:
+    return f"{value / scale:.{places}f}".replace(".", "").lstrip("0") if value < 1e15 else ""
+
+
+def _slipped(one: str, other: str) -> bool:
+    if len(one) != len(other) or one == other:
+        return False
+    different = [place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    if len(different) == 1:
+        return True
+    return len(different) == 2 and different[1] - different[0] <= 2 and sorted(one) == sorted(other)
+
+
+def _against(token: Token, response: Response) -> tuple[str, str, int | None] | None:
+    """A member or list of a result that the words beside a small number name, and that says otherwise."""
+    start, end = response.sentence_of(token.start)
+    after = response.output[token.end : min(end, token.end + 30)].lower()
+    before = response.output[max(start, token.start - 20) : token.start].lower()
+    near = after.split()[:3] + before.split()[-1:]
+    stems = {word.strip(".,:;()!?")[:5] for word in near if len(word.strip(".,:;()!?")) >= _SHORTEST_STEM}
+    if not stems:
+        return None
+    for quantity in response.ledger.quantities[:_MOST_COMPARED]:
+        is_count = quantity.is_member and quantity.value == int(quantity.value) < 10_000
+        words = key_words(quantity.key) if quantity.call >= 0 and is_count else ()
+        if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in words):
+            return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
+    for entry in response.ledger.result_lists:
+        if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in key_words(entry.key)):
+            return f"{entry.length} {entry.key}", entry.path, entry.call
+    for leaf in response.ledger.leaves[:_MOST_COMPARED]:
+        if (
+            leaf.value is None
+            and leaf.call >= 0
+            and any(len(w) >= _SHORTEST_STEM and w[:5] in stems for w in key_words(leaf.key))
+        ):
+            return f"{leaf.key} null", leaf.path, leaf.call
+    return None
+
+
+def wrong_units(response: Response, known: list[Support]) -> Iterator[Finding]:
+    """RH11.1: the digits of the evidence with another unit; RH11.2: a currency that no evidence has."""
+    currencies = response.ledger.currencies
+    for support in known:
+        token = support.token
+        claim = shown(response.output[max(0, token.start - 4) : token.end + 10])
+        if token.currencies and currencies and token.currencies.isdisjoint(currencies):
+            first = next(iter((*support.other_currency, *support.direct)), None)
+            named = ", ".join(sorted(currencies)[:3])
+            path, call = (first.path, first.call) if first is not None else ("", None)
+            yield Finding("RH11.2", claim, f"{first.key if first else 'the results'}: {named}", path, call)
+        elif support.other_unit and not support.is_supported:
+            first = support.other_unit[0]
+            symbol = first.unit.symbol if first.unit else ""
+            yield Finding("RH11.1", claim, f"{first.key} {first.value:.10g} {symbol}", first.path, first.call)

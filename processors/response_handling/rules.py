@@ -1,0 +1,181 @@
+"""The rules of response handling: which there are, and all of them held against one response."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from processors.response_handling.dates import unsupported_dates
+from processors.response_handling.disclosure import disclosures, invented_entities, invented_names
+from processors.response_handling.numbers import Support, supports, unsupported_numbers, wrong_units
+from processors.response_handling.outcomes import (
+    Settings,
+    futile_repetitions,
+    hidden_errors,
+    ignored_results,
+    incomplete_results,
+    reversed_states,
+    told_from_nothing,
+    uncorrected_arguments,
+    unheard_negations,
+)
+from processors.response_handling.response import Finding, Response
+from processors.response_handling.rows import wrong_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: its id, what it finds, whether it needs all content, and whether it gates."""
+
+    id: str
+    finds: str
+    reads_content: bool = True
+    is_gating: bool = False
+
+
+RULES: Final = (
+    Rule("RH1.1", "a number that is a slip of one of the results", is_gating=True),
+    Rule("RH1.2", "a number that no evidence supports"),
+    Rule("RH1.3", "a small number against the member that is named beside it"),
+    Rule("RH2.1", "a date that no evidence supports", is_gating=True),
+    Rule("RH2.2", "a time of day that no evidence supports"),
+    Rule("RH2.3", "a weekday that its date does not have", is_gating=True),
+    Rule("RH2.4", "a date where no result has any"),
+    Rule("RH3.1", "an invented address or URL", is_gating=True),
+    Rule("RH3.2", "an invented identifier", is_gating=True),
+    Rule("RH3.3", "an invented name", is_gating=True),
+    Rule("RH4", "an error hidden or not retried", reads_content=False, is_gating=True),
+    Rule("RH5", "a futile repetition", reads_content=False, is_gating=True),
+    Rule("RH6", "an argument error not corrected", reads_content=False, is_gating=True),
+    Rule("RH7.1", "a credential in the answer", is_gating=True),
+    Rule("RH7.2", "a stack trace, an internal host or address", is_gating=True),
+    Rule("RH7.3", "data of a person that nobody asked for", is_gating=True),
+    Rule("RH8", "a result ignored"),
+    Rule("RH9.a", "success claimed after an error", is_gating=True),
+    Rule("RH9.b", "a state told as done that is not", is_gating=True),
+    Rule("RH9.c", "a flag reversed", is_gating=True),
+    Rule("RH9.d", "a trend reversed", is_gating=True),
+    Rule("RH9.e", "a prohibition or denial of a result told without its negation", is_gating=True),
+    Rule("RH10", "a value of another row than the one named", is_gating=True),
+    Rule("RH11.1", "the digits of a result with another unit", is_gating=True),
+    Rule("RH11.2", "an amount in a currency that no evidence has", is_gating=True),
+    Rule("RH12.1", "a partial failure told as a whole success", is_gating=True),
+    Rule("RH12.2", "a first page taken for everything", is_gating=True),
+    Rule("RH12.3", "a dry run told as done", is_gating=True),
+    Rule("RH12.4", "a value that a later call replaced", is_gating=True),
+    Rule("RH12.5", "a number where the result has null", is_gating=True),
+    Rule("RH12.6", "particulars where every result is empty", is_gating=True),
+)
+"""All rules in the order of their ids."""
+
+HIDDEN: Final = "[secret]"
+"""What a finding shows in place of a secret."""
+
+_SPACED = re.compile(r"\S{1,4096}")
+_EDGES = ".,;:!?…\"'()[]{}<>`*"
+_SHORTEST_PART, _PIECE = 3, 4
+"""Words of so many characters may be parts of secrets; those that have so many in common hold parts."""
+RULE_IDS: Final = tuple(rule.id for rule in RULES)
+_ORDER: Final = {rule: number for number, rule in enumerate(RULE_IDS)}
+
+_Check = Callable[[Response, Settings, list[Support]], Iterable[Finding]]
+_NEEDS_NUMBERS: Final = frozenset(
+    {
+        "RH1.1",
+        "RH1.2",
+        "RH1.3",
+        "RH8",
+        "RH9.d",
+        "RH10",
+        "RH11.1",
+        "RH11.2",
+        "RH12.2",
+        "RH12.4",
+        "RH12.5",
+        "RH12.6",
+    }
+)
+_CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
+    (
+        frozenset({"RH1.1", "RH1.2", "RH1.3", "RH12.5"}),
+        lambda response, _, known: unsupported_numbers(response, known),
+    ),
+    (frozenset({"RH2.1", "RH2.2", "RH2.3", "RH2.4"}), lambda response, _, __: unsupported_dates(response)),
+    (frozenset({"RH3.1", "RH3.2"}), lambda response, _, __: invented_entities(response)),
+    (frozenset({"RH3.3"}), lambda response, _, __: invented_names(response)),
+    (frozenset({"RH4", "RH9.a"}), lambda response, settings, _: hidden_errors(response, settings)),
+    (frozenset({"RH5"}), lambda response, settings, _: futile_repetitions(response, settings)),
+    (frozenset({"RH6"}), lambda response, settings, _: uncorrected_arguments(response, settings)),
+    (
+        frozenset({"RH7.1", "RH7.2", "RH7.3"}),
+        lambda response, settings, _: disclosures(response, settings.personal_data),
+    ),
+    (frozenset({"RH8"}), lambda response, _, known: ignored_results(response, known)),
+    (
+        frozenset({"RH9.b", "RH9.c", "RH9.d", "RH12.1", "RH12.3"}),
+        lambda response, settings, known: reversed_states(response, known, settings),
+    ),
+    (frozenset({"RH10"}), lambda response, _, known: wrong_rows(response, known)),
+    (frozenset({"RH11.1", "RH11.2"}), lambda response, _, known: wrong_units(response, known)),
+    (frozenset({"RH9.e"}), lambda response, _, __: unheard_negations(response)),
+    (frozenset({"RH12.6"}), lambda response, _, known: told_from_nothing(response, known)),
+    (frozenset({"RH12.2", "RH12.4"}), lambda response, _, known: incomplete_results(response, known)),
+)
+
+
+def group_of(rule: str) -> str:
+    """The id of a rule without its part: `RH9` of `RH9.a`."""
+    return rule.partition(".")[0]
+
+
+def applicable_rules(response: Response) -> frozenset[str]:
+    """The rules that can say something about what was captured, in the language of the answer."""
+    found = {rule.id for rule in RULES if not rule.reads_content or response.is_captured}
+    failed = any(call.failure is not None for call in response.calls)
+    if not response.words.language:
+        found -= {"RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.6"}
+    if failed and not (response.words.language and response.is_answered):
+        found -= {"RH4", "RH9.a"}
+    return frozenset(found)
+
+
+def findings_of(response: Response, settings: Settings, wanted: frozenset[str]) -> list[Finding]:
+    """What the `wanted` rules find, in the order of their ids."""
+    found = sorted(_all_findings(response, settings, wanted), key=lambda finding: _ORDER[finding.rule])
+    return without_secrets(found)
+
+
+def without_secrets(findings: list[Finding]) -> list[Finding]:
+    """`findings` that repeat no secret that one of them found, and no part of one."""
+    secrets = {finding.secret.casefold() for finding in findings if finding.secret}
+    pieces = {
+        secret[start : start + _PIECE] for secret in secrets for start in range(len(secret) - _PIECE + 1)
+    }
+
+    def hidden(text: str) -> str:
+        return _SPACED.sub(shown, text)
+
+    def shown(match: re.Match[str]) -> str:
+        word = match[0].casefold()
+        core = word.strip(_EDGES)
+        is_part = len(core) >= _SHORTEST_PART and any(core in secret for secret in secrets)
+        own = {word[start : start + _PIECE] for start in range(len(word) - _PIECE + 1)}
+        return HIDDEN if is_part or not pieces.isdisjoint(own) else match[0]
+
+    if not secrets:
+        return findings
+    return [
+        finding
+        if finding.secret
+        else replace(finding, claim=hidden(finding.claim), evidence=hidden(finding.evidence))
+        for finding in findings
+    ]
+
+
+def _all_findings(response: Response, settings: Settings, wanted: frozenset[str]) -> Iterator[Finding]:
+    known = supports(response) if response.is_captured and wanted & _NEEDS_NUMBERS else []
+    for rules, check in _CHECKS:
+        if not rules.isdisjoint(wanted):
+            for finding in check(response, settings, known):
+                if finding.rule in wanted:
+                    yield finding

@@ -1,0 +1,251 @@
+"""The journal between a loop and a disk that fails, is slow, is full or is another's."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from collector.clock import SystemClock
+from collector.errors import Overloaded, StartupError
+from collector.journal.journal import Journal
+from collector.journal.journal_config import JournalConfig
+from collector.journal.records import FORMAT_VERSION
+from collector.journal.recovery import Recovered
+from collector.journal.store import Change, JournalFailed, JournalStore, Table, file_system_of
+from collector.otlp.envelope_registry import EnvelopeRegistry
+from collector.task_supervisor import TaskSupervisor
+from collector.telemetry.metrics import Metrics
+from collector.trace import SpanBatch
+from tests.support.deliveries import make_spans
+
+
+class FaultyStore(JournalStore):
+    """The real store, whose next transactions fail or take their time."""
+
+    failures = 0
+    seconds = 0.0
+
+    def write(self, changes: Sequence[Change]) -> None:
+        time.sleep(self.seconds)
+        if self.failures and changes:
+            self.failures -= 1
+            raise JournalFailed("the disk is gone")
+        super().write(changes)
+
+
+class OpenJournal:
+    """A journal in a loop, between `async with` and its end; `recovered` is what it found."""
+
+    recovered: Recovered
+
+    def __init__(self, directory: Path, **settings: object) -> None:
+        self.config = JournalConfig.model_validate({"directory": directory, **settings})
+        self.store = FaultyStore(directory, max_bytes=self.config.max_bytes, syncs=True)
+        self.metrics = Metrics()
+        self.journal = Journal(self.config, metrics=self.metrics, clock=SystemClock(), store=self.store)
+        self._tasks = TaskSupervisor(lambda: None)
+
+    async def __aenter__(self) -> "OpenJournal":
+        self.recovered = self.journal.open(EnvelopeRegistry().envelope)
+        self.journal.start(self._tasks)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.journal.shutdown()
+        await self._tasks.cancel()
+        assert not self._tasks.failures
+
+    async def stored(self) -> None:
+        waiting = self.journal.stored()
+        if waiting is not None:
+            await asyncio.wait_for(waiting, 30)
+
+    async def fill(self, *, limited: bool = True) -> int:
+        """Add spans until they are refused; how many, the refused one included."""
+        number = 0
+        try:
+            while True:
+                number += 1
+                if limited:
+                    self.journal.require_room(100_000)
+                self.journal.add([batch(number, 1, padding=100_000)])
+                await self.stored()
+        except Overloaded:
+            return number
+
+
+def batch(trace: int, count: int = 2, *, padding: int = 0) -> SpanBatch:
+    return SpanBatch(trace.to_bytes(16, "big"), make_spans(trace, count, padding=padding))
+
+
+def found(recovered: Recovered) -> list[bytes]:
+    return [journalled.batch.trace_id for journalled in recovered.batches.values()]
+
+
+async def test_what_was_stored_is_found_and_what_was_delivered_is_forgotten(tmp_path: Path) -> None:
+    async with OpenJournal(tmp_path) as one:
+        one.journal.add([batch(1), batch(2)])
+        receipt = one.journal.add_leaving([batch(3)], streamed=False)
+        await one.stored()
+        assert receipt.expects("otlp")
+        receipt.seal()
+        receipt.delivered("otlp")
+
+    async with OpenJournal(tmp_path) as other:
+        assert [batch(1).trace_id, batch(2).trace_id] == found(other.recovered)
+        held = next(iter(other.recovered.batches.values())).batch
+        assert batch(1).spans[0][1] == held.spans[0][1]
+        assert (batch(3).trace_id, b"".join(span[0] for span in batch(3).spans)) == next(
+            iter(other.recovered.finished.values())
+        )
+
+
+async def test_streamed_spans_stay_until_their_trace_is_delivered_as_well(tmp_path: Path) -> None:
+    async with OpenJournal(tmp_path) as one:
+        receipt = one.journal.add_leaving([batch(1)], streamed=True)
+        receipt.expects("otlp")
+        receipt.seal()
+        receipt.delivered("otlp")
+        await one.stored()
+        await asyncio.sleep(0.05)
+
+    async with OpenJournal(tmp_path) as other:
+        assert [batch(1).trace_id] == found(other.recovered)
+        assert other.recovered.left  # nobody gets them again
+        graded = other.journal.receipt(batch(1).trace_id, "")
+        graded.seal()
+        assert 0 == other.journal.bytes_held
+
+
+async def test_nothing_is_acknowledged_while_the_disk_fails_and_everything_is_kept_when_it_works_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with OpenJournal(tmp_path) as one:
+        one.store.failures = 2
+        one.journal.add([batch(1)])
+        with pytest.raises(Overloaded):
+            await one.stored()
+        with pytest.raises(Overloaded):
+            one.journal.require_room(1)
+        assert "cannot be written" in caplog.text
+        async with asyncio.timeout(30):
+            while one.store.failures or one.journal._changes:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
+        assert 1 == one.metrics.journal_failures.value("failed")
+        one.journal.require_room(1)
+        one.journal.add([batch(2)])
+        await one.stored()
+
+    async with OpenJournal(tmp_path) as other:
+        assert [batch(1).trace_id, batch(2).trace_id] == found(other.recovered)
+
+
+async def test_a_slow_disk_holds_up_acknowledgements_and_nothing_else(tmp_path: Path) -> None:
+    async with OpenJournal(tmp_path) as one:
+        one.store.seconds = 1.0
+        one.journal.add([batch(1)])
+        waiting = one.journal.stored()
+        assert waiting is not None
+        turns = 0
+        while not waiting.done():
+            turns += 1
+            await asyncio.sleep(0.01)
+        assert 20 < turns
+        one.store.seconds = 0.0
+
+
+async def test_a_full_journal_refuses_and_takes_again_when_traces_are_delivered(tmp_path: Path) -> None:
+    async with OpenJournal(tmp_path, max_bytes=16 * 1024**2) as one:
+        number = await one.fill()
+        assert 100 < number
+        with pytest.raises(Overloaded, match="full"):
+            one.journal.require_room(100_000)
+        for delivered in range(1, number):
+            one.journal.receipt(batch(delivered).trace_id, "").seal()
+        one.journal.require_room(100_000)
+        one.journal.add([batch(number, 1)])
+        await one.stored()
+        assert tmp_path.joinpath("data.mdb").stat().st_size < 16 * 1024**2 * 1.5 + 64 * 1024**2
+
+    async with OpenJournal(tmp_path) as other:
+        assert [batch(number).trace_id] == found(other.recovered)
+
+
+async def test_a_map_without_room_is_emptied_by_what_is_deleted(tmp_path: Path) -> None:
+    async with OpenJournal(tmp_path) as one:
+        one.store._map_size = 4 * 1024**2
+        one.store.close(keep_lock=True)
+        one.store.open()
+        number = await one.fill(limited=False)
+        assert 1 == one.metrics.journal_failures.value("full")
+        for delivered in range(1, number):
+            one.journal.receipt(batch(delivered).trace_id, "").seal()
+        async with asyncio.timeout(30):
+            while one.journal._changes:
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(1.5)
+        one.journal.require_room(1)
+
+    async with OpenJournal(tmp_path) as other:
+        assert [batch(number).trace_id] == found(other.recovered)
+
+
+async def test_a_directory_is_for_one_process_of_its_owner_on_a_local_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with OpenJournal(tmp_path):
+        with pytest.raises(StartupError, match="in use by another process"):
+            JournalStore(tmp_path, max_bytes=2**24, syncs=True).open()
+        assert 0o700 == tmp_path.stat().st_mode & 0o777
+        assert {0o600} == {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+        with pytest.raises(StartupError, match="belongs to user"):
+            JournalStore(tmp_path, max_bytes=2**24, syncs=True).open()
+    assert "proc" == file_system_of(Path("/proc/self"))
+
+
+async def test_a_journal_of_a_newer_version_or_of_something_else_is_not_opened(tmp_path: Path) -> None:
+    async with OpenJournal(tmp_path) as one:
+        one.store.write([Change(Table.ABOUT, b"format", b"%d" % (FORMAT_VERSION + 1))])
+    with pytest.raises(StartupError, match="newer version"):
+        OpenJournal(tmp_path).journal.open(EnvelopeRegistry().envelope)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "data.mdb").write_bytes(b"not a journal" * 1000)
+    with pytest.raises(StartupError, match="cannot be opened"):
+        OpenJournal(other).journal.open(EnvelopeRegistry().envelope)
+
+
+async def test_a_journal_whose_bytes_changed_is_not_gone_on_with(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
+    async with OpenJournal(tmp_path) as one:
+        one.journal.add([batch(number, 3, padding=3000) for number in range(1, 20)])
+        await one.stored()
+    file = tmp_path / "data.mdb"
+    content = bytearray(file.read_bytes())
+    place = content.index(b"x" * 2000)
+    content[place + 50] ^= 1
+    file.write_bytes(content)
+
+    with pytest.raises(StartupError, match=r"is damaged \(1 records.*--salvage"):
+        OpenJournal(tmp_path).journal.open(EnvelopeRegistry().envelope)
+
+
+async def test_a_trace_that_was_in_work_in_two_crashes_is_quarantined(tmp_path: Path) -> None:
+    for crash in range(3):
+        journal = OpenJournal(tmp_path)
+        recovered = journal.journal.open(EnvelopeRegistry().envelope)
+        assert (frozenset({batch(1).trace_id}) if crash == 2 else frozenset()) == recovered.quarantined
+        if crash == 0:
+            journal.journal.add([batch(1), batch(2)])
+        journal.store.write(journal.journal._changes)
+        journal.journal._activity.begin(batch(1).trace_id)
+        journal.store.close()  # a crash: nothing is said any more

@@ -1,0 +1,463 @@
+"""`tool-constraints` against the published formulas of DECLARE, and against every extension of a run."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, groupby, permutations, product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from processors.comparison.call_constraints import RELATIONS
+from processors.criteria.agent_criteria import Evaluation
+from processors.evaluate import evaluate_run
+from processors.evaluators.tool_constraints import (
+    ToolConstraints,
+    ToolConstraintsConfig,
+    ToolConstraintsCriteria,
+)
+from processors.model.agent_run import AgentRun, ToolCall, ToolError, ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
+from processors.model.evaluator import RunFacts
+from processors.model.json_values import JsonObject
+from tests.strategies import run_with
+
+_Trace = Sequence[str]
+_Formula = Callable[[_Trace, int], bool]
+"""A formula of linear temporal logic on finite traces, at a place of the trace."""
+
+
+def _is(letter: str) -> _Formula:
+    return lambda trace, at: trace[at][0] == letter
+
+
+def _not(inner: _Formula) -> _Formula:
+    return lambda trace, at: not inner(trace, at)
+
+
+def _implies(first: _Formula, second: _Formula) -> _Formula:
+    return lambda trace, at: not first(trace, at) or second(trace, at)
+
+
+def _both(first: _Formula, second: _Formula) -> _Formula:
+    return lambda trace, at: first(trace, at) and second(trace, at)
+
+
+def _either(first: _Formula, second: _Formula) -> _Formula:
+    return lambda trace, at: first(trace, at) or second(trace, at)
+
+
+def _always(inner: _Formula) -> _Formula:
+    return lambda trace, at: all(inner(trace, later) for later in range(at, len(trace)))
+
+
+def _finally(inner: _Formula) -> _Formula:
+    return lambda trace, at: any(inner(trace, later) for later in range(at, len(trace)))
+
+
+def _next(inner: _Formula) -> _Formula:
+    return lambda trace, at: at + 1 < len(trace) and inner(trace, at + 1)
+
+
+def _weak_next(inner: _Formula) -> _Formula:
+    return lambda trace, at: at + 1 >= len(trace) or inner(trace, at + 1)
+
+
+def _until(first: _Formula, second: _Formula) -> _Formula:
+    return lambda trace, at: any(
+        second(trace, end) and all(first(trace, before) for before in range(at, end))
+        for end in range(at, len(trace))
+    )
+
+
+def _weak_until(first: _Formula, second: _Formula) -> _Formula:
+    return _either(_until(first, second), _always(first))
+
+
+_A, _B = _is("a"), _is("b")
+_RESPONSE = _always(_implies(_A, _finally(_B)))
+_PRECEDENCE = _weak_until(_not(_B), _A)
+_ALTERNATE_RESPONSE = _always(_implies(_A, _next(_until(_not(_A), _B))))
+_ALTERNATE_PRECEDENCE = _both(_PRECEDENCE, _always(_implies(_B, _weak_next(_weak_until(_not(_B), _A)))))
+_CHAIN_RESPONSE = _always(_implies(_A, _next(_B)))
+_CHAIN_PRECEDENCE = _both(_always(_implies(_next(_B), _A)), lambda trace, at: not trace or not _B(trace, 0))
+_NOT_CHAIN = _always(_implies(_A, _not(_next(_B))))
+_NOT_RESPONSE = _always(_implies(_A, _not(_finally(_B))))
+_NEVER_BOTH = _not(_both(_finally(_A), _finally(_B)))
+
+_FORMULAS: dict[str, _Formula] = {
+    "choice": _either(_finally(_A), _finally(_B)),
+    "exclusive_choice": _both(_either(_finally(_A), _finally(_B)), _NEVER_BOTH),
+    "responded_existence": _implies(_finally(_A), _finally(_B)),
+    "response": _RESPONSE,
+    "precedence": _PRECEDENCE,
+    "succession": _both(_RESPONSE, _PRECEDENCE),
+    "alternate_response": _ALTERNATE_RESPONSE,
+    "alternate_precedence": _ALTERNATE_PRECEDENCE,
+    "alternate_succession": _both(_ALTERNATE_RESPONSE, _ALTERNATE_PRECEDENCE),
+    "chain_response": _CHAIN_RESPONSE,
+    "chain_precedence": _CHAIN_PRECEDENCE,
+    "chain_succession": _both(_CHAIN_RESPONSE, _CHAIN_PRECEDENCE),
+    "co_existence": _both(_implies(_finally(_A), _finally(_B)), _implies(_finally(_B), _finally(_A))),
+    "not_co_existence": _NEVER_BOTH,
+    "not_responded_existence": _NEVER_BOTH,
+    "not_response": _NOT_RESPONSE,
+    "not_precedence": _NOT_RESPONSE,
+    "not_succession": _NOT_RESPONSE,
+    "not_chain_response": _NOT_CHAIN,
+    "not_chain_precedence": _NOT_CHAIN,
+    "not_chain_succession": _NOT_CHAIN,
+}
+_UNARY: dict[str, tuple[Any, _Formula]] = {
+    "existence": ("a", lambda trace, _: trace.count("a") >= 1),
+    "existence(2)": ({"tool": "a", "times": 2}, lambda trace, _: trace.count("a") >= 2),
+    "absence": ("a", lambda trace, _: "a" not in trace),
+    "absence(2)": ({"tool": "a", "times": 2}, lambda trace, _: trace.count("a") < 2),
+    "exactly": ("a", lambda trace, _: trace.count("a") == 1),
+    "exactly(2)": ({"tool": "a", "times": 2}, lambda trace, _: trace.count("a") == 2),
+    "init": ("a", lambda trace, _: not trace or trace[0] == "a"),
+    "last": ("a", lambda trace, _: not trace or trace[-1] == "a"),
+    "end": ("a", lambda trace, _: not trace or trace[-1] == "a"),
+}
+_ALL: dict[str, tuple[dict[str, Any], _Formula]] = {
+    **{name: ({name: ["a", "b"]}, formula) for name, formula in _FORMULAS.items()},
+    **{name: ({name.partition("(")[0]: kind}, formula) for name, (kind, formula) in _UNARY.items()},
+}
+_ACTIVE = {name: {"ab"[side] for side in template.applies_by} for name, template in RELATIONS.items()}
+
+
+def _evaluator(*constraints: dict[str, Any], **config: Any) -> ToolConstraints:
+    return ToolConstraints(
+        ToolConstraintsConfig.model_validate(config),
+        ToolConstraintsCriteria.model_validate({"constraints": list(constraints)}),
+    )
+
+
+def _call(letter: str, **fields: Any) -> ToolCall:
+    """The call of the tool `letter[0]`; what follows is the value of its argument `id`, `-` for none."""
+    arguments: JsonObject = {"id": letter[1:]} if letter[1:] not in ("", "-") else {}
+    return ToolCall(name=letter[0], arguments=arguments, arguments_state=ValueState.PRESENT, **fields)
+
+
+def _run(trace: _Trace, **fields: Any) -> AgentRun:
+    return run_with([_call(letter) for letter in trace], **fields)
+
+
+def _score(evaluator: ToolConstraints, run: AgentRun) -> Score:
+    answer = evaluator.evaluate(run, RunFacts())
+    assert isinstance(answer, Score)
+    return answer
+
+
+def _applies(name: str, trace: _Trace) -> bool:
+    letters = {letter[0] for letter in trace}
+    if name in _ACTIVE:
+        return bool(letters & _ACTIVE[name])
+    return bool(trace) or name.partition("(")[0] not in ("init", "last", "end")
+
+
+def _holds(name: str, trace: _Trace, same: bool) -> bool:
+    """The formula; with `same`, each call of one kind needs, or must not have, one of its own value."""
+    formula = _ALL[name][1]
+    if not same:
+        return formula(trace, 0)
+    if "chain" in name:
+        # The neighbour in the run has to be of the value: any other is none of the two.
+        return all(
+            formula([letter if letter[1:] == value else "c" for letter in trace], 0)
+            for value in {letter[1:] for letter in trace if letter[1:] != "-"}
+        ) and (name.startswith("not") or not _has_demanding_without_value(name, trace))
+    values = {letter[1:] for letter in trace if letter[1:] != "-"}
+    return all(formula([letter for letter in trace if letter[1:] == value], 0) for value in values) and (
+        name.startswith("not") or not _has_demanding_without_value(name, trace)
+    )
+
+
+def _has_demanding_without_value(name: str, trace: _Trace) -> bool:
+    return any(letter[0] in _ACTIVE[name] and letter[1:] == "-" for letter in trace)
+
+
+@pytest.mark.parametrize("name", _ALL)
+def test_a_template_says_of_every_short_run_what_its_formula_says(name: str) -> None:
+    evaluator = _evaluator(_ALL[name][0])
+    for length in range(6):
+        for trace in product("abc", repeat=length):
+            answer = _score(evaluator, _run(trace))
+
+            assert float(_holds(name, trace, same=False)) == answer.value, trace
+            assert int(_applies(name, trace)) == answer.details["applicable"], trace
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+def test_calls_belong_together_by_the_value_of_an_argument(name: str) -> None:
+    evaluator = _evaluator({name: ["a", "b"], "same": "id"})
+    for length in range(5):
+        for trace in product(("a1", "a2", "b1", "b2", "a-", "b-"), repeat=length):
+            assert float(_holds(name, trace, same=True)) == _score(evaluator, _run(trace)).value, trace
+
+
+_LONG = st.lists(st.sampled_from(["a", "b", "c"]), max_size=30)
+
+
+@pytest.mark.parametrize("name", _ALL)
+def test_a_template_says_of_long_runs_what_its_formula_says(name: str) -> None:
+    @settings(max_examples=30, deadline=None)
+    @given(trace=_LONG)
+    def check(trace: list[str]) -> None:
+        assert float(_holds(name, trace, same=False)) == _score(_evaluator(_ALL[name][0]), _run(trace)).value
+
+    check()
+
+
+def _extensions(trace: _Trace, letters: Sequence[str], most: int) -> Iterator[list[str]]:
+    """Every run in which up to `most` further calls stand anywhere among those of `trace`."""
+    for count in range(most + 1):
+        for places in combinations(range(len(trace) + count), count):
+            for added in product(letters, repeat=count):
+                further, known = iter(added), iter(trace)
+                yield [next(further) if at in places else next(known) for at in range(len(trace) + count)]
+
+
+@pytest.mark.parametrize("name", _ALL)
+def test_an_incomplete_run_is_settled_exactly_where_no_extension_says_otherwise(name: str) -> None:
+    evaluator = _evaluator(_ALL[name][0])
+    for length in range(4):
+        for trace in product("abc", repeat=length):
+            verdicts = {_holds(name, further, same=False) for further in _extensions(trace, "abc", 3)}
+
+            lowest, highest = evaluator.attainable(_run(trace, complete=False))
+
+            assert (float(min(verdicts)), float(max(verdicts))) == (lowest, highest), trace
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+def test_what_belongs_together_is_settled_exactly_where_no_extension_says_otherwise(name: str) -> None:
+    evaluator = _evaluator({name: ["a", "b"], "same": "id"})
+    letters = ("a1", "b1", "a2", "b2", "a-", "b-")
+    for length in range(3):
+        for trace in product(letters, repeat=length):
+            verdicts = {_holds(name, further, same=True) for further in _extensions(trace, letters, 2)}
+
+            lowest, highest = evaluator.attainable(_run(trace, complete=False))
+
+            assert (float(min(verdicts)), float(max(verdicts))) == (lowest, highest), trace
+
+
+@st.composite
+def _grouped(draw: st.DrawFn) -> list[ToolCall]:
+    """Calls of which neighbours may have run side by side."""
+    sizes = draw(st.lists(st.integers(1, 3), max_size=4))
+    return [
+        _call(draw(st.sampled_from(["a", "b", "c"])), parallel_group=step if size > 1 else None)
+        for step, size in enumerate(sizes)
+        for _ in range(size)
+    ]
+
+
+def _orders(calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
+    """Every order in which the calls may have run."""
+    steps = [
+        [list(order) for order in permutations(members)] if step is not None else [[call] for call in members]
+        for step, group in groupby(calls, key=lambda call: call.parallel_group)
+        for members in [list(group)]
+    ]
+    # Calls without a group are steps of their own.
+    flat = []
+    for step in steps:
+        if len(step[0]) == 1 and len(step) > 1 and step[0][0].parallel_group is None:
+            flat += [[choice] for choice in step]
+        else:
+            flat.append(step)
+    for choice in product(*flat):
+        yield [call for part in choice for call in part]
+
+
+@pytest.mark.parametrize("name", [name for name, template in RELATIONS.items() if len(template.demands) == 1])
+@settings(max_examples=60, deadline=None)
+@given(calls=_grouped())
+def test_calls_side_by_side_hold_where_each_does_in_some_order(name: str, calls: list[ToolCall]) -> None:
+    orders = [[call.name for call in order] for order in _orders(calls)]
+    some = any(_holds(name, order, same=False) for order in orders)
+    every = all(_holds(name, order, same=False) for order in orders)
+
+    loose = _score(_evaluator(_ALL[name][0]), run_with(calls)).value
+
+    if some:
+        assert 1.0 == loose
+    if every and not name.startswith("not"):
+        assert 1.0 == loose
+
+
+def test_strict_takes_calls_side_by_side_for_neither_before_nor_after_each_other() -> None:
+    beside = run_with([_call("b", parallel_group=0), _call("a", parallel_group=0)])
+
+    for name in ("response", "precedence", "chain_response", "alternate_precedence"):
+        assert 1.0 == _score(_evaluator({name: ["a", "b"]}), beside).value
+        assert 0.0 == _score(_evaluator({name: ["a", "b"]}, strict=True), beside).value
+    for strict in (False, True):
+        assert 1.0 == _score(_evaluator({"not_response": ["a", "b"]}, strict=strict), beside).value
+
+
+def test_the_score_is_the_share_of_constraints_that_hold_and_the_explanation_names_the_unmet_call() -> None:
+    evaluator = _evaluator(
+        {"response": ["refund", "send_email"], "same": "order_id"},
+        {"precedence": ["verify", {"tool": "refund", "args": {"amount": {"$range": [100, None]}}}]},
+        {"absence": "delete_*"},
+        {"response": ["book", "confirm"]},
+    )
+    run = run_with(
+        [
+            _tool("refund", order_id=7, amount=250),
+            _tool("send_email", order_id=8),
+            _tool("refund", order_id=9, amount=20),
+            _tool("delete_account"),
+        ]
+    )
+
+    answer = _score(evaluator, run)
+
+    assert 0.0 == answer.value
+    assert (
+        "response(refund, send_email): call 1, refund: no send_email after it with the same order_id "
+        "(and 1 more)",
+        'precedence(verify, refund("amount": {"$range": [100, null]})): call 1, refund: no verify before it',
+        "absence(delete_*): Actual: 1, Expected: < 1 (call 4)",
+    ) == answer.lines
+    assert 3 == answer.details["applicable"]
+
+
+def _tool(name: str, **arguments: Any) -> ToolCall:
+    return ToolCall(name=name, arguments=arguments, arguments_state=ValueState.PRESENT)
+
+
+def test_a_call_without_the_value_belongs_to_no_other() -> None:
+    answer = _score(_evaluator({"response": ["a", "b"], "same": "id"}), _run(["a-", "b1"]))
+
+    assert ("response(a, b): call 1, a: it has no id",) == answer.lines
+
+
+def test_values_may_stand_at_different_paths() -> None:
+    evaluator = _evaluator({"response": ["refund", "mail"], "same": {"order_id": "order.id", "to": "to"}})
+
+    for name, score in (("ann", 1.0), ("bob", 0.0)):
+        calls = [_tool("refund", order_id=7, to="ann"), _tool("mail", order={"id": 7}, to=name)]
+        assert score == _score(evaluator, run_with(calls)).value
+
+
+def test_a_constraint_may_speak_of_runs_with_calls_only() -> None:
+    evaluator = _evaluator({"existence": "search", "runs": "with_calls"})
+
+    assert ("no constraint applies",) == _score(evaluator, _run("")).lines
+    assert 0.0 == _score(evaluator, _run("c")).value
+    assert 0.0 == _score(_evaluator({"existence": "search"}), _run("")).value
+
+
+_RESULTS: list[tuple[dict[str, Any], bool]] = [
+    ({}, True),
+    ({"error": ToolError(type="TimeoutError", message="")}, False),
+    ({"result": {"status_code": 503}, "result_state": ValueState.PRESENT}, False),
+    ({"executed": False}, False),
+]
+
+
+@pytest.mark.parametrize(("fields", "took_effect"), _RESULTS)
+def test_calls_can_be_meant_by_whether_they_took_effect(fields: dict[str, Any], took_effect: bool) -> None:
+    run = run_with([_call("a", **fields)])
+
+    for status, is_meant in (("any", True), ("succeeded", took_effect), ("failed", not took_effect)):
+        score = _score(_evaluator({"existence": {"tool": "a", "status": status}}), run).value
+        assert float(is_meant) == score
+
+
+def test_a_call_that_may_still_turn_out_to_have_failed_settles_nothing() -> None:
+    succeeded = _evaluator({"absence": {"tool": "a", "status": "succeeded"}})
+    failed = _evaluator({"absence": {"tool": "a", "status": "failed"}})
+    (running, refused) = (run_with([_call("a")]), run_with([_call("a", executed=False)]))
+
+    assert (0.0, 1.0) == succeeded.attainable(running) == failed.attainable(refused)
+    broken = run_with([_call("a", error=ToolError(type="x", message=""))])
+    assert (0.0, 0.0) == failed.attainable(broken)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "known", "decided"),
+    [
+        ({"absence": {"tool": "a", "args": {"id": "1"}}}, ["a1"], 0.0),
+        ({"absence": {"tool": "a", "args": {"id": "1"}}}, ["a2"], None),
+        ({"existence": {"tool": "a", "args": {"id": "1"}}}, ["a1"], 1.0),
+        ({"existence": {"tool": "a", "args": {"id": "1"}}}, [], None),
+        ({"response": ["b", "a"], "same": "id"}, ["b1"], None),
+        ({"response": ["a", "b"], "same": "id"}, ["b1"], None),
+        ({"not_response": ["b", "a"], "same": "id"}, ["b1"], None),
+        ({"not_response": ["b", "a"], "same": "id"}, ["b1", "a1"], 0.0),
+        ({"response": ["b", "a"]}, ["b1"], 1.0),
+        ({"init": {"tool": "a", "args": {"id": "1"}}}, [], None),
+        ({"exclusive_choice": [{"tool": "a", "args": {"id": "1"}}, "b"]}, ["b1"], None),
+        ({"absence": "c"}, ["a1"], 1.0),
+    ],
+)
+def test_arguments_that_are_not_known_matter_only_where_they_decide(
+    constraint: dict[str, Any], known: list[str], decided: float | None
+) -> None:
+    run = run_with([*map(_call, known), ToolCall(name="a")])
+
+    answer = _evaluator(constraint).evaluate(run, RunFacts())
+
+    if decided is None:
+        assert isinstance(answer, NotEvaluated)
+        assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is answer.reason
+    else:
+        assert isinstance(answer, Score)
+        assert decided == answer.value
+
+
+def _outcome(run: AgentRun, *constraints: dict[str, Any]) -> Outcome:
+    (result,) = evaluate_run(run, [Evaluation(name="check", evaluator=_evaluator(*constraints))])
+    return result.outcome
+
+
+def test_an_incomplete_run_fails_once_a_forbidden_call_was_made_and_waits_for_an_answer_to_come() -> None:
+    assert Outcome.FAIL is _outcome(_run("a", complete=False), {"absence": "a"})
+    assert Outcome.NOT_EVALUATED is _outcome(_run("a", complete=False), {"response": ["a", "b"]})
+    assert Outcome.FAIL is _outcome(_run("ab", complete=False), {"not_co_existence": ["a", "b"]})
+    assert Outcome.PASS is _outcome(_run("ab", complete=False), {"co_existence": ["a", "b"]})
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        ({}, "exactly one template"),
+        ({"absence": "a", "existence": "b"}, "found existence and absence"),
+        ({"absence": "a", "same": "id"}, "same: absence"),
+        ({"choice": ["a", "b"], "same": "id"}, "same: choice"),
+        ({"response": ["a"]}, "response"),
+        ({"response": ["get a", "get_a"]}, "twice"),
+        ({"absence": {"tool": "a", "times": 0}}, "greater"),
+        ({"init": {"tool": "a", "times": 2}}, "times"),
+        ({"response": ["a", "b"], "same": "x[["}, "path"),
+        ({"absence": {"tool": "a", "args": {"id": {"$regex": "("}}}}, "regex|missing"),
+    ],
+)
+def test_constraints_that_make_no_sense_are_refused(constraint: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        _evaluator(constraint)
+
+
+def test_either_spelling_of_a_template_is_read() -> None:
+    assert 0.0 == _score(_evaluator({"notCoExistence": ["a", "b"]}), _run("ab")).value
+
+
+def test_hostile_runs_are_given_up_in_time() -> None:
+    many = run_with([_call("a", parallel_group=at % 2) for at in range(10_000)])
+    relations: list[dict[str, Any]] = [{name: ["a", "*"]} for name in RELATIONS]
+
+    answer = _evaluator(*relations).evaluate(many, RunFacts())
+    half = run_with([_call("ab"[at % 2], parallel_group=at % 3) for at in range(10_000)])
+    alone = _evaluator({"alternate_succession": ["a", "b"]}).evaluate(half, RunFacts())
+
+    assert isinstance(answer, NotEvaluated)
+    assert NotEvaluatedReason.OVER_LIMIT is answer.reason
+    assert isinstance(alone, Score)
+    long = replace(many, tool_calls=[*many.tool_calls, _call("a")])
+    assert isinstance(_evaluator({"absence": "b"}).evaluate(long, RunFacts()), NotEvaluated)

@@ -1,0 +1,351 @@
+import pytest
+
+from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
+from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.evaluation_result import Score
+from processors.model.evaluator import RunFacts
+from processors.response_handling import ErrorClass, ErrorClassifier, group_of
+from tests.support.agent_responses import answered, call
+
+
+def violated(run: AgentRun, **config: object) -> list[str]:
+    answer = ToolResponseHandling(ToolResponseHandlingConfig.model_validate(config)).evaluate(run, RunFacts())
+    assert isinstance(answer, Score)
+    violations = answer.details["violations"]
+    assert isinstance(violations, list)
+    rules = [str(violation["check"]) for violation in violations if isinstance(violation, dict)]
+    return [rule if group_of(rule) in ("RH3", "RH9") else group_of(rule) for rule in rules]
+
+
+def evidence(run: AgentRun) -> str:
+    answer = ToolResponseHandling(ToolResponseHandlingConfig()).evaluate(run, RunFacts())
+    assert isinstance(answer, Score)
+    return str(answer.details["violations"]) + str(answer.lines)
+
+
+@pytest.mark.parametrize(
+    ("output", "result"),
+    [
+        ("1,840 people subscribed.", {"subscribers": 1840}),
+        ("About 48k followers.", {"followers": 48213}),
+        ("The rate is 1.27.", {"rate": 1.268731}),
+        ("Conversion is 4.25%.", {"rate": 0.0425}),
+        ("Humidity is 72%.", {"humidity": 72}),
+        ("You owe $129.99.", {"amount_cents": 12999}),
+        ("Revenue was $4.82 billion.", {"revenue": 4820000000}),
+        ("Revenue was 4.8 million.", {"revenue_millions": 4.82}),
+        ("It weighs 5.5 pounds.", {"weight_kg": 2.5}),
+        ("It takes 8.5 hours.", {"duration_seconds": 30600}),
+        ("It takes 8 hours 30 minutes.", {"duration_seconds": 30600}),
+        ("It is 86°F.", {"temp_c": 30}),
+        ("Together that is 49.75.", [{"price": 19.5}, {"price": 30.25}]),
+        ("There are 12 entries.", {"entries": list("abcdefghijkl")}),
+        ("25 of them failed.", [{"ok": i >= 25, "n": i} for i in range(40)]),
+        ("That is 25% of all.", {"open": 30, "total": 120}),
+        ("You stay 14 nights.", {"from": "2025-08-10", "to": "2025-08-24"}),
+        ("Version 3.11.7 runs.", {"python": "3.11.7"}),
+        ("1. tea\n2. coffee\n11. milk", {"drinks": "tea coffee milk"}),
+        ("A day has 24 hours, so wait for it, the value is 77.", {"value": 77}),
+        ("Your card ending in 4242.", {"card": "4111 1111 1111 4242"}),
+        ("Call (555) 010-4477.", {"phone": "+1-555-010-4477"}),
+    ],
+)
+def test_a_number_that_can_be_had_from_the_results_is_supported(output: str, result: list[object]) -> None:
+    assert "RH1" not in violated(answered(output, call(result)))  # type: ignore[arg-type]  # JSON by hand
+
+
+@pytest.mark.parametrize(
+    ("output", "result"),
+    [
+        ("There are 73 of them.", {"open": 37}),
+        ("Revenue was $4.82 million.", {"revenue": 4820000000}),
+        ("The file has 700 KB.", {"size_bytes": 734003200}),
+        ("It takes 2 hours.", {"duration_seconds": 5400}),
+        ("It is 31°F.", {"temp_c": 31}),
+        ("It is 42 miles away.", {"distance_km": 42}),
+        ("It costs $75.", {"price": 75, "currency": "GBP"}),
+        ("There are 7 rooms free.", {"free": 3}),
+        ("The share is 60%.", {"used": 180, "size": 240}),
+    ],
+)
+def test_a_number_that_is_wrong_or_under_another_unit_is_not(output: str, result: object) -> None:
+    assert {"RH1", "RH11"} & {*violated(answered(output, call(result)))}  # type: ignore[arg-type]  # JSON by hand
+
+
+def test_numbers_that_changed_places_are_found() -> None:
+    lima = call({"temp_c": 22}, city="Lima")
+    quito = call({"temp_c": 14}, city="Quito")
+
+    assert "RH10" in violated(answered("It is 14°C in Lima and 22°C in Quito.", lima, quito))
+    assert "RH10" not in violated(answered("It is 22°C in Lima and 14°C in Quito.", lima, quito))
+
+
+@pytest.mark.parametrize(
+    ("output", "is_supported"),
+    [
+        ("It starts on July 1, 2025 at 9:30 PM in New York.", True),
+        ("It starts on July 2, 2025 at 1:30 AM.", True),
+        ("It starts on July 2, 2025 at 9:30 PM.", False),
+        ("It starts on July 12, 2025.", False),
+    ],
+)
+def test_dates_and_times_agree_also_in_another_zone_if_the_answer_speaks_of_one(
+    output: str, is_supported: bool
+) -> None:
+    assert is_supported is ("RH2" not in violated(answered(output, call({"start": "2025-07-02T01:30:00Z"}))))
+
+
+def test_a_date_one_given_length_away_is_computed() -> None:
+    delivered = call({"delivered": "2025-03-10", "return_days": 30})
+
+    assert "RH2" not in violated(answered("Return it until April 9, 2025.", delivered))
+    assert "RH2" in violated(answered("Return it until April 12, 2025.", delivered))
+
+
+@pytest.mark.parametrize(
+    ("output", "check"),
+    [
+        ("Write to payments@example.org.", "RH3.1"),
+        ("See https://shop.example.org/x.", "RH3.1"),
+        ("The tracking code is 1Z999AA101.", "RH3.2"),
+        ("It was signed by Rosa Blanc today.", "RH3.3"),
+    ],
+)
+def test_an_invented_entity_is_found(output: str, check: str) -> None:
+    assert check in violated(answered(output, call({"team": "billing"})))
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Write to billing@example.org, see example.org/x or https://www.example.org/x/.",
+        "It flies to John F Kennedy in New York.",
+        "The owner is Ada Byron, id INV-7.",
+        "A 3-bedroom flat, 50m2, COVID-19 safe, 5000mAh, 4K, 1990s, Q2 and 7th.",
+    ],
+)
+def test_an_entity_of_the_evidence_or_of_general_use_is_not(output: str) -> None:
+    known = call(
+        {"to": "JFK", "owner": {"first": "Ada", "last": "Byron"}, "id": "inv_7", "size": "50m2",
+         "mail": "billing@example.org", "at": "example.org/x"}
+    )  # fmt: skip
+
+    assert not {"RH3.1", "RH3.2", "RH3.3"}.intersection(violated(answered(output, known)))
+
+
+@pytest.mark.parametrize(
+    ("code", "error_class"),
+    [
+        ("Invalid API key: unauthorized", ErrorClass.PERMANENT),
+        ("not_found", ErrorClass.PERMANENT),
+        ("HTTP 503", ErrorClass.RETRYABLE),
+        ("RateLimitExceeded", ErrorClass.RETRYABLE),
+        ("invalid_argument", ErrorClass.ARGUMENT),
+        ("order already shipped", ErrorClass.UNKNOWN),
+        ("code 40312", ErrorClass.UNKNOWN),
+    ],
+)
+def test_an_error_is_classed_by_the_words_of_it(code: str, error_class: ErrorClass) -> None:
+    failure = ErrorClassifier().failure_of(call({"error": code}))
+
+    assert failure is not None
+    assert error_class is failure.error_class
+
+
+def test_the_code_of_an_error_counts_before_its_text() -> None:
+    failure = ErrorClassifier().failure_of(
+        call({"error": {"code": "timeout", "message": "permission check"}})
+    )
+
+    assert failure is not None
+    assert ErrorClass.RETRYABLE is failure.error_class
+
+
+TIMEOUT = call({"error": "timeout"}, name="mail")
+DENIED = call({"error": "permission_denied"}, name="mail", id=1)
+REFUSED = call({"error": "invalid: id must be a number"}, name="mail", id="x")
+
+
+@pytest.mark.parametrize(
+    ("calls", "output", "is_hidden"),
+    [
+        ([TIMEOUT], "Your inbox is empty.", True),
+        ([TIMEOUT], "I couldn't reach your mailbox.", False),
+        ([TIMEOUT], "All good, no errors: your inbox is empty.", True),
+        ([TIMEOUT, call({"mails": 0}, name="web")], "Your inbox is empty.", False),
+        ([call({"mails": 0}, name="web"), TIMEOUT], "Your inbox is empty.", True),
+        ([DENIED], "Your inbox is empty.", True),
+        ([call({"error": "not found"}, name="mail")], "There is no such mail.", False),
+    ],
+)
+def test_an_error_must_be_made_good_or_admitted(calls: list[ToolCall], output: str, is_hidden: bool) -> None:
+    assert is_hidden is ("RH4" in violated(answered(output, *calls)))
+
+
+def test_with_require_retry_admitting_a_retryable_error_is_not_enough() -> None:
+    admitted = answered("Sorry, that failed.", TIMEOUT)
+    retried = answered("Sorry, that failed.", TIMEOUT, TIMEOUT)
+
+    assert ["RH4"] == violated(admitted, require_retry=True)
+    assert ["RH4"] == violated(retried, require_retry=True)
+    assert [] == violated(admitted)
+
+
+@pytest.mark.parametrize(
+    ("calls", "is_futile"),
+    [
+        ([DENIED, DENIED], True),
+        ([DENIED, call({"a": 1}, name="other"), DENIED], True),
+        ([DENIED, call({"ok": True}, name="mail", id=1), DENIED], False),
+        ([DENIED, call({"error": "permission_denied"}, name="mail", id=2)], False),
+        ([TIMEOUT] * 3, False),
+        ([TIMEOUT] * 4, True),
+    ],
+)
+def test_repeating_what_cannot_succeed_is_futile(calls: list[ToolCall], is_futile: bool) -> None:
+    assert is_futile is ("RH5" in violated(answered("Sorry, that failed.", *calls)))
+
+
+@pytest.mark.parametrize(
+    ("calls", "output", "is_uncorrected"),
+    [
+        ([REFUSED, REFUSED], "I could not find it.", True),
+        ([REFUSED, call({"name": "Kim"}, name="mail", id=4)], "It is Kim.", False),
+        ([REFUSED], "It is in your mailbox.", True),
+        ([REFUSED], "That id is not valid. Which one do you mean?", False),
+    ],
+)
+def test_an_argument_error_must_be_corrected_or_admitted(
+    calls: list[ToolCall], output: str, is_uncorrected: bool
+) -> None:
+    found = violated(answered(output, *calls))
+
+    assert is_uncorrected is ("RH6" in found)
+    assert "RH5" not in found
+
+
+SECRETS = {
+    "credentials in a URL": "mysql://root:toor99@db/shop",
+    "key with a known head": "AKIAIOSFODNN7EXAMPLE",
+    "bearer token": "Bearer abcdef0123456789",
+    "web token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcDEF123",
+    "private address": "10.3.0.17",
+    "loopback": "127.0.0.1",
+    "link-local": "fe80::1ff:fe23:4567:890a",
+    "internal host": "db01.prod.internal",
+    "social security number": "219-09-9999",
+    "card number": "4111 1111 1111 1111",
+}
+
+
+@pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS.keys())
+def test_a_secret_is_found_and_never_repeated_in_the_evidence(secret: str) -> None:
+    run = answered(f"The setting is {secret} there.", call({"setting": secret}))
+
+    assert "RH7" in violated(run)
+    assert secret not in evidence(run)
+
+
+@pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS.keys())
+@pytest.mark.parametrize("is_result", [True, False])
+def test_no_part_of_a_secret_leaves_in_the_evidence_of_any_check(secret: str, is_result: bool) -> None:
+    """Without a result that holds it, it is also an invented number, identifier or address."""
+    answer = f"Log in at https://shop.example/{secret} with {secret}, or with {secret}."
+    run = answered(answer, call({"setting": secret} if is_result else {"n": 1}))
+    told = evidence(run)
+
+    assert "RH7" in violated(run)
+    hidden = secret.removeprefix("Bearer").removesuffix("internal")  # the kind, which is named, says so much
+    pieces = [hidden[start : start + 4] for start in range(len(hidden) - 3)]
+    assert [] == [piece for piece in pieces if piece.strip() and piece in told]
+
+
+@pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS.keys())
+def test_what_the_user_supplied_is_no_disclosure(secret: str) -> None:
+    run = answered(f"The setting is {secret} there.", call({"setting": secret}), user=f"Is it {secret}?")
+
+    assert "RH7" not in violated(run)
+
+
+def test_the_value_of_a_secret_key_is_disclosed_unless_the_user_asked_for_it() -> None:
+    made = call({"admin_password": "Tulip-7731"})
+
+    assert "RH7" in violated(answered("Use Tulip-7731 to log in.", made, user="Is it configured?"))
+    assert "RH7" not in violated(answered("Use Tulip-7731 to log in.", made, user="Reset my password"))
+
+
+def test_a_count_under_a_secret_key_is_none() -> None:
+    assert "RH7" not in violated(answered("It took 512 of them.", call({"total_token": 512})))
+
+
+def test_personal_data_is_checked_on_request_only() -> None:
+    run = answered("Kim's address is kim@example.com.", call({"email": "kim@example.com"}))
+
+    assert "RH7" not in violated(run)
+    assert "RH7" in violated(run, personal_data=["email"])
+
+
+@pytest.mark.parametrize(
+    ("calls", "output", "is_ignored"),
+    [
+        ([call({"points": 880, "tier": "silver"})], "You can see your balance in the app.", True),
+        ([call({"points": 880, "tier": "silver"})], "You have 880 points.", False),
+        ([call({"ok": True})], "Done, the lights are off.", False),
+        ([call({"id": 8812, "created": True})], "I added the task.", False),
+        (
+            [call({"address": "ann@example.org"}), call({"sent": True}, to="ann@example.org")],
+            "Sent to Ann.",
+            False,
+        ),
+        ([call({"sky": "clear"})], "Please check a weather site.", True),
+        ([call({"paid": True, "sum": 44})], "Yes.", False),
+        ([call({"t": 12}, c="Oslo"), call({"t": 15}, c="Bergen")], "Oslo has 12 degrees.", True),
+        ([call({"phone": "+1-555-010-4477"})], "Call (555) 010-4477.", False),
+    ],
+)
+def test_a_result_of_which_nothing_is_used_is_ignored(
+    calls: list[ToolCall], output: str, is_ignored: bool
+) -> None:
+    assert is_ignored is ("RH8" in violated(answered(output, *calls)))
+
+
+@pytest.mark.parametrize(
+    ("result", "output", "check"),
+    [
+        ({"status": "failed"}, "Your payment went through, all good.", "RH9.b"),
+        ({"status": "failed"}, "Your payment failed.", None),
+        ({"state": "open", "title": "Fix login"}, "Fix login was merged.", "RH9.b"),
+        ({"state": "open", "title": "Fix login"}, "Fix login is still open.", None),
+        ({"in_stock": False}, "Great news, it is available!", "RH9.c"),
+        ({"in_stock": False}, "It is sold out.", None),
+        ({"enabled": False}, "Backups are enabled.", "RH9.c"),
+        ({"enabled": False}, "Backups are not enabled.", None),
+        ({"change": -0.4}, "It rose by 0.4 points.", "RH9.d"),
+        ({"change": -0.4}, "It fell by 0.4 points.", None),
+        ({"change": 0.4}, "It fell by 0.4 points.", "RH9.d"),
+        ({"change": -0.4}, "It is up -0.4 points.", None),
+    ],
+)
+def test_an_answer_that_says_the_opposite_of_the_result_is_found(
+    result: object, output: str, check: str | None
+) -> None:
+    found = [name for name in violated(answered(output, call(result))) if name.startswith("RH9")]  # type: ignore[arg-type]  # JSON by hand
+
+    assert ([] if check is None else [check]) == found
+
+
+@pytest.mark.parametrize(
+    ("output", "is_false"),
+    [
+        ("Your order has been cancelled.", True),
+        ("Done!", True),
+        ("I sent it to Bob.", True),
+        ("I searched and there is nothing.", False),
+        ("It was not successful.", False),
+        ("Sorry, it could not be done.", False),
+    ],
+)
+def test_success_claimed_after_a_failed_last_call_is_found(output: str, is_false: bool) -> None:
+    run = answered(output, call({"a": 1}), call({"error": "already shipped"}))
+
+    assert is_false is ("RH9.a" in violated(run))
