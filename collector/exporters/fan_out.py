@@ -110,8 +110,8 @@ class FanOut:
                 elif receipt.expects(name):
                     results.export_results(trace, partial(receipt.delivered, name))
         if trace.log_records:
-            queues = (*self.log_queues, *self.score_queues)
-            self._send_results(trace.log_records, queues, receipt, "#log")
+            self._send_results(trace.log_records, self.log_queues, receipt, "#log")
+            self._send_results(trace.log_records, self.score_queues, receipt, "#score")
         if trace.evaluation_spans:
             self._send_results(trace.evaluation_spans, self.evaluation_span_queues, receipt, "#span")
         if receipt is not None:
