@@ -26,6 +26,7 @@ from collector.errors import BackgroundTaskDied
 from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
 from collector.journal import Journal
 from collector.memory_limiter import MemoryLimiter
+from collector.memory_plan import container_memory, plan_memory
 from collector.otlp import EnvelopeRegistry
 from collector.pipeline import WATCHED, EvaluationStage, Pipeline
 from collector.receivers import build_receivers
@@ -60,7 +61,8 @@ class Service:
     that ends at once.
 
     Raises:
-        ProblemsFound: the criteria files have mistakes, or a custom evaluator cannot be loaded.
+        ProblemsFound: the criteria files have mistakes, a custom evaluator cannot be loaded, or what may be
+            held does not fit the container's memory.
     """
 
     def __init__(
@@ -87,7 +89,8 @@ class Service:
             config.criteria_patterns(), environment=environment, evaluators=evaluators.known
         )
         envelopes = EnvelopeRegistry()
-        limiter = MemoryLimiter(config.processors.memory_limiter.limit_bytes, envelopes.bytes_held)
+        memory = plan_memory(config, container_memory())
+        limiter = MemoryLimiter(memory.held_bytes, envelopes.bytes_held)
 
         # What tells people about it.
         self._self_check = SelfCheck(
@@ -198,7 +201,9 @@ class Service:
             metrics=metrics,
             clock=clock,
         )
-        self._receivers = build_receivers(config.receivers, self._pipeline, metrics, clock)
+        self._receivers = build_receivers(
+            config.receivers, self._pipeline, metrics, clock, max_bytes_in_flight=memory.in_flight_bytes
+        )
 
         metrics.build_info.set(1, release)
         metrics.held_bytes.read_from(lambda: limiter.used)

@@ -21,6 +21,7 @@ from collector.configuration import (
     run_criteria_tests,
     schema_documents,
 )
+from collector.memory_plan import container_memory, plan_memory
 from collector.workers.offline import OfflineWorkers
 from processors.documents import Problem, ProblemsFound
 
@@ -29,6 +30,7 @@ _DOCUMENTS = ("config", "criteria", "objectives", "run")
 
 def _validate(options: Namespace, surroundings: Surroundings) -> int:
     offline = OfflineCriteria(options.config, surroundings)
+    plan_memory(offline.config, container_memory())
     subjects: list[tuple[str, Sequence[str], bool]] = [(path, [path], False) for path in options.criteria]
     if options.config is not None or not options.criteria:
         subject = str(options.config or "the built-in configuration")

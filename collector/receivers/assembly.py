@@ -46,12 +46,22 @@ else:
 
 
 def build_receivers(
-    config: ReceiversConfig, consumer: Consumer, metrics: Metrics, clock: Clock
+    config: ReceiversConfig,
+    consumer: Consumer,
+    metrics: Metrics,
+    clock: Clock,
+    *,
+    max_bytes_in_flight: int | None = None,
 ) -> dict[str, Receiver]:
-    """The listeners of all receivers that are on, by name."""
+    """The listeners of all receivers that are on, by name.
+
+    Where a limit on bytes under way is not written, `max_bytes_in_flight` takes its place.
+    """
     found: dict[str, Receiver] = {}
     for name, kind in receiver_types().items():
         if (settings := getattr(config, name)) is not None:
+            if max_bytes_in_flight is not None and "max_bytes_in_flight" not in settings.model_fields_set:
+                settings = settings.model_copy(update={"max_bytes_in_flight": max_bytes_in_flight})
             found.update(kind.create(settings, consumer, metrics, clock))
     return found
 

@@ -2,31 +2,28 @@
 
 from collector.asgi_server import Receive
 from collector.errors import Overloaded, RequestTooLarge
+from collector.receivers.in_flight import InFlightBudget
 
 
 class Disconnected(Exception):
     """The sender went away before the body was complete."""
 
 
-_RECEIVED_AT_ONCE = 4
-"""Bodies being received may together have so many times the size limit."""
-
-
-class ReceiveBudget:
-    """Bytes that all bodies being received may hold together, where each may have `max_request_bytes`."""
-
-    def __init__(self, max_request_bytes: int) -> None:
-        self.max_bytes = _RECEIVED_AT_ONCE * max_request_bytes
-        self.used_bytes = 0
-
-
 class HttpBody:
-    """Reads the body of a request, or gets rid of it."""
+    """Reads the body of a request, or gets rid of it.
 
-    def __init__(self, receive: Receive, max_bytes: int, budget: ReceiveBudget) -> None:
+    What comes in several pieces is taken out of a budget until `release`. While that is used up nothing is
+    read, and the sender waits.
+    """
+
+    def __init__(
+        self, receive: Receive, max_bytes: int, budget: InFlightBudget, *, waits: bool = True
+    ) -> None:
+        """Without `waits`, what finds no room is refused: on a shared connection it would hold up others."""
         self._receive = receive
+        self._waits = waits
         self._max_bytes = max_bytes
-        self._budget = budget
+        self._share = budget.share()
         self._is_complete = False
 
     @property
@@ -48,28 +45,28 @@ class HttpBody:
 
         Raises:
             RequestTooLarge: it is longer than allowed.
-            Overloaded: other requests being received leave no room.
+            Overloaded: there is no room, and nobody waits for it.
             Disconnected: the sender went away.
         """
         piece = await self.next() if start is None else start
         if self._is_complete and len(piece) <= self._max_bytes:
             return piece
         pieces = [piece]
-        held = 0
-        try:
-            while True:
-                held += len(piece)
-                self._budget.used_bytes += len(piece)
-                if held > self._max_bytes:
-                    raise RequestTooLarge(f"The request has more than the allowed {self._max_bytes} bytes.")
-                if self._budget.used_bytes > self._budget.max_bytes:
-                    raise Overloaded("Too many large requests are being received; send the request again.")
-                if self._is_complete:
-                    return b"".join(pieces)
-                piece = await self.next()
-                pieces.append(piece)
-        finally:
-            self._budget.used_bytes -= held
+        while True:
+            if self._share.held_bytes + len(piece) > self._max_bytes:
+                raise RequestTooLarge(f"The request has more than the allowed {self._max_bytes} bytes.")
+            if self._waits:
+                await self._share.take(len(piece))
+            elif not self._share.try_take(len(piece)):
+                raise Overloaded("Too many large requests are being received; send the request again.")
+            if self._is_complete:
+                return b"".join(pieces)
+            piece = await self.next()
+            pieces.append(piece)
+
+    def release(self) -> None:
+        """Give back what the body took of the budget: it is taken in or refused. Safe twice."""
+        self._share.give_back()
 
     async def discard(self) -> None:
         """Take what is left of the body and drop it, as far as a body of the allowed length would go.

@@ -18,7 +18,7 @@ from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, peer_of
 from collector.config_fields import parse_endpoint
 from collector.errors import Draining, MalformedRequest, Refusal, UnsupportedRequest
 from collector.otlp import ErrorStatus
-from collector.receivers.http_body import Disconnected, HttpBody, ReceiveBudget
+from collector.receivers.http_body import Disconnected, HttpBody
 from collector.receivers.otlp_grpc import (
     LIVENESS_SERVICE,
     READINESS_SERVICES,
@@ -50,7 +50,6 @@ class UvicornGrpcReceiver(GrpcReceiver):
         context = ssl_context(self.config.tls) if self.config.tls else None
         if context is not None:
             context.set_alpn_protocols(["h2"])
-        self._budget = ReceiveBudget(self.config.max_request_bytes)
         self._health = {LIVENESS_SERVICE: HealthCheckResponse.SERVING}
         self._health_changed = asyncio.Event()
         await self.set_serving(False)
@@ -114,17 +113,19 @@ class UvicornGrpcReceiver(GrpcReceiver):
 
     async def _export_from(self, receive: Receive, headers: dict[bytes, bytes]) -> bytes | ErrorStatus:
         """What answers an admitted call; raises `Disconnected` if its message never comes."""
+        body = HttpBody(receive, self.config.max_request_bytes, self._budget, waits=False)
         try:
-            body = HttpBody(receive, self.config.max_request_bytes, self._budget)
             is_compressed, message = await _message(body)
             encoding = None  # then it may be compressed all the same, by a sender that gRPC knows nothing of
             if is_compressed:
                 encoding = headers.get(b"grpc-encoding", b"identity").decode("latin-1")
                 if encoding not in ("gzip", "deflate"):
                     raise UnsupportedRequest(f"grpc-encoding must be gzip or deflate, not {encoding}.")
+            return await self._export(message, encoding)
         except Refusal as refusal:
             return self._refused(refusal)
-        return await self._export(message, encoding)
+        finally:
+            body.release()
 
     async def _answer_health(self, method: str, receive: Receive, send: Send) -> None:
         try:

@@ -7,7 +7,7 @@ from collector.config_fields import Endpoint, parse_endpoint
 from collector.errors import UnsupportedRequest
 from collector.otlp import ErrorStatus, gzip_decompress, json_to_request, method_not_allowed, no_such_path
 from collector.receivers.consumer import encode_response, encode_response_json
-from collector.receivers.http_body import Disconnected, HttpBody, ReceiveBudget
+from collector.receivers.http_body import Disconnected, HttpBody
 from collector.receivers.receiver import Receiver
 from collector.receivers.server_config import ServerConfig, ssl_context
 
@@ -40,7 +40,6 @@ class OtlpHttpReceiver(Receiver):
 
     async def _listen(self) -> str:
         context = ssl_context(self.config.tls) if self.config.tls else None
-        self._budget = ReceiveBudget(self.config.max_request_bytes)
         self._large_json = asyncio.Lock()
         host, port = parse_endpoint(self.config.endpoint)
         server = AsgiServer(self._answer, host, port, ssl=context, clock=self._clock)
@@ -84,6 +83,8 @@ class OtlpHttpReceiver(Receiver):
         except Exception as error:
             status = self._failure(error)
             self._tell_refused_credentials(status, peer_of(scope))
+        finally:
+            body.release()
         if status is not None:
             self._requests.add(1, self.transport, str(status.http_status))
             await _send_error(send, status, body, in_json=answers_json)

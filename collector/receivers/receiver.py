@@ -20,6 +20,7 @@ from collector.clock import Clock, SystemClock, ends_within
 from collector.errors import Draining, Refusal, StartupError, Unauthenticated
 from collector.otlp import ErrorStatus, error_status
 from collector.receivers.consumer import Consumer
+from collector.receivers.in_flight import InFlightBudget
 from collector.receivers.server_config import ServerAuthConfig, ServerConfig
 from collector.telemetry import Metrics, RateLimitedLogger
 
@@ -38,6 +39,8 @@ class Receiver(ABC):
         consumer: Takes the requests.
         metrics: Counts the requests.
         clock: What deadlines are measured on.
+        budget: Bytes that all messages under way may have together, by default four of the
+            largest.
         random: Gives numbers in [0, 1) for retry delays.
     """
 
@@ -51,6 +54,7 @@ class Receiver(ABC):
         metrics: Metrics,
         *,
         clock: Clock | None = None,
+        budget: InFlightBudget | None = None,
         random: Callable[[], float] = random_module.random,
     ) -> None:
         self.config = config
@@ -58,6 +62,7 @@ class Receiver(ABC):
         self._requests = metrics.requests
         self._clock = clock or SystemClock()
         self._random = random
+        self._budget = budget or InFlightBudget(4 * config.max_request_bytes, config.max_request_bytes)
         self._auth = BearerAuth(config.auth, self._clock) if config.auth else None
         self._log = RateLimitedLogger(logging.getLogger(__name__), self._clock)
         self._endpoint = config.endpoint

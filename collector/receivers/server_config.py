@@ -12,6 +12,9 @@ from collector.errors import StartupError
 DEFAULT_MAX_REQUEST_BYTES = 64 * 1024 * 1024
 """The limit that OTLP recommends."""
 
+DEFAULT_MAX_BYTES_IN_FLIGHT = 4 * DEFAULT_MAX_REQUEST_BYTES
+"""What all messages under way may have together."""
+
 LARGEST_MAX_REQUEST_BYTES = 1024 * 1024 * 1024
 """gRPC and protobuf cannot carry messages of 2 GiB."""
 

@@ -368,6 +368,12 @@ class Metrics:
             "tracegrade_tool_calls", "Tool calls seen in agent runs.", (_AGENT, "gen_ai_tool_name", "status")
         )
         self.queue_bytes = Gauge("tracegrade_queue_bytes", "Bytes waiting in a sending queue.", ("exporter",))
+        self.bytes_in_flight = Gauge(
+            "tracegrade_in_flight_bytes", "Bytes of messages that are being received, in several pieces each."
+        )
+        self.bytes_in_flight_limit = Gauge(
+            "tracegrade_in_flight_limit_bytes", "What these may have together before senders wait."
+        )
         self.dead_letters = Counter(
             "tracegrade_dead_letters",
             "Spans, spans of verdicts and log records that a backend refused for good, by what became of "

@@ -27,7 +27,7 @@ def _examples() -> list[str]:
 
 
 def test_there_are_examples() -> None:
-    assert 5 == len(_examples())
+    assert 6 == len(_examples())
 
 
 @pytest.mark.parametrize("text", _examples())

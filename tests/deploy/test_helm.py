@@ -230,7 +230,7 @@ def test_replicas_watch_the_name_that_they_share_unless_told_otherwise() -> None
         ({"config": {"recievers": {}}}, "recievers"),
         ({"criteria": {"weather.txt": {}}}, "weather.txt"),
         ({"serviceMonitor": {"interval": "often"}}, "interval"),
-        ({"config": {"processors": {"memory_limiter": {"limit_mib": 1500}}}}, "more than 70 % of"),
+        ({"config": {"processors": {"memory_limiter": {"limit_mib": 1500}}}}, "more than 80 % of"),
         ({"terminationGracePeriodSeconds": 30}, "not more than config.service.shutdown_timeout (30 s)"),
         (
             {"config": {"service": {"shutdown_timeout": "1m30s"}}},

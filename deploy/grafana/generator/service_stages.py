@@ -151,15 +151,18 @@ def grading() -> list[JsonObject]:
 def delivery() -> list[JsonObject]:
     """What waits for the backends, and what they answer."""
     queue, limit = select("tracegrade_queue_bytes"), select("tracegrade_held_limit_bytes")
+    in_flight = f"{select('tracegrade_in_flight_bytes')} / {select('tracegrade_in_flight_limit_bytes')}"
     return [
         time_series(
             "Sending queues",
-            "Bytes waiting in each exporter's queue, divided by the memory limit; the fullest process.",
+            "Bytes waiting in each exporter's queue, divided by the memory limit, and of requests being "
+            "received by theirs; the fullest process.",
             [
                 Query(
                     f"max by (exporter) ({queue} / on (job, instance) group_left () {limit})",
                     "{{exporter}}",
-                )
+                ),
+                Query(f"max ({in_flight})", "being received"),
             ],
             unit="percentunit",
             thresholds=FULL,

@@ -11,6 +11,7 @@ import zttp
 from collector.receivers.otlp_grpc import GrpcServerConfig
 from collector.receivers.otlp_grpc_uvicorn import UvicornGrpcReceiver
 from collector.telemetry.metrics import Metrics
+from tests.support.backends import eventually
 from tests.support.otlp_senders import EXPORT_METHOD, GrpcSender, SpanSink, export_request
 
 _LIMIT = 1 << 20
@@ -170,13 +171,17 @@ async def test_large_messages_beyond_what_may_be_received_at_once_come_back_late
             await self.release.wait()
 
     async with GrpcSender(served.receiver.endpoint) as sender:
-        calls = [Held(sender) for _ in range(9)]
-        refused, waiting = await asyncio.wait(
-            [call.answer for call in calls], timeout=10, return_when=asyncio.FIRST_COMPLETED
-        )
+        calls = [Held(sender) for _ in range(12)]
+        budget = served.receiver._budget
+        await eventually(lambda: any(call.answer.done() for call in calls), "some are refused")
+        used = budget.used_bytes
         for call in calls:
             call.release.set()
-        await asyncio.wait(waiting)
+        async with asyncio.timeout(20):
+            answers = await asyncio.gather(*(call.answer for call in calls))
 
-    assert {("UNAVAILABLE", (2.0, 2.0))} == {(one.result().code, one.result().delays) for one in refused}
-    assert {"OK"} == {one.result().code for one in waiting}
+    refused = [answer for answer in answers if answer.code != "OK"]
+    assert used <= budget.max_bytes == 4 * _LIMIT
+    assert {("UNAVAILABLE", (2.0, 2.0))} == {(answer.code, answer.delays) for answer in refused}
+    assert 6 <= len(answers) - len(refused) <= 8
+    assert 0 == budget.used_bytes

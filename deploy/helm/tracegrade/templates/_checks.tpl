@@ -2,8 +2,9 @@
 {{- define "tracegrade.checks" -}}
 {{- $limit := include "tracegrade.mebibytes" (dig "limits" "memory" "0" .Values.resources) | int }}
 {{- $held := dig "processors" "memory_limiter" "limit_mib" 2048 .Values.config | int }}
-{{- if and $limit (gt (mul $held 10) (mul $limit 7)) }}
-{{- fail (printf "config.processors.memory_limiter.limit_mib is %d, more than 70 %% of resources.limits.memory (%d MiB): the pod would be killed before it refuses; lower the one or raise the other" $held $limit) }}
+{{- $flight := div (dig "receivers" "otlp" "max_bytes_in_flight" 268435456 .Values.config | int64) 1048576 | int }}
+{{- if and $limit (gt (mul (add $held $flight) 10) (mul $limit 8)) }}
+{{- fail (printf "config.processors.memory_limiter.limit_mib (%d) and config.receivers.otlp.max_bytes_in_flight (%d MiB) are together more than 80 %% of resources.limits.memory (%d MiB): the service would refuse to start; lower limit_mib or raise the memory" $held $flight $limit) }}
 {{- end }}
 {{- $shutdown := include "tracegrade.seconds" (dig "service" "shutdown_timeout" "30s" .Values.config) | int }}
 {{- if ge $shutdown (int .Values.terminationGracePeriodSeconds) }}

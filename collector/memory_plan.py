@@ -1,0 +1,104 @@
+"""Whether what the configuration allows to be held fits the container that the service runs in.
+
+A process that its container kills tells nobody anything; so what cannot fit is refused at the start.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from collector.configuration import ServiceConfig
+from processors.documents import Problem, ProblemsFound
+
+FREE_SHARE = 0.2
+"""Of the container's memory this much stays for the process itself, and for traces while they are graded."""
+
+_MIB = 1024 * 1024
+_HELD_SHARE, _IN_FLIGHT_SHARE = 0.5, 0.25
+_UNLIMITED = 1 << 60
+"""What cgroups of version 1 say where there is no limit is a little less than 2^63."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """What may be held, in bytes; the limit of the container is None where there is none."""
+
+    held_bytes: int
+    in_flight_bytes: int
+    container_bytes: int | None
+
+
+def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPlan:
+    """What `config` allows, in a container of that size.
+
+    Limits that nobody wrote are lowered until they fit, but one of the largest messages has room always.
+    `limit_mib` counts held spans with all queues.
+
+    Raises:
+        ProblemsFound: limits that were written do not fit; says which to change.
+    """
+    limiter, otlp = config.processors.memory_limiter, config.receivers.otlp
+    held, in_flight = limiter.limit_bytes, otlp.max_bytes_in_flight
+    if container_bytes is None:
+        return MemoryPlan(held, in_flight, None)
+    most = int(container_bytes * (1 - FREE_SHARE))
+    if "max_bytes_in_flight" not in otlp.model_fields_set:
+        in_flight = min(in_flight, int(container_bytes * _IN_FLIGHT_SHARE))
+    in_flight = max(in_flight, otlp.max_message_bytes)
+    if "limit_mib" not in limiter.model_fields_set:
+        held = max(min(held, int(container_bytes * _HELD_SHARE), most - in_flight), 1)
+    if held + in_flight > most:
+        raise ProblemsFound([Problem("", 0, "", _too_much(held, in_flight, most, container_bytes))])
+    return MemoryPlan(held, in_flight, container_bytes)
+
+
+def container_memory(root: Path = Path("/")) -> int | None:
+    """The lowest memory limit of the control groups that this process is in, in bytes; None without one."""
+    limits: list[int] = []
+    for file in _limit_files(root):
+        try:
+            text = file.read_text().strip()
+        except OSError:
+            continue
+        if text.isdigit() and 0 < int(text) < _UNLIMITED:
+            limits.append(int(text))
+    return min(limits, default=None)
+
+
+def _too_much(held: int, in_flight: int, most: int, container: int) -> str:
+    room = (most - in_flight) // _MIB
+    change = (
+        f"lower limit_mib to {room}" if room > 0 else "lower receivers.otlp.max_bytes_in_flight and limit_mib"
+    )
+    needed = -(-(held + in_flight) // int(_MIB * (1 - FREE_SHARE)))
+    return (
+        f"processors.memory_limiter.limit_mib ({held // _MIB} MiB, queues included) and "
+        f"receivers.otlp.max_bytes_in_flight ({in_flight // _MIB} MiB) are together more than 80 % of the "
+        f"container's memory ({container // _MIB} MiB): it would be killed before it refuses; {change}, or "
+        f"give the container {needed} MiB"
+    )
+
+
+def _limit_files(root: Path) -> Iterator[Path]:
+    """Where limits stand: those of the process's own groups and of the ones above, as far as it sees them.
+
+    A container mostly sees its own group as the top, whatever path /proc tells of it.
+    """
+    groups = root / "sys/fs/cgroup"
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        lines = []
+    for line in ["0::/", "0:memory:/", *lines]:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if not controllers:
+            folder, name = groups, "memory.max"
+        elif "memory" in controllers.split(","):
+            folder, name = groups / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        place = folder / path.strip("/")
+        yield place / name
+        while place != folder:
+            place = place.parent
+            yield place / name

@@ -1,0 +1,123 @@
+"""What is allowed to be held fits the container, or the service says which number to change."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from collector.configuration.service_file import ServiceConfig, load_configuration, parse_configuration
+from collector.memory_plan import container_memory, plan_memory
+from processors.documents import ProblemsFound
+
+_MIB = 1024 * 1024
+_PROJECT = Path(__file__).parents[2]
+
+
+def _config(limit_mib: int | None = None, in_flight_mib: int | None = None) -> str:
+    parts = []
+    if limit_mib is not None:
+        parts.append(f"processors: {{memory_limiter: {{limit_mib: {limit_mib}}}}}")
+    if in_flight_mib is not None:
+        parts.append(f"receivers: {{otlp: {{max_bytes_in_flight: {in_flight_mib * _MIB}}}}}")
+    return "\n".join(parts) or "{}"
+
+
+@pytest.mark.parametrize(
+    ("limit_mib", "in_flight_mib", "container_mib"),
+    [(1024, 256, 1600), (1024, None, 2048), (512, 128, 800), (16, 64, 101)],
+)
+def test_what_fits_is_taken(limit_mib: int, in_flight_mib: int | None, container_mib: int) -> None:
+    plan = plan_memory(parse_configuration(_config(limit_mib, in_flight_mib), "t", {}), container_mib * _MIB)
+
+    assert limit_mib * _MIB == plan.held_bytes
+    assert plan.held_bytes + plan.in_flight_bytes <= 0.8 * container_mib * _MIB
+
+
+@pytest.mark.parametrize("container_mib", [128, 512, 1024, 2048, 100_000])
+def test_limits_that_nobody_wrote_fit_any_container(container_mib: int) -> None:
+    plan = plan_memory(parse_configuration("{}", "t", {}), container_mib * _MIB)
+
+    assert 0 < plan.held_bytes <= 2048 * _MIB
+    assert 0 < plan.in_flight_bytes <= 256 * _MIB
+    assert plan.held_bytes + plan.in_flight_bytes <= 0.8 * container_mib * _MIB
+
+
+def test_without_a_container_there_is_nothing_to_fit() -> None:
+    assert 64 << 30 == plan_memory(parse_configuration(_config(65_536), "t", {}), None).held_bytes
+
+
+@pytest.mark.parametrize(
+    ("limit_mib", "in_flight_mib", "change"),
+    [(1500, 256, "lower limit_mib to 1382, or"), (100, 2000, "lower receivers.otlp.max_bytes_in_flight and")],
+)
+def test_what_does_not_fit_is_refused_with_the_number_to_change(
+    limit_mib: int, in_flight_mib: int, change: str
+) -> None:
+    config = parse_configuration(_config(limit_mib, in_flight_mib), "t", {})
+    with pytest.raises(ProblemsFound, match=re.escape(change)) as raised:
+        plan_memory(config, 2048 * _MIB)
+
+    [needed] = re.findall(r"give the container (\d+) MiB", str(raised.value))
+    assert plan_memory(config, (int(needed) + 1) * _MIB)
+    if found := re.search(r"limit_mib to (\d+)", str(raised.value)):
+        mended = parse_configuration(_config(int(found[1]), in_flight_mib), "t", {})
+        assert plan_memory(mended, 2048 * _MIB)
+
+
+def _tree(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, None),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, None),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1048576\n"}, 1048576),
+        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n",
+          "sys/fs/cgroup/a/memory.max": "2097152\n"}, 2097152),
+        ({"proc/self/cgroup": "9:cpu,memory:/docker/x\n",
+          "sys/fs/cgroup/memory/memory.limit_in_bytes": "3145728\n"}, 3145728),
+        ({"proc/self/cgroup": "9:memory:/x\n", "sys/fs/cgroup/memory/x/memory.limit_in_bytes": "4194304\n",
+          "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 4194304),
+        ({"proc/self/cgroup": "odd\n"}, None),
+    ],
+)  # fmt: skip
+def test_the_limit_of_either_version_of_cgroups_is_found(
+    tmp_path: Path, files: dict[str, str], expected: int | None
+) -> None:
+    assert expected == container_memory(_tree(tmp_path, files))
+
+
+def test_the_shipped_manifests_fit_their_own_limits() -> None:
+    base = _PROJECT / "deploy" / "kubernetes" / "base"
+    [deployment] = [
+        document
+        for document in yaml.safe_load_all((base / "deployment.yaml").read_text())
+        if document["kind"] in ("Deployment", "StatefulSet")
+    ]
+    limit = deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
+    text = (base / "config" / "tracegrade.yaml").read_text()
+    written = yaml.safe_load(text)
+    values = yaml.safe_load((_PROJECT / "deploy" / "helm" / "tracegrade" / "values.yaml").read_text())
+
+    assert plan_memory(_limits_of(written), _bytes(limit))
+    assert plan_memory(_limits_of(values["config"]), _bytes(values["resources"]["limits"]["memory"]))
+    assert load_configuration(None, {})
+
+
+def _limits_of(written: Any) -> ServiceConfig:
+    kept: Any = {"processors": {"memory_limiter": written["processors"]["memory_limiter"]}}
+    if in_flight := written["receivers"]["otlp"].get("max_bytes_in_flight"):
+        kept["receivers"] = {"otlp": {"max_bytes_in_flight": in_flight}}
+    return parse_configuration(yaml.safe_dump(kept), "t", {})
+
+
+def _bytes(text: str) -> int:
+    units = {"Mi": _MIB, "Gi": 1024 * _MIB}
+    return int(text[:-2]) * units[text[-2:]]
