@@ -51,11 +51,13 @@ class Resumption:
         self._limiter = limiter
         self._metrics = metrics
         self._streams = streams
-        metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
 
     def resume(self, recovered: Recovered, journal: Journal) -> None:
         """Go on with what was `recovered` from `journal`; before any request is taken, exporters running."""
         self._journal = journal
+        self._metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
+        for queue in self._fan_out.queues:
+            self._metrics.spans_sent_again.add(0, queue.name)
         for key, span_ids in recovered.finished.values():
             self._buffer.remember_finished(key, span_ids)
         taken_out: dict[bytes, list[SpanBatch]] = {}

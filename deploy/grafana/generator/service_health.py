@@ -42,7 +42,7 @@ def service_health() -> JsonObject:
             ("Spans: received = forwarded + dropped + held", _spans()),
             ("Grading", grading()),
             ("Delivery", delivery()),
-            ("Journal", durability()),
+            ("Restarts", durability()),
             ("Process, criteria, self-check", _process()),
         ],
     )

@@ -30,6 +30,7 @@ from tests.support.response_mutations import additions, mutations
 
 DATA = Path(__file__).parents[2] / "data"
 DEVELOPMENT = read_cases(DATA / "response_handling" / "dev.jsonl")
+HELD = read_cases(DATA / "response_handling" / "held.jsonl")
 HARD = read_cases(DATA / "parity" / "response_handling_hard.jsonl")
 LABELLED = read_cases(DATA / "parity" / "response_handling_labelled.jsonl")
 MODULES = (arithmetic, dates, disclosure, ledger, lexicon, numbers, outcomes, reading, response_module, rows)
@@ -38,11 +39,12 @@ MODULES = (arithmetic, dates, disclosure, ledger, lexicon, numbers, outcomes, re
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
-        (DEVELOPMENT, 0.65, 0.02, 0.7, 0.08),
-        (HARD, 0.65, 0.02, 0.75, 0.08),
-        (LABELLED, 0.6, 0.0, 0.9, 0.05),
+        (HELD, 0.33, 0.0, 0.48, 0.16),  # never learned from: what the page says of unseen cases
+        (DEVELOPMENT, 0.54, 0.0, 0.7, 0.08),
+        (HARD, 0.54, 0.0, 0.75, 0.08),
+        (LABELLED, 0.53, 0.0, 0.9, 0.05),
     ],
-    ids=["development", "hard", "labelled"],
+    ids=["held", "development", "hard", "labelled"],
 )
 def test_wrong_cases_are_caught_and_sound_ones_left_alone(
     cases: list[dict[str, object]], caught: float, flagged: float, caught_by_all: float, flagged_by_all: float
