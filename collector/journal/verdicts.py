@@ -42,19 +42,23 @@ class StoredVerdicts:
 
 
 def encode_verdicts(trace: FinishedTrace, graded: GradedTrace) -> bytes:
-    """The content of the record: verdicts as they are, whatever of them may be shown."""
+    """The content of the record: verdicts as they are, whatever of them may be shown.
+
+    Without those that are not JSON, which no evaluator should give: after a restart such a trace has none.
+    """
     runs = graded.graded_runs
-    return encode_json(
-        {
-            "reason": trace.reason.value,
-            "was_quiet": trace.was_quiet,
-            "interrupted": trace.interrupted,
-            "backfill": trace.backfill,
-            "unix_nano": runs[0].graded_unix_nano if runs else 0,
-            "instance": runs[0].instance if runs else "",
-            "runs": [[_written(result) for result in graded_run.results] for graded_run in runs],
-        }
-    )
+    head: JsonObject = {
+        "reason": trace.reason.value,
+        "was_quiet": trace.was_quiet,
+        "interrupted": trace.interrupted,
+        "backfill": trace.backfill,
+        "unix_nano": runs[0].graded_unix_nano if runs else 0,
+        "instance": runs[0].instance if runs else "",
+    }
+    try:
+        return encode_json({**head, "runs": [[_written(result) for result in run.results] for run in runs]})
+    except (TypeError, ValueError, RecursionError):
+        return encode_json({**head, "runs": []})
 
 
 def decode_verdicts(content: bytes) -> StoredVerdicts:

@@ -1,0 +1,70 @@
+"""Traces that a process before had admitted: they go on where they were."""
+
+import pytest
+
+from collector.buffer.finish_policy import GroupByTraceConfig
+from collector.buffer.trace_buffer import settled_spans
+from tests.support.held_spans import (
+    SECOND,
+    START_UNIX_NANO,
+    BufferUnderTest,
+    batch,
+    raw_span,
+    span_id,
+    trace_id,
+)
+
+SENDERS_COME_BACK = 10.0
+"""For so long the finish clock stands still after a restart."""
+
+
+def test_quiet_time_stands_still_while_the_process_is_down() -> None:
+    under_test = BufferUnderTest(GroupByTraceConfig.model_validate({"root_grace": "4s"}))
+    came, stopped = START_UNIX_NANO - 7 * SECOND, START_UNIX_NANO - 4 * SECOND
+    under_test.buffer.restore(batch(raw_span(1, start=came, end=came)), came, stopped)
+    under_test.buffer.note_ready(stopped)
+
+    assert not under_test.pass_time(SENDERS_COME_BACK + 0.5)  # three of the four seconds had passed before
+    (trace,) = under_test.pass_time(1.0)
+    assert not trace.interrupted
+    assert 0 == under_test.limiter.used - sum(len(span[1]) + 256 for span in trace.spans)
+
+
+@pytest.mark.parametrize(
+    ("down_seconds", "is_whole", "interrupted"),
+    [(4.0, False, False), (6.0, True, False), (6.0, False, True)],
+)
+def test_what_was_not_whole_when_the_process_was_down_for_long_is_interrupted(
+    down_seconds: float, is_whole: bool, interrupted: bool
+) -> None:
+    under_test = BufferUnderTest()
+    stopped = START_UNIX_NANO - int(down_seconds * SECOND)
+    root = raw_span(1, start=stopped - SECOND, end=stopped)
+    child = raw_span(2, 1, start=stopped - SECOND, end=stopped)
+    before, after = ([root, child], []) if is_whole else ([child], [root])
+    under_test.buffer.restore(batch(*before), stopped, stopped)
+    under_test.buffer.note_ready(stopped)
+    if after:
+        under_test.admit(batch(*after))
+
+    (trace,) = under_test.pass_time(SENDERS_COME_BACK + 5)
+    assert interrupted == trace.interrupted
+
+
+def test_spans_of_traces_that_a_process_before_finished_are_late_or_repeats() -> None:
+    under_test = BufferUnderTest()
+    under_test.buffer.remember_finished(trace_id(1), span_id(1) + span_id(2))
+    under_test.buffer.remember_finished(trace_id(1), span_id(3))
+
+    (late,) = under_test.admit(batch(*(raw_span(number) for number in (1, 2, 3, 4))))
+
+    assert [span_id(4)] == [span[0] for span in late.spans]
+    assert 3 == under_test.metrics.spans_dropped.value("duplicate", "")
+    with pytest.raises(ValueError, match="finished"):
+        under_test.buffer.restore(batch(raw_span(5)), START_UNIX_NANO, START_UNIX_NANO)
+
+
+def test_of_repeats_the_span_is_settled_on_that_a_buffer_would_keep() -> None:
+    short, long = raw_span(1, end=START_UNIX_NANO), raw_span(1, end=START_UNIX_NANO + SECOND)
+
+    assert [long] == settled_spans([batch(short), batch(long)]) == settled_spans([batch(long), batch(short)])
