@@ -196,7 +196,7 @@ async def test_all_mistakes_of_a_configuration_are_told_at_once(tmp_path: Path) 
         "  group_by_trace: {root_grace: 2}\n"
         "exporters:\n"
         "  oltp: {endpoint: 'x:1'}\n"
-        "journal: {directry: here}\n"
+        "journal: {directory: here, fsnyc: always}\n"
     )
 
     code, _, errors = await _tracegrade("run", "--config", str(config))
