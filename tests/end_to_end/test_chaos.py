@@ -157,6 +157,8 @@ async def _kill_under_load(folder: Path, sink: Sink, backend: str) -> None:
         "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": target}}}},
         "exporters": {"otlp": {"endpoint": backend, "tls": {"insecure": True}}},
         "journal": {"directory": "journal"},
+        # A sender that waits for a busy service between its two requests must not find the trace finished.
+        "processors": {"group_by_trace": {"idle_timeout": "5m"}},
     }
     load = Load(target)
     moments = random.Random(KILLS)
