@@ -85,6 +85,8 @@ class Record:
     numbers: "list[Quantity]" = field(default_factory=list)
     flags: list[tuple[str, bool]] = field(default_factory=list)
     is_item: bool = False
+    made_for: int = -1
+    """Of arguments: the call that was made with them."""
 
 
 @dataclass(slots=True)
@@ -102,6 +104,7 @@ class Quantity:
     is_operand: bool = True
     is_member: bool = True
     """Whether it is the whole value of a member, not a number inside a text."""
+    made_for: int = -1
 
     @property
     def dimension(self) -> str:
@@ -132,6 +135,7 @@ class Leaf:
     path: str
     call: int
     record: int
+    made_for: int = -1
 
 
 @dataclass(slots=True)
@@ -172,9 +176,11 @@ class Ledger:
         self.keys: set[str] = set()
         self._characters = self._tokens = 0
 
-    def add(self, value: JsonValue, call: int, name: str = "", arguments: JsonObject | None = None) -> None:
+    def add(self, value: JsonValue, call: int, name: str = "", arguments: JsonObject | None = None,
+            *, made_for: int = -1) -> None:  # fmt: skip
         """Add a text or any JSON value; `arguments` label the records of the call that returned it."""
         root = self._record(-1, call, name, name)
+        root.made_for = made_for
         if arguments and call >= 0:
             root.texts.extend(
                 (key, str(value)) for key, value in arguments.items() if isinstance(value, (str, int))
@@ -183,6 +189,7 @@ class Ledger:
 
     def _record(self, parent: int, call: int, group: str, key: str) -> Record:
         record = Record(len(self.records), parent, call, group, key)
+        record.made_for = self.records[parent].made_for if parent >= 0 else -1
         self.records.append(record)
         return record
 
@@ -252,7 +259,7 @@ class Ledger:
         if isinstance(value, int) and value.bit_length() > 60 and not isinstance(value, bool):
             self._text(str(value)[:400], key, path, record)
             return
-        self.leaves.append(Leaf(value, key, path, record.call, record.index))
+        self.leaves.append(Leaf(value, key, path, record.call, record.index, record.made_for))
         if isinstance(value, bool):
             record.flags.append((key, value))
         elif value is not None and abs(value) < 1e18:
@@ -279,13 +286,14 @@ class Ledger:
             if word in _SCALE_WORDS:
                 value *= _SCALE_WORDS[word]
         quantity = Quantity(
-            value, key, path, record.call, record.index, unit, currencies, is_minor, is_operand
+            value, key, path, record.call, record.index, unit, currencies, is_minor, is_operand,
+            made_for=record.made_for,
         )
         self.quantities.append(quantity)
         record.numbers.append(quantity)
 
     def _text(self, text: str, key: str, path: str, record: Record) -> None:
-        self.leaves.append(Leaf(text, key, path, record.call, record.index))
+        self.leaves.append(Leaf(text, key, path, record.call, record.index, record.made_for))
         record.texts.append((key, text))
         for code in _CODE.findall(text[:2000]) if text.upper() != text or len(text) == 3 else ():
             self.currencies |= CURRENCIES.get(code.lower(), frozenset())
