@@ -12,13 +12,12 @@ import math
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, time
 from functools import cached_property
 from itertools import accumulate, combinations
 from typing import Final, NamedTuple
 
 from processors.response_handling.ledger import FROM_USER, Ledger, Quantity, Record
-from processors.response_handling.reading import to_date
+from processors.response_handling.timeline import Timeline
 
 MAX_SERIES: Final = 400
 _PAIRED_SERIES: Final = 16
@@ -58,7 +57,8 @@ class Operand(NamedTuple):
 class Arithmetic:
     """What can be reckoned from a ledger. `money` says that amounts without a unit may be money."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, timeline: Timeline) -> None:
+        self._timeline = timeline
         self._ledger = ledger
         self._known: list[Operand] = []
         self._pool: dict[str, list[tuple[float, Made]]] = {}
@@ -360,42 +360,8 @@ class Arithmetic:
                 yield Made(100 * count / len(records), "percent", f"share of {category}", ())
 
     def _lapses(self) -> Iterator[Made]:
-        moments = [moment for moment in self._ledger.moments if moment.call >= 0][:20]
-        moments += [moment for moment in self._ledger.moments if moment.call < 0][:6]
-        days = [
-            day for moment in moments for written in moment.dates[:1] if (day := to_date(written)) is not None
-        ]
-        for one, other in combinations(dict.fromkeys(days), 2):
-            gap = abs((one - other).days)
-            yield Made(gap * 86400.0, "time", f"{one} to {other}", ())
-            yield Made((gap + 1) * 86400.0, "time", f"{one} to {other}, both included", ())
-            months = abs((one.year - other.year) * 12 + one.month - other.month)
-            if months:
-                yield Made(months * 2629800.0, "time", f"months from {one} to {other}", ())
-            years = abs(one.year - other.year) - (
-                1
-                if (max(one, other).month, max(one, other).day) < (min(one, other).month, min(one, other).day)
-                else 0
-            )
-            if years > 0:
-                yield Made(years * 31557600.0, "time", f"years from {one} to {other}", ())
-        clocks = list(dict.fromkeys(moment.minutes for moment in moments if moment.minutes is not None))
-        for first, second in combinations(clocks, 2):
-            gap = abs(first - second)
-            yield Made(gap * 60.0, "time", f"{clock(first)} to {clock(second)}", ())
-            yield Made((1440 - gap) * 60.0, "time", f"{clock(first)} to {clock(second)} over midnight", ())
-        full: dict[datetime, None] = {}
-        for index, moment in enumerate(moments[:-1]):
-            following = moments[index + 1]
-            if (
-                moment.dates
-                and following.minutes is not None
-                and following.path == moment.path
-                and (day := to_date(moment.dates[0]))
-            ):
-                full[datetime.combine(day, time(following.minutes // 60, following.minutes % 60))] = None
-        for start, end in combinations(list(full)[:14], 2):
-            yield Made(abs((start - end).total_seconds()), "time", f"{start} to {end}", ())
+        for seconds, how in self._timeline.lapses():
+            yield Made(seconds, "time", how, ())
 
     def _within_scopes(self) -> Iterator[Made]:
         """Pairs within records; within calls and over all, where there are few numbers."""
@@ -459,11 +425,6 @@ def operand_of(quantity: Quantity) -> Operand:
     elif quantity.unit is not None:
         value *= quantity.unit.factors[0]
     return Operand(value, quantity.dimension, quantity.key, quantity.record, quantity.call, quantity.value)
-
-
-def clock(minutes: int) -> str:
-    """Minutes since midnight as people write them."""
-    return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
 def _common(operands: Iterable[Operand]) -> str:

@@ -501,6 +501,8 @@ def _rows(lines: Sequence[str], mark: str) -> tuple[list[JsonValue], list[JsonVa
             rest.append(line)
             continue
         if _PIPE_RULE.fullmatch(line[:400]):
+            if mark == "|" and len(rows) > 1 and (last := rows.pop()) and isinstance(last, dict):
+                header = [str(cell) for cell in last.values()]
             continue
         cells = (
             [cell.strip() for cell in (line.strip().strip("|") if mark == "|" else line.strip()).split(mark)]

@@ -63,6 +63,7 @@ _JOINTS = frozenset({"", "and", "und", "et", "y", "e", "en", "i", "と"})
 _POWER = re.compile(
     r"\s(?:cub[eioí]c?[a-z]{0,3}|quadr[a-z]{1,4}|cuadrad[a-z]{1,2}|carrés?|cubes?)(?![^\W\d_])", re.IGNORECASE
 )
+_FRACTIONS = {"½": 0.5, "¼": 0.25, "¾": 0.75}
 _DAYPARTS = {"下午": 12, "晚上": 12, "午後": 12, "上午": 0, "早上": 0, "午前": 0, "中午": 12}
 
 CalendarDay = tuple[int | None, int, int | None]
@@ -278,6 +279,8 @@ class Reader:
         if len(readings) > 1:
             is_point = "." in token.text
             token.reading = int(is_point == (self.words.language in _POINT_LANGUAGES))
+        if (part := _FRACTIONS.get(text[end : end + 1])) is not None:
+            token.readings, token.end = ((readings[0][0] + part, 2),), end + 1
         before = _BEFORE.search(text, max(0, start - 6), start)
         if before is not None:
             money = before["code"] or before["sign"]

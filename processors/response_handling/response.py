@@ -21,6 +21,7 @@ from processors.response_handling.ledger import (
 from processors.response_handling.lexicon import detect
 from processors.response_handling.lexicons.keys import CACHED_KEYS
 from processors.response_handling.reading import Token, reader
+from processors.response_handling.timeline import Timeline
 
 MAX_CLAIMS: Final = 100
 """Tokens of an answer that are looked up; later ones are not checked."""
@@ -113,7 +114,9 @@ class Response:
             if call.result_known and call.result is not None:
                 self.ledger.add(call.result, position, call.name, call.arguments)
         self.ledger.finish()
-        self.arithmetic = Arithmetic(self.ledger)
+        named = [str(leaf.value) for leaf in self.ledger.leaves if isinstance(leaf.value, str)]
+        self.timeline = Timeline(self.ledger, (self.question, self.output, *named))
+        self.arithmetic = Arithmetic(self.ledger, self.timeline)
 
     @cached_property
     def tokens(self) -> list[Token]:

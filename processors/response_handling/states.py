@@ -242,10 +242,13 @@ def _all_for_some(response: Response, known: Sequence[Support]) -> Iterator[Find
         if not 2 <= len(records) <= 60 or any(record.call not in response.last_calls for record in records):
             continue
         counts = {support.token.start for support in known if len(records) in support.token.values}
+        if len(records) < 3:
+            counts = set()
         sentences = [
             one for one in response.told
             if not one.categories & {*_TROUBLE, "contrast", "approx"} and not one.is_question
             and ("all" in one.categories or any(one.start <= start < one.end for start in counts))
+            and not any(one.start <= s.token.start < one.end and s.token.value < len(records) for s in known)
         ]  # fmt: skip
         if not sentences:
             continue
@@ -271,7 +274,7 @@ def _all_for_some(response: Response, known: Sequence[Support]) -> Iterator[Find
                 continue
             key, value, count, spread = partly[0]
             others = [other for other in spread if other != value]
-            if count * 2 < len(records) or sum(spread.values()) < len(records):
+            if count < 2 or count * 2 < len(records) or sum(spread.values()) < len(records):
                 continue
             if any(_is_said(key, other, folded(response.output)) for other in others) or value == "False":
                 continue

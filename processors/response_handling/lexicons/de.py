@@ -34,7 +34,7 @@ WORDS: Final = Words(
     failure="""
     fehl* problem* kann_nicht gescheitert abgelehnt verweigert gesperrt ungültig abgelaufen störung nicht
     entschuldig* zeitüberschreitung unterbrochen unvollständig beschädigt abgebrochen unmöglich erneut warnung
-    überschritten teilweise defekt klappt* fehlgeschlagen zurückgerollt übersprungen storn* verspätet
+    überschritten teilweise defekt klappt* fehlgeschlagen zurückgerollt übersprungen  verspätet
     ausgefallen ausfall abgesagt gekündigt überfällig unbezahlt unzureichend ungültig* fehlt fehlen fehlend*
     nicht_möglich
     """,

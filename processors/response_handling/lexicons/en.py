@@ -42,7 +42,7 @@ WORDS: Final = Words(
     declin* reject* refus* block* unavailable unreachable unresponsive offline outage maintenance timeout timed
     time_out invalid expired insufficient locked crash* missing incomplete unsuccess* impossible unauthori*
     forbidden permission* overload* try_again retry retried glitch* couldn't can't cannot wasn't damaged
-    partial* broken roll* skipped skip void bounced cancel* revoked suspend* missed unread* unresolved overdue
+    partial* broken roll* skipped skip void bounced  revoked suspend* missed unread* unresolved overdue
     unpaid degraded aborted abort* lapse* returned
     """,
     pending="""
@@ -80,7 +80,7 @@ WORDS: Final = Words(
     warning* only rather instead
     """,
     harmless="""
-    no_further no_additional nothing_else nothing_more nothing_to_worry no_problem no_need no_worries not_need
+    in_all at_all after_all no_further no_additional nothing_else nothing_more nothing_to_worry no_problem no_need no_worries not_need
     don't_need don't_worry don't_forget don't_hesitate don’t_hesitate don’t_need don’t_worry don’t_forget
     can't_wait no_extra no_cost no_charge no_fee no_errors no_issues no_problems no_trouble without_problems
     without_any without_issue without_error without_a_hitch without_locking if_not if_you if_anything not_only

@@ -31,7 +31,7 @@ WORDS: Final = Words(
     failure="""
     error* fall* problema* no_se_pudo no_pude lamento lamentablemente siento desgraciadamente rechaz* deneg*
     bloque* caduc* venci* inválid* insuficiente* indisponible imposible interrump* incomplet* parcial* dañad*
-    excedi* reintent* disculp* no avería* rechazad* anulad* omitid* suspendid* retras* impagad* revertid*
+    excedi* reintent* disculp* no avería* rechazad*  omitid* suspendid* retras* impagad* revertid*
     no_disponible ausente falt*
     """,
     pending="""

@@ -32,7 +32,7 @@ WORDS: Final = Words(
     failure="""
     erreur* échec* échou* problème* impossible désolé* malheureusement refus* rejet* bloqu* expir* invalide
     panne indisponible interrompu* insuffisant* pas aucun* incomplet* partiel* endommagé* dépass* réessay* hélas
-    manqu* excus* n'a_pas annul* ignoré* suspendu* retardé* retard impayé* absent* manquant* rétabli*
+    manqu* excus* n'a_pas  ignoré* suspendu* retardé* retard impayé* absent* manquant* rétabli*
     introuvable* échéant
     """,
     pending="""

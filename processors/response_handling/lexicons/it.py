@@ -32,7 +32,7 @@ WORDS: Final = Words(
     failure="""
     errore errori fallit* fallisc* problem* purtroppo spiacente dispiace scus* impossibil* rifiut* negat* blocc*
     scadut* invalid* insufficient* non_disponib* interrott* incomplet* parzial* danneggiat* superat* riprov*
-    guasto non respint* annull* sospes* ritard* ripristinat* saltat* mancant* manca mancano assent* non_riuscit*
+    guasto non respint*  sospes* ritard* ripristinat* saltat* mancant* manca mancano assent* non_riuscit*
     """,
     pending="""
     attesa elaborazione previst* presto bozza revisione sarà sarebbe programmat* provvisori* simul* corso

@@ -238,3 +238,11 @@ FIRST_PAGE: Final = (
     "recent", "top", "mindestens", "au moins", "al menos", "pelo menos", "almeno", "minstens", "co najmniej", "seite", "pagin", "página", "stron", "頁", "页",
 )  # fmt: skip
 """What says that there may be more than is told."""
+WEEK_KEYS: Final = frozenset("kw week woche isoweek kalenderwoche semaine semana settimana tydzień tydzien 週 周".split())
+"""Keys whose number is a week of the year."""
+SPEAKS_OF_ZONES: Final = (
+    " local", " lokal", "ortszeit", "your time", " hora ", "heure", "locale", " tijd", "czasu", "时间", "時間", "time zone", "timezone", " UTC", " CET", " GMT",
+)  # fmt: skip
+"""What shows that an answer means the clock of some place."""
+MAKES_SERIES: Final = ("weekly", "daily", "monthly", "every", "wöchentlich", "settiman", "semanal", "hebdo", "quotid", "täglich", "毎週", "每周", "每天")
+"""What makes a row of dates of one."""

@@ -35,7 +35,7 @@ WORDS: Final = Words(
     failure="""
     błąd błęd* niepowodz* problem* niestety przepraszam* odrzuc* odmow* zablok* wygas* nieważn* niewystarcz*
     niedostępn* przerwan* niepełn* częściow* uszkodz* przekrocz* ponown* awaria nie nie_udało nieudan* brak
-    pominięt* wycofan* zawieszon* opóźni* nieopłacon* brakuj* anulowan* odwołan* wstrzyman* nieprzyjęt*
+    pominięt* wycofan* zawieszon* opóźni* nieopłacon* brakuj*   wstrzyman* nieprzyjęt*
     """,
     pending="""
     oczekuj* trakcie przetwarz* wkrótce szkic weryfikac* będzie byłoby zaplanowan* wstępn* symul* drodze
