@@ -42,6 +42,14 @@ class Made(NamedTuple):
         return self.how.format(*(f"{part:.10g}" for part in self.parts))
 
 
+class Mean(NamedTuple):
+    """An average: its value, how it was formed, and of which key."""
+
+    value: float
+    how: str
+    key: str
+
+
 class Operand(NamedTuple):
     """A number of the evidence in base units."""
 
@@ -90,6 +98,76 @@ class Arithmetic:
                 ):
                     best = candidate
         return best
+
+    def columns(self) -> Iterator[tuple[str, list[Operand]]]:
+        """The numbers of results under one key, row by row."""
+        for records in self._ledger.groups.values():
+            found: dict[str, list[Operand]] = defaultdict(list)
+            for record in records if len(records) <= MAX_SERIES else ():
+                for quantity in record.numbers:
+                    if quantity.is_operand and quantity.is_member:
+                        found[quantity.key].append(operand_of(quantity))
+            yield from ((key, column) for key, column in found.items() if len(column) > 1)
+        yield from self._plain_series().items()
+
+    @cached_property
+    def _means(self) -> list[tuple[float, str, str]]:
+        """Averages that people form: of columns and parts of them, weighted, and sums over counts."""
+        found = [
+            (made.value, made.how, made.how.partition(" of ")[2].partition(" of ")[0].partition(" by ")[0])
+            for made in self._made if made.how.startswith(("mean", "median"))
+        ]  # fmt: skip
+        for key, column in self.columns():
+            values = [operand.value for operand in column][:_RUNNING_SERIES]
+            totals = [0.0, *accumulate(values)]
+            for start, end in combinations(range(len(totals)), 2):
+                if end - start > 1:
+                    found.append(((totals[end] - totals[start]) / (end - start), f"mean of {end - start} of {key}", key))
+            for divisor in {o.value for o in (*self._operands[:40], *self._known) if 1 < o.value <= 366}:
+                found.append((math.fsum(o.value for o in column) / divisor, f"sum of {key} by {divisor:g}", key))
+        return found
+
+    def is_mean(self, value: float, tolerance: float) -> bool:
+        """Whether a number is an average that people would form of the results."""
+        return any(abs(mean - value) <= tolerance for mean, _, _ in self._means)
+
+    def nearest_mean(self, value: float) -> "Mean | None":
+        """The average nearest to a number."""
+        best = min(self._means, key=lambda mean: (not mean[1].startswith("mean of"), abs(mean[0] - value)), default=None)
+        return Mean(*best) if best is not None else None
+
+    def counts(self) -> set[float]:
+        """How many rows of the results have something in common, and what is left of them."""
+        found = {made.value for made in self._counts()}
+        for records in self._ledger.groups.values():
+            if len(records) > MAX_SERIES:
+                continue
+            sizes: dict[str, list[int]] = defaultdict(list)
+            for name, members in _categories(records):
+                sizes[name.partition(" ")[0]].append(len(members))
+                found |= {float(len(members)), float(len(records) - len(members))}
+            for own in sizes.values():
+                found |= {float(a + b) for a, b in combinations(own, 2)} | {float(len(own))}
+            keys: dict[str, dict[int, float]] = defaultdict(dict)
+            for record in records:
+                for quantity in record.numbers:
+                    if quantity.is_member:
+                        keys[quantity.key][record.index] = quantity.value
+            bounds = {o.value for o in self._known} | {q.value for q in self._ledger.quantities if q.call == FROM_USER}
+            for values in keys.values():
+                for bound in [*bounds][:30]:
+                    above = sum(value > bound for value in values.values())
+                    equal = sum(value == bound for value in values.values())
+                    found |= {float(above), float(above + equal), float(len(values) - above), float(len(values) - above - equal)}
+            for one, other in combinations([*keys.values()][:8], 2):
+                less = sum(one[i] < other[i] for i in one if i in other)
+                same = sum(one[i] == other[i] for i in one if i in other)
+                found |= {float(less), float(less + same), float(len(one) - less), float(len(one) - less - same)}
+            for key, values in keys.items():
+                for _, members in _categories(records):
+                    found.add(math.fsum(value for index, value in values.items() if index in members))
+                found |= {math.fsum(values.values()), float(len({*values.values()}))} if key else set()
+        return found
 
     def deep(self, value: float, tolerance: float, dimension: str) -> str | None:
         """An expression of a natural number and one operand more, where it hardly fits by chance.

@@ -44,6 +44,7 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
                 yield _wrong_date(token, told_days, claim, response)
         elif not _is_told_time(token, response):
             yield from _wrong_time(token, claim, response)
+        yield from _asked_in_vain(token, claim, response)
 
 
 def _wrong_date(token: Token, told: list[CalendarDay], claim: str, response: Response) -> Finding:
@@ -80,6 +81,28 @@ def _wrong_time(token: Token, claim: str, response: Response) -> Iterator[Findin
     yield Finding("RH2.6" if slips else "RH2.2", claim, what, near.path, near.call)
 
 
+def _asked_in_vain(token: Token, claim: str, response: Response) -> Iterator[Finding]:
+    """RH12.4: the date or time that was asked for, where the result has another."""
+
+    def is_it(moment: Moment, other: Token) -> bool:
+        if other.kind == "time":
+            return moment.minutes == other.minutes
+        return any(agree(a, b) for a in moment.dates for b in other.dates)
+
+    hits = [m for m in response.ledger.moments if is_it(m, token)]
+    if not hits or any(m.call >= 0 and m.is_whole for m in hits):
+        return
+    for asked in hits:
+        call = response.ledger.records[asked.record].made_for
+        for given in response.ledger.moments if call in response.last_calls else ():
+            is_other = given.call == call and given.key == asked.key and given.path == asked.path
+            if is_other and (given.minutes is None) == (asked.minutes is None):
+                if not any(is_it(given, other) for other in response.tokens):
+                    what = f"{given.key} is " + (clock_text(given.minutes) if given.minutes is not None else _day_text(given.dates[0]))
+                    yield Finding("RH12.4", claim, what, given.path, call)
+                    return
+
+
 def _lengths(response: Response, unit: int) -> list[int]:
     """The lengths, in units of so many minutes, by which evidence and answer move dates and times."""
     found: dict[int, None] = {}
@@ -93,8 +116,6 @@ def _lengths(response: Response, unit: int) -> list[int]:
         if token.kind == "number" and token.unit is not None and token.unit.dimension == "time":
             seconds = token.value * token.unit.factors[0] + sum(v * u.factors[0] for v, u in token.extra)
             found[round(seconds / 60 / unit)] = None
-        elif token.kind == "time" and unit == 1:
-            found[token.minutes] = None
     most = _LONGEST_GAP if unit > 1 else 100_000
     return [length for length in found if 0 < length < most][:_MOST_STEPS]
 
@@ -193,8 +214,10 @@ def _is_told_time(token: Token, response: Response) -> bool:
         return True
     stated = token.minutes
     period = 1440 if token.is_exact else 720
-    local = {at.hour * 60 + at.minute for at in timeline.local}
     told = {m.minutes or 0 for m in clocks}
+    local = {at.hour * 60 + at.minute for at in timeline.local} | {
+        (one + shift) % 1440 for one in {m.minutes or 0 for m in clocks if not m.zone} for shift in timeline.shifts
+    }
     loose = {m.minutes or 0 for m in clocks if not m.is_exact}
     if any((one - stated) % period == 0 for one in told | local) or any((one - stated) % 720 == 0 for one in loose):
         return True

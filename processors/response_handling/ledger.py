@@ -55,6 +55,8 @@ _CODE = re.compile(r"\b[A-Z]{3}\b")
 _WHOLE_NUMBER = re.compile(r"\s?[-+]?\d{1,15}(?:\.\d{1,12})?\s?")
 _PIPE_RULE = re.compile(r"[\s|:+=-]{3,400}")
 _COLUMNS = re.compile(r"\s{2,40}")
+_DURATION = re.compile(r"P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
+_MEMBER = re.compile(r"\s{0,8}([^\W\d][\w .-]{0,30}?)\s{0,8}(?::\s|=)\s{0,8}(\S.{0,300})")
 _TAG = re.compile(r"<[^<>]{1,200}>")
 _DROPPED = re.compile(r"[\s\-_‐-―−'‘’ʼ.,()\[\]{}\"#*]")
 _LABEL_WORD = re.compile(r"[^\W_]{1,40}")
@@ -124,6 +126,8 @@ class Moment:
     record: int
     zone: str = ""
     is_exact: bool = True
+    is_whole: bool = True
+    """Whether it is the whole value of a member, not a part of a longer text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +235,7 @@ class Ledger:
             elif isinstance(value, str):
                 self._count(len(value), 1)
                 parsed = (
-                    _structured(value) if len(value) > 1 and ("\n" in value or value[:1] in "{[") else None
+                    _structured(value) if len(value) > 1 and ("\n" in value or value[:1] in "{[" or "<tr" in value) else None
                 )
                 if parsed is not None:
                     stack.append((parsed, key, path, record))
@@ -289,6 +293,10 @@ class Ledger:
             value, key, path, record.call, record.index, unit, currencies, is_minor, is_operand,
             made_for=record.made_for,
         )
+        self._add(quantity, record)
+
+    def _add(self, quantity: Quantity, record: Record) -> None:
+        quantity.made_for = record.made_for
         self.quantities.append(quantity)
         record.numbers.append(quantity)
 
@@ -301,6 +309,10 @@ class Ledger:
             self.ids.append(text.strip())
             self._quantity(float(text), key, path, record)
             return
+        if text[:1] == "P" and (match := _DURATION.fullmatch(text)) is not None:
+            parts = zip(match.groups(), (86400, 3600, 60, 1), strict=True)
+            self._add(Quantity(float(sum(int(n) * s for n, s in parts if n)), key, path, record.call, record.index, UNITS["s"]), record)
+            return
         tokens = self._reader.read(text)
         self._tokens += len(tokens)
         if self._tokens > MAX_TEXT_TOKENS:
@@ -312,11 +324,18 @@ class Ledger:
                 (UNITS[s] for w, s in self._reader.words.units.items() if w == text.lower()), None
             )
             unit = unit or unit_of_key("x_" + text)
+            self._scales.update({record.index: _SCALE_WORDS[word] for word in key_words(text) if word in _SCALE_WORDS})
+            for word in key_words(text):
+                self.currencies |= CURRENCIES.get(word, frozenset()) if len(word) == 3 else frozenset()
             if unit is not None:
                 for quantity in record.numbers:
                     quantity.unit = quantity.unit or unit
                 record.flags.append(("\0unit", True))
                 self._units[record.index] = unit
+
+    @cached_property
+    def _scales(self) -> dict[int, float]:
+        return {}
 
     @cached_property
     def _units(self) -> dict[int, Unit]:
@@ -333,8 +352,7 @@ class Ledger:
                     -value if token.is_negative else value, key, path, call, index, unit, token.currencies, token.is_minor,  # noqa: E501
                     not (NO_OPERANDS & {*words[-1:]}) and (not token.is_spelled or call == FROM_USER), is_whole,  # noqa: E501
                 )  # fmt: skip
-                self.quantities.append(quantity)
-                record.numbers.append(quantity)
+                self._add(quantity, record)
             for value, other in token.extra:
                 self.quantities.append(Quantity(value, key, path, call, index, other))
             if token.extra and token.unit is not None:
@@ -345,7 +363,7 @@ class Ledger:
         elif token.kind in ("date", "time"):
             minutes = token.minutes if token.kind == "time" else None
             self.moments.append(
-                Moment(token.dates, minutes, key, path, call, index, token.zone, token.is_exact)
+                Moment(token.dates, minutes, key, path, call, index, token.zone, token.is_exact, is_whole)
             )
         elif token.kind == "id":
             self.ids.append(token.text)
@@ -361,6 +379,13 @@ class Ledger:
                 if child.parent == index:
                     for quantity in child.numbers:
                         quantity.unit = quantity.unit or unit
+
+        for index, scale in self._scales.items():
+            for record in self.records:
+                if index in (record.index, record.parent):
+                    for quantity in record.numbers:
+                        if quantity.value > 9999:
+                            quantity.value *= scale
 
     @cached_property
     def _by_value(self) -> tuple[list[float], list[Quantity]]:
@@ -484,6 +509,10 @@ def _structured(text: str) -> JsonValue:
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2:
         return None
+    members = [match for line in lines if (match := _MEMBER.fullmatch(line[:400]))]
+    if len(members) * 2 > len(lines) and len({match[1] for match in members}) == len(members):
+        rest: list[JsonValue] = [line for line in lines if not _MEMBER.fullmatch(line[:400])]
+        return {**{match[1].strip(): match[2].strip() for match in members}, **({"": rest} if rest else {})}
     for mark in ("|", "\t", ";", ",", ""):
         rows, rest = _rows(lines, mark)
         if len(rows) > 1:

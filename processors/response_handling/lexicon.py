@@ -92,6 +92,7 @@ class Lexicon:
         self._exact: dict[str, int] = {}
         self._starts: dict[str, int] = {}
         self._phrases: list[tuple[str, int]] = []
+        self._means = [word.rstrip("*").replace("_", " ") for word in words.mean.split()]
         self._harmless = sorted((p.replace("_", " ") for p in words.harmless.split()), key=len, reverse=True)
         for bit, category in enumerate(CATEGORIES[:-1]):
             for word in getattr(words, category).split():
@@ -119,6 +120,11 @@ class Lexicon:
                         break
                     found |= starts.get(word[:length], 0)
         return frozenset(category for bit, category in enumerate(CATEGORIES[:-1]) if found >> bit & 1)
+
+    def mean_places(self, text: str) -> list[int]:
+        """Where words of averages begin in `text`."""
+        low = text.lower()
+        return [place for word in self._means for place in [low.find(word)] if place >= 0]
 
     def said(self, text: str) -> frozenset[str]:
         """The categories of which `text` has a word outside of set phrases that say nothing."""

@@ -92,6 +92,8 @@ class Token:
     is_minor: bool = False
     is_approximate: bool = False
     is_spelled: bool = False
+    is_fraction: bool = False
+    """Of a number: whether it ends with a sign such as ½."""
     is_negative: bool = False
     word: str = ""
     """The word that follows a number, in lower case."""
@@ -112,6 +114,8 @@ class Token:
 
     def tolerance(self, value: float) -> float:
         """How far what was rounded to the reading `value` may lie from it."""
+        if self.is_fraction:
+            return 0.25 * self.scale
         decimals = next((places for read, places in self.readings if read * self.scale == value), 0)
         return 0.5 * 10.0**-decimals * self.scale * 1.0000001
 
@@ -280,7 +284,7 @@ class Reader:
             is_point = "." in token.text
             token.reading = int(is_point == (self.words.language in _POINT_LANGUAGES))
         if (part := _FRACTIONS.get(text[end : end + 1])) is not None:
-            token.readings, token.end = ((readings[0][0] + part, 2),), end + 1
+            token.readings, token.end, token.is_fraction = ((readings[0][0] + part, 0),), end + 1, True
         before = _BEFORE.search(text, max(0, start - 6), start)
         if before is not None:
             money = before["code"] or before["sign"]

@@ -17,6 +17,7 @@ MOST_MOMENTS = 400
 _MOST_TEXTS = 300
 _LABEL = re.compile(r"[^\W_]{1,40}(?:[-./#][^\W_]{1,40}){0,5}")
 _CLOSE = re.compile(r"[^\d,;:、，；：。]{1,20}")
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _SMALL = 100
 
 
@@ -141,6 +142,8 @@ def _words(text: str) -> Iterator[str]:
         yield word
         if not word.isalnum():
             yield from re.split(r"[-./#]", word)
+        if not word.isascii() and (plain := word.translate(_UMLAUTS)) != word:
+            yield plain
         if not word.isascii() and "\u3000" < word[0] and len(word) > 1:
             yield from (word[place : place + 2] for place in range(len(word) - 1))
 
@@ -165,7 +168,7 @@ def _mentions(text: str, offset: int, records: list[Record], labels: dict[int, s
     low = text.lower()
     for match in _LABEL.finditer(low):
         for word in _words(match[0]):
-            places.setdefault(word, low.find(word, match.start()))
+            places.setdefault(word, max(match.start(), low.find(word, match.start())))
     scores: dict[int, set[str]] = {}
     for record in records:
         said = {

@@ -40,6 +40,8 @@ RULES: Final = (
     Rule("RH1.1", "a number that is a slip of one of the results", is_gating=True),
     Rule("RH1.2", "a number that no evidence supports"),
     Rule("RH1.3", "a small number against the member that is named beside it"),
+    Rule("RH1.4", "a number told as an average that the results do not have"),
+    Rule("RH1.5", "a count that the rows of the results do not have"),
     Rule("RH2.1", "a date that no evidence supports"),
     Rule("RH2.2", "a time of day that no evidence supports"),
     Rule("RH2.3", "a weekday that its date does not have", is_gating=True),
@@ -91,6 +93,8 @@ _NEEDS_NUMBERS: Final = frozenset(
         "RH1.1",
         "RH1.2",
         "RH1.3",
+        "RH1.4",
+        "RH1.5",
         "RH8",
         "RH9.d",
         "RH10",
@@ -105,10 +109,10 @@ _NEEDS_NUMBERS: Final = frozenset(
 )
 _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
     (
-        frozenset({"RH1.1", "RH1.2", "RH1.3", "RH12.5"}),
+        frozenset({"RH1.1", "RH1.2", "RH1.3", "RH1.4", "RH1.5", "RH12.5"}),
         lambda response, _, known: unsupported_numbers(response, known),
     ),
-    (frozenset({"RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH2.5", "RH2.6"}), lambda response, _, __: unsupported_dates(response)),
+    (frozenset({"RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH2.5", "RH2.6", "RH12.4"}), lambda response, _, __: unsupported_dates(response)),
     (frozenset({"RH3.1", "RH3.2"}), lambda response, _, __: invented_entities(response)),
     (frozenset({"RH3.3"}), lambda response, _, __: invented_names(response)),
     (frozenset({"RH4", "RH9.a"}), lambda response, settings, _: hidden_errors(response, settings)),

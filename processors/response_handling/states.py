@@ -15,6 +15,8 @@ from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons.keys import (
     ACTIONS,
     BAD_FLAGS,
+    BOTH,
+    BOTH_CJK,
     CACHED_KEYS,
     CHANGE_KEYS,
     DRY_KEYS,
@@ -250,6 +252,8 @@ def _all_for_some(response: Response, known: Sequence[Support]) -> Iterator[Find
             and ("all" in one.categories or any(one.start <= start < one.end for start in counts))
             and not any(one.start <= s.token.start < one.end and s.token.value < len(records) for s in known)
         ]  # fmt: skip
+        if len(records) != 2:
+            sentences = [one for one in sentences if BOTH.isdisjoint(one.words) and not any(w in one.text for w in BOTH_CJK)]
         if not sentences:
             continue
         values: dict[str, Counter[str]] = defaultdict(Counter)

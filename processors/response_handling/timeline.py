@@ -105,6 +105,15 @@ class Timeline:
                 found[at + timedelta(minutes=offset_at(name, at.date()) - (offset or 0))] = None
         return list(found)
 
+    @cached_property
+    def shifts(self) -> set[int]:
+        """By how many minutes the clocks of two places named differ, on the dates of the evidence."""
+        if len(self.places) < 2:
+            return set()
+        days = self.dates[:4] or [date(2024, 1, 15), date(2024, 7, 15)]
+        offsets = [{offset_at(name, day) for name in self.places[:12]} for day in days]
+        return {one - other for at in offsets for one in at for other in at if one != other}
+
     def lapses(self) -> Iterator[tuple[float, str]]:
         """Seconds between moments of the evidence, and how they were reckoned."""
         days = self.dates[:26]

@@ -246,3 +246,13 @@ SPEAKS_OF_ZONES: Final = (
 """What shows that an answer means the clock of some place."""
 MAKES_SERIES: Final = ("weekly", "daily", "monthly", "every", "wöchentlich", "settiman", "semanal", "hebdo", "quotid", "täglich", "毎週", "每周", "每天")
 """What makes a row of dates of one."""
+BOTH: Final = frozenset("both beide beiden beides ambos ambas entrambi entrambe deux oba obie obydwa obydwie two twee zwei dos dois duas due dwa dwie".split())
+BOTH_CJK: Final = ("両方", "どちらも", "两个都", "两者", "両")
+"""What is said of two things."""
+HOW_MANY: Final = (
+    "how many", "number of", "wie viele", "wieviele", "anzahl", "combien", "nombre de", "cuánt", "número de", "quant", "numero di", "hoeveel", "aantal",
+    "ile ", "ilu ", "liczb", "何件", "何人", "何個", "何本", "いくつ", "何台", "何回", "何冊", "件数", "多少", "几个", "几台", "几人", "几次", "几张", "几条", "几件", "有几",
+)  # fmt: skip
+"""How people ask for a count."""
+AVERAGE_KEYS: Final = frozenset("avg average mean median moyenne media promedio média durchschnitt mittel gemiddelde średnia 平均".split())
+"""Words of keys whose values are averages."""
