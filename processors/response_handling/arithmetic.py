@@ -17,6 +17,7 @@ from itertools import accumulate, combinations
 from typing import Final, NamedTuple
 
 from processors.response_handling.ledger import FROM_USER, Ledger, Quantity, Record
+from processors.response_handling.lexicons.keys import STATE_KEYS
 from processors.response_handling.timeline import Timeline
 
 MAX_SERIES: Final = 400
@@ -40,14 +41,6 @@ class Made(NamedTuple):
     def shown(self) -> str:
         """The expression with its numbers."""
         return self.how.format(*(f"{part:.10g}" for part in self.parts))
-
-
-class Mean(NamedTuple):
-    """An average: its value, how it was formed, and of which key."""
-
-    value: float
-    how: str
-    key: str
 
 
 class Operand(NamedTuple):
@@ -110,31 +103,19 @@ class Arithmetic:
             yield from ((key, column) for key, column in found.items() if len(column) > 1)
         yield from self._plain_series().items()
 
-    @cached_property
-    def _means(self) -> list[tuple[float, str, str]]:
-        """Averages that people form: of columns and parts of them, weighted, and sums over counts."""
-        found = [
-            (made.value, made.how, made.how.partition(" of ")[2].partition(" of ")[0].partition(" by ")[0])
-            for made in self._made if made.how.startswith(("mean", "median"))
-        ]  # fmt: skip
-        for key, column in self.columns():
-            values = [operand.value for operand in column][:_RUNNING_SERIES]
-            totals = [0.0, *accumulate(values)]
-            for start, end in combinations(range(len(totals)), 2):
-                if end - start > 1:
-                    found.append(((totals[end] - totals[start]) / (end - start), f"mean of {end - start} of {key}", key))
-            for divisor in {o.value for o in (*self._operands[:40], *self._known) if 1 < o.value <= 366}:
-                found.append((math.fsum(o.value for o in column) / divisor, f"sum of {key} by {divisor:g}", key))
-        return found
-
-    def is_mean(self, value: float, tolerance: float) -> bool:
-        """Whether a number is an average that people would form of the results."""
-        return any(abs(mean - value) <= tolerance for mean, _, _ in self._means)
-
-    def nearest_mean(self, value: float) -> "Mean | None":
-        """The average nearest to a number."""
-        best = min(self._means, key=lambda mean: (not mean[1].startswith("mean of"), abs(mean[0] - value)), default=None)
-        return Mean(*best) if best is not None else None
+    def is_mean(self, value: float, tolerance: float, sizes: Iterable[float]) -> bool:
+        """Whether a number is an average of results: of columns and parts of them, weighted, or a sum by a count."""
+        if any(abs(made.value - value) <= tolerance for made in self._made if made.how.startswith(("mean", "median"))):
+            return True
+        divisors = {o.value for o in (*self._operands[:40], *self._known) if 1 < o.value <= 366}
+        for _, column in self.columns():
+            values = [operand.value for operand in column]
+            if any(abs(math.fsum(values) / divisor - value) <= tolerance for divisor in divisors):
+                return True
+            for size in {int(size) for size in sizes if 1 < size < len(values)}:
+                if any(abs(math.fsum(part) / size - value) <= tolerance for part in (values[:size], values[-size:])):
+                    return True
+        return False
 
     def counts(self) -> set[float]:
         """How many rows of the results have something in common, and what is left of them."""
@@ -146,14 +127,14 @@ class Arithmetic:
             for name, members in _categories(records):
                 sizes[name.partition(" ")[0]].append(len(members))
                 found |= {float(len(members)), float(len(records) - len(members))}
-            for own in sizes.values():
-                found |= {float(a + b) for a, b in combinations(own, 2)} | {float(len(own))}
+            for key, own in sizes.items():
+                found |= {float(a + b) for a, b in combinations(own, 2)} if key.lower() in STATE_KEYS else set()
             keys: dict[str, dict[int, float]] = defaultdict(dict)
             for record in records:
                 for quantity in record.numbers:
-                    if quantity.is_member:
+                    if quantity.is_member and quantity.is_operand:
                         keys[quantity.key][record.index] = quantity.value
-            bounds = {o.value for o in self._known} | {q.value for q in self._ledger.quantities if q.call == FROM_USER}
+            bounds = {q.value for q in self._ledger.quantities if q.call == FROM_USER}
             for values in keys.values():
                 for bound in [*bounds][:30]:
                     above = sum(value > bound for value in values.values())
@@ -164,9 +145,9 @@ class Arithmetic:
                 same = sum(one[i] == other[i] for i in one if i in other)
                 found |= {float(less), float(less + same), float(len(one) - less), float(len(one) - less - same)}
             for key, values in keys.items():
-                for _, members in _categories(records):
+                for members in [rows for _, rows in _categories(records) if len(rows) > 1]:
                     found.add(math.fsum(value for index, value in values.items() if index in members))
-                found |= {math.fsum(values.values()), float(len({*values.values()}))} if key else set()
+                found |= {math.fsum(values.values())} if key else set()
         return found
 
     def deep(self, value: float, tolerance: float, dimension: str) -> str | None:
@@ -607,7 +588,8 @@ def _category(name: str, key: str, part: Sequence[Operand], column: Sequence[Ope
     dimension = _common(part)
     total = math.fsum(values)
     yield Made(total, dimension, f"sum of {key} of {name}", ())
-    yield Made(total / len(values), dimension, f"mean of {key} of {name}", ())
+    if len(values) > 1:
+        yield Made(total / len(values), dimension, f"mean of {key} of {name}", ())
     yield Made(rest - total, dimension, f"sum of {key} but {name}", ())
     if rest:
         yield Made(100 * total / rest, "percent", f"share of {name} in {key}", ())

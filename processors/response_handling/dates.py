@@ -236,6 +236,8 @@ def _is_told_time(token: Token, response: Response) -> bool:
     if any(abs(seconds - stated * 60) < 30 for seconds, _ in timeline.lapses()):
         return True  # "6 h 30" can be a length
     # "24 h" and "18h" can be lengths as well as times.
+    if any(mark in token.text for mark in ":apAP"):
+        return False
     return stated % 60 == 0 and (
         any(stated // 60 == abs(q.value) for q in response.ledger.quantities) or stated in (0, 720)
         or str(stated // 60) in response.digit_groups or str(stated // 60 % 12) in response.digit_groups

@@ -498,7 +498,8 @@ def _structured(text: str) -> JsonValue:
     """JSON, or the rows of a table and the lines around it; None for anything else."""
     if text.lstrip()[:1] in ("{", "["):
         value = value_written_in(text)
-        return value if isinstance(value, (dict, list)) else None
+        if isinstance(value, (dict, list)):
+            return value
     if "<tr" in text.lower():
         text = "\n".join(
             " | ".join(

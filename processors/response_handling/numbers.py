@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from processors.response_handling.arithmetic import operand_of
 from processors.response_handling.ledger import Leaf, Quantity, folded
-from processors.response_handling.lexicons.keys import AVERAGE_KEYS, HOW_MANY, LASTING
+from processors.response_handling.lexicons.keys import AVERAGE_KEYS, HOW_MANY, LASTING, TOTAL_KEYS
 from processors.response_handling.lexicons.units import factors_of, key_words
 from processors.response_handling.reading import Token
 from processors.response_handling.response import Finding, Response, shown
@@ -405,23 +405,19 @@ def _wrong_means(response: Response, known: list[Support]) -> Iterator[Finding]:
         inside = [s for s in known if one.start <= s.token.start < one.end and not s.token.is_spelled]
         marks = [one.start + place for word in response.words.mean_places(one.text) for place in (word,)]
         claims = [s for s in inside if s.token.value > 1 and any(-60 < mark - s.token.start < 24 for mark in marks)]
-        claims = [s for s in claims if not any(AVERAGE_KEYS & {*key_words(q.key)} for q in s.direct)]
-        if not claims:
+        claims = sorted(claims, key=lambda s: min(abs(mark - s.token.start) for mark in marks))[:2]
+        if not claims or any(AVERAGE_KEYS & {*key_words(q.key)} for s in claims for q in s.direct):
+            continue
+        claims = claims[:1]
+        sizes = [s.token.value for s in known if s not in claims]
+        if any(_is_mean(s.token, response, sizes) for s in claims):
             continue
         for key, column in response.arithmetic.columns():
             values = sorted(operand.value for operand in column)
-            if len({*values}) < 3:
-                continue
-            fits = [s for s in claims if _is_of(s.token, values, column[0].dimension)]
-            if len(fits) != 1 or fits[0].token.unit is not None and fits[0].token.unit.dimension == "percent":
-                continue
-            token = fits[0].token
-            value, tolerance = _in_base(token)
-            if any(_is_mean(s.token, response) for s in claims):
-                continue
-            made = response.arithmetic.nearest_mean(value)
-            if made is not None and made.key == key:
-                what = f"{token.text} is no average of the results; nearest: {made.how} = {made.value:.6g}"
+            fits = [s for s in claims if len({*values}) > 2 and _is_of(s.token, values, column[0].dimension)]
+            if len(fits) == 1 and not (fits[0].token.unit is not None and fits[0].token.unit.dimension == "percent"):
+                mean = math.fsum(values) / len(values)
+                what = f"{fits[0].token.text} is no average of the results; mean of {key} = {mean:.6g}"
                 yield Finding("RH1.4", shown(one.text), what)
                 return
 
@@ -437,14 +433,15 @@ def _in_base(token: Token) -> tuple[float, float]:
 
 def _is_of(token: Token, values: list[float], dimension: str) -> bool:
     """Whether a number may be an average of a column: of its dimension, and between its least and greatest."""
-    value, _ = _in_base(token)
     own = dimension_of(token)
+    value = _in_base(token)[0] if dimension else token.value
     return (own == dimension or not own or not dimension) and values[0] < value < values[-1]
 
 
-def _is_mean(token: Token, response: Response) -> bool:
+def _is_mean(token: Token, response: Response, sizes: list[float]) -> bool:
     value, tolerance = _in_base(token)
-    return response.arithmetic.is_mean(value, tolerance * 1.01 + 1e-9 * value)
+    tries = [(value, tolerance), (token.value, max(token.tolerance(token.value), 0.06 * token.value * token.is_approximate))]
+    return any(response.arithmetic.is_mean(v, t * 1.01 + 1e-9 * v, sizes) for v, t in tries)
 
 
 def _wrong_counts(response: Response, known: list[Support]) -> Iterator[Finding]:
@@ -456,11 +453,15 @@ def _wrong_counts(response: Response, known: list[Support]) -> Iterator[Finding]
     first = known[0]
     token = first.token
     is_count = token.value == int(token.value) and not dimension_of(token) and 1 < token.value
-    if not groups or not is_count or token.is_approximate or token.start > 120 or first.direct:
+    if not groups or not is_count or token.is_approximate or token.start > 120:
+        return
+    rows = {record.index for records in groups for record in records}
+    if any(quantity.record not in rows or TOTAL_KEYS & {quantity.key.lower()} for quantity in first.direct):
         return
     if token.value in response.arithmetic.counts():
         return
-    if len(groups) > 1 or token.value > len(groups[0]) or response.timeline.days:
+    most = max([len(groups[0]), *(sum(o.value for o in column) for _, column in response.arithmetic.columns())])
+    if len(groups) > 1 or token.value > most or response.timeline.days:
         return
     what = f"{len(groups[0])} rows, none of whose values stands in {token.value:.0f}"
     yield Finding("RH1.5", shown(response.output[: token.end + 40]), what, "", groups[0][0].call)
@@ -552,7 +553,7 @@ def wrong_units(response: Response, known: list[Support]) -> Iterator[Finding]:
 
 def _scale_slip(token: Token, response: Response) -> Quantity | None:
     """A quantity that differs by powers of 10 and 1024 alone: thousands for millions, 7 GiB for 700 MiB."""
-    if (token.unit is None and token.scale == 1.0) or (token.unit and token.unit.dimension in ("percent", "temperature", "time")):
+    if (token.unit is None and token.scale == 1.0 and not token.currencies) or (token.unit and token.unit.dimension in ("percent", "temperature", "time")):
         return None
     factors = token.unit.factors if token.unit is not None and not token.currencies else (1.0,)
     own = dimension_of(token)
@@ -561,9 +562,11 @@ def _scale_slip(token: Token, response: Response) -> Quantity | None:
             continue
         if token.unit is not None and quantity.dimension != own:
             continue
-        if token.unit is None and len(f"{token.value / token.scale:g}".replace(".", "")) < 3:
+        if token.unit is None and not quantity.is_minor and len(f"{token.value / token.scale:g}".replace(".", "")) < 3:
             continue
-        base = quantity.value * (quantity.unit.factors[0] if quantity.unit else 1.0)
+        if token.unit is None and token.scale == 1.0 and not quantity.is_minor:
+            continue
+        base = operand_of(quantity).value
         for factor in factors:
             ratio = base / (token.value * factor) if token.value else 0.0
             for binary in (0, 1, 2, -1):

@@ -15,6 +15,7 @@ from processors.response_handling.reading import agree
 from processors.response_handling.response import Finding, Response, shown
 
 _WORD = re.compile(r"[^\W_]{2,40}")
+_CLAUSE_END = re.compile(r"[,;:—]|\b(?:but|aber|mais|pero|mas|ma|maar|ale)\b")
 _MAX_SHOWN = 5
 _FUTILE = 2
 
@@ -57,6 +58,7 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
     if not hidden or not response.is_answered or not response.words.language:
         return
     if admits_trouble(response, settings):
+        yield from _late_success(response, hidden)
         return
     for position, failure in hidden[:_MAX_SHOWN]:
         if failure.error_class is not ErrorClass.ARGUMENT:
@@ -65,6 +67,18 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
         position, failure = hidden[-1]
         what = f"{calls[position].name} failed: {failure.summary}"
         yield Finding("RH9.a", shown(response.output), what, "", position)
+
+
+def _late_success(response: Response, hidden: list[tuple[int, ToolFailure]]) -> Iterator[Finding]:
+    """RH9.a as well: trouble is told, and then a success that no call had."""
+    position, failure = hidden[-1]
+    name = response.calls[position].name
+    if not acts(name) or any(call.failure is None for call in response.calls):
+        return
+    told = [part for one in response.told if not one.is_question for part in _CLAUSE_END.split(one.text)]
+    kinds = [response.words.said(part) for part in told if len(part) > 2]
+    if kinds and "done" in kinds[-1] and not kinds[-1] & {"negation", "failure", "pending", "no", "absent"}:
+        yield Finding("RH9.a", shown(response.output), f"{name} failed: {failure.summary}", "", position)
 
 
 def _outstanding(response: Response) -> Iterator[tuple[int, ToolFailure]]:
@@ -84,7 +98,7 @@ def _outstanding(response: Response) -> Iterator[tuple[int, ToolFailure]]:
         others = successes.get(call.name, [])
         later = [other for other in others if other > position]
         if not later:
-            if position > last_success or _acts(call.name) or last_success < 0:
+            if position > last_success or acts(call.name) or last_success < 0:
                 yield position, call.failure
         elif len(later) < len(others) and call.arguments is not None:
             own = equality_key(call.arguments)
@@ -92,7 +106,7 @@ def _outstanding(response: Response) -> Iterator[tuple[int, ToolFailure]]:
                 yield position, call.failure
 
 
-def _acts(name: str) -> bool:
+def acts(name: str) -> bool:
     """Whether a tool does something, by its name, so that no other tool's success stands in for it."""
     return any(word.startswith(ACTION_VERBS) for word in key_words(name))
 

@@ -208,6 +208,8 @@ class Reader:
         spans = []
         for match in _TIME.finditer(text):
             hour_text = match["hour"] or match["only"] or match["h"] or match["uhr"] or match["cjk_hour"]
+            if self.words.language == "ja" and "点" in match[0]:
+                continue
             hour = int(hour_text)
             minute = int(
                 match["minute"] or match["only_minute"] or match["h_minute"] or match["uhr_minute"]

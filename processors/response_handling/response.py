@@ -168,6 +168,12 @@ class Response:
         return [leaf for leaf in self.ledger.leaves if leaf.call in self.last_calls]
 
     @cached_property
+    def result_words(self) -> frozenset[str]:
+        """The words of all results, in lower case."""
+        texts = [str(leaf.value) for leaf in self.ledger.leaves if leaf.call >= 0 and isinstance(leaf.value, str)]
+        return frozenset(word.lower() for word in _WORD.findall(" ".join(texts)))
+
+    @cached_property
     def older(self) -> dict[tuple[str, str], list[Leaf]]:
         """The values of calls that were replaced, by key and path."""
         found: dict[tuple[str, str], list[Leaf]] = {}

@@ -18,6 +18,7 @@ _MOST_TEXTS = 300
 _LABEL = re.compile(r"[^\W_]{1,40}(?:[-./#][^\W_]{1,40}){0,5}")
 _CLOSE = re.compile(r"[^\d,;:、，；：。]{1,20}")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
+_NEAR = re.compile(r"[^,;:、，；：。]{1,40}")
 _SMALL = 100
 
 
@@ -101,13 +102,17 @@ def _texts(by_index: dict[int, Record], response: Response) -> Iterator[_Claim]:
                 found.setdefault((leaf.key, leaf.value), []).append(leaf)
     for (_, value), entries in found.items():
         rows = {entry.record for entry in entries}
-        if len(rows) * 2 > len(by_index) or not (any(c.isdigit() for c in value) or value[:1].isupper()):
+        if len(rows) * 2 > len(by_index) or not (any(map(str.isdigit, value)) or value[:1].isupper() or _is_plain(value, response)):
             continue
         place = response.output.find(value)
         end = place + len(value)
         edges = response.output[place - 1 : place] + response.output[end : end + 1]
         if place >= 0 and (not any(c.isalnum() for c in edges) or not value.isascii()) and len(folded(value)) > 1:
             yield _Claim(place, end, value, "text", entries)
+
+
+def _is_plain(value: str, response: Response) -> bool:
+    return len(value) > 3 and value.isalpha() and value not in response.words.function
 
 
 def _name_key(by_index: dict[int, Record]) -> str:
@@ -207,7 +212,8 @@ def _judge(claims: list[_Claim], mentions: list[_Mention], by_index: dict[int, R
         rivals = [other for other in claims if other.entries[0].key == claim.entries[0].key]
         if len(rivals) > len(mentions) and any(_fits(other, named.record, response) for other in rivals):
             continue
-        if before is not None or _CLOSE.fullmatch(response.output, claim.end, named.start):
+        close = _NEAR if claim.kind == "text" else _CLOSE
+        if before is not None or close.fullmatch(response.output, claim.end, named.start):
             wrong.append((claim, named.record))
     for claim, record in wrong:
         entry = claim.entries[0]

@@ -40,6 +40,7 @@ from processors.response_handling.lexicons.keys import (
 )
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Support
+from processors.response_handling.outcomes import acts
 from processors.response_handling.response import Finding, Response, Sentence, shown
 
 _STEM_WORD = re.compile(r"[^\W\d_]{4,40}")
@@ -47,6 +48,9 @@ _ANY_WORD = re.compile(r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,4})?")
 _DATED = re.compile(r"\d{4}-\d{2}")
 _TROUBLE = frozenset({"negation", "failure", "no", "absent"})
 _CLAIM = frozenset({"done", "yes", "all"})
+_PAGES = re.compile(
+    r"\b(?:page|seite|página|pagina|strona|ページ|第)\s?(\d{1,4})\s?(?:of|von|de|di|van|z|sur|/|页/)\s?(\d{1,4})", re.IGNORECASE
+)
 _MOST_LEAVES = 400
 
 
@@ -147,14 +151,14 @@ def _opposites(response: Response) -> Iterator[Finding]:
                 values[leaf.value.lower()].append(leaf)
             for word in _STEM_WORD.findall(leaf.value.lower()) if len(leaf.value) < 4000 else ():
                 bare = next((word[len(p) :] for p in NEGATING_PREFIXES if word.startswith(p) and len(word) > len(p) + 6), "")
-                if bare in said and word not in said and bare not in response.ledger.words:
+                if bare in said and word not in said and bare not in response.result_words:
                     if not _is_negated(bare, response):
                         yield Finding("RH9.b", bare, f"{leaf.key}: {word}", leaf.path, leaf.call)
                         return
     for pair in OPPOSITES:
         for value, other in (pair, pair[::-1]):
             leaves = values.get(value, [])
-            if other not in said or value in said or len(leaves) != 1 or other in values or other in response.ledger.words:
+            if other not in said or value in said or len(leaves) != 1 or other in values or other in response.result_words:
                 continue
             if not _is_negated(other, response):
                 yield Finding("RH9.b", other, f"{leaves[0].key}: {value}", leaves[0].path, leaves[0].call)
@@ -379,7 +383,13 @@ def denied_results(response: Response) -> Iterator[Finding]:
             if leaf.call < 0 or leaf.value in (None, False, "", 0) or folded(str(leaf.value)) in said:
                 continue
             names = {*key_words(leaf.key), *key_words(leaf.path.rpartition(".")[0].rpartition(".")[2])}
-            if isinstance(leaf.value, str) and len(leaf.value) < 40:
+            if isinstance(leaf.value, str) and len(leaf.value) >= 40:
+                names = {word.lower() for word in _STEM_WORD.findall(leaf.value[:2000])}
+                if any(_alike(t, n) for t in asked & _topics(one.text, response) for n in names if len(t) > 3):
+                    yield Finding("RH13", shown(one.text), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call)
+                    return
+                continue
+            if isinstance(leaf.value, str):
                 names |= {word for word in key_words(leaf.value) if word[:5] not in given}
             hit = next((t for t in topics for n in names if _alike(t, n)), None)
             if hit is not None:
@@ -412,6 +422,12 @@ def _first_pages(response: Response, known: Sequence[Support]) -> Iterator[Findi
     low = response.output.lower()
     if any(word in low for word in FIRST_PAGE) or "approx" in response.categories:
         return
+    is_all = any("all" in one.categories and not one.is_question for one in response.told)
+    for leaf in response.current[:40] if is_all else ():
+        if isinstance(leaf.value, str) and leaf.call >= 0 and (found := _PAGES.search(leaf.value[:4000])):
+            if int(found[1]) < int(found[2]) and not _later_page(response, leaf.call):
+                yield Finding("RH12.2", shown(response.output), found[0], leaf.path, leaf.call)
+                return
     tops = [leaf for leaf in response.ledger.leaves if leaf.call >= 0 and leaf.path.count(".") < 2 and "[" not in leaf.path]
     for entry in response.ledger.result_lists:
         if entry.length < 1 or entry.path.count(".") > 1:
@@ -424,8 +440,7 @@ def _first_pages(response: Response, known: Sequence[Support]) -> Iterator[Findi
         ]  # fmt: skip
         told = any(leaf.value in support.token.values for leaf in totals for support in known)
         counted = next((s for s in known if entry.length in s.token.values and not s.token.currencies), None)
-        is_told_all = any("all" in one.categories and not one.is_question for one in response.told)
-        if (more or totals) and not told and (counted is not None or (is_told_all and not _later_page(response, entry.call))):
+        if (more or totals) and not told and (counted is not None or (is_all and not _later_page(response, entry.call))):
             leaf = (totals or more)[0]
             start = counted.token.start if counted is not None else 0
             yield Finding("RH12.2", shown(response.output[start:]), f"{leaf.key}: {leaf.value}", leaf.path, entry.call)
@@ -444,10 +459,13 @@ def _replaced(response: Response, known: Sequence[Support]) -> Iterator[Finding]
     ids = _ids_of_calls(response)
     for support in known:
         olds = [q for q in support.direct if q.is_member]
-        if not olds or len(olds) != len(support.direct) or any(q.call in last for q in olds):
+        if not olds or len(olds) != len(support.direct):
             continue
         for old in olds:
-            for new in members:
+            is_alone = old.call not in last and all(q.call not in last for q in olds)
+            for new in members if is_alone or all(q.call >= 0 for q in olds) else ():
+                if not is_alone and not (new.call > old.call and acts(response.calls[new.call].name)):
+                    continue
                 is_later = new.call in last and new.key == old.key and new.value != old.value
                 if is_later and new.value not in said and _is_same(old, new, response, ids):
                     what = f"{new.key} is {new.value:.10g}" + (" since" if old.call >= 0 else "")
@@ -472,7 +490,7 @@ def _is_same(old: Quantity, new: Quantity, response: Response, ids: list[set[str
         return old.made_for == new.call and "[" not in new.path and "." not in new.path
     before, after = response.calls[old.call], response.calls[new.call]
     if before.name == after.name:
-        return old.path == new.path
+        return old.path == new.path and old.call not in response.last_calls
     return old.path == new.path and old.call < new.call and bool(ids[old.call] & ids[new.call])
 
 

@@ -71,7 +71,7 @@ WORDS: Final = Words(
     falls_sie falls_du wenn_du keine_fehler keine_probleme brauchen_nichts müssen_nichts
     """,
     absent="""
-    keine_information* keine_angabe* keine_daten keine_hinweise nicht_angegeben nicht_bekannt nicht_hinterlegt
+    nichts_über nichts_zu keine_information* keine_angabe* keine_daten keine_hinweise nicht_angegeben nicht_bekannt nicht_hinterlegt
     nicht_aufgeführt keine_auskunft geht_nicht_hervor nicht_erwähnt informationen angaben keine_info
     """,
     mean="""

@@ -47,7 +47,7 @@ WORDS: Final = Words(
     """,
     pending="""
     pending process* await* waiting queue* schedul* progress review* submitted draft* provisional* tentativ*
-    in_transit on_its_way estimate* dry simulat* preview* not_yet_been initiated request* would will expect*
+    estimate* dry simulat* preview* not_yet_been initiated request* would will expect*
     requires hold under_review on_hold not_final pre-author* preliminary planned plan backorder* in_preparation
     preparing unconfirmed waitlist* wait_list
     """,
@@ -89,7 +89,7 @@ WORDS: Final = Words(
     never_mind any_questions any_problems
     """,
     absent="""
-    no_information any_information find_information no_info any_info no_details any_details no_data no_mention
+    anything_about anything_on nothing_about no_information any_information find_information no_info any_info no_details any_details no_data no_mention
     any_mention doesn't_say doesn’t_say does_not_say doesn't_mention doesn’t_mention does_not_mention
     not_mentioned not_listed not_specified doesn't_specify doesn’t_specify isn't_listed isn’t_listed not_stated
     isn't_clear not_given no_indication any_indication doesn't_list doesn’t_list doesn't_show doesn’t_show

@@ -64,7 +64,7 @@ WORDS: Final = Words(
     si_no no_solo sin_errores ningún_problema si_necesita*
     """,
     absent="""
-    ninguna_información no_hay_información no_hay_datos no_consta no_se_indica no_indica no_se_menciona
+    nada_sobre ninguna_información no_hay_información no_hay_datos no_consta no_se_indica no_indica no_se_menciona
     no_menciona no_especifica no_se_especifica información_sobre no_tengo_información ningún_dato
     sin_información
     """,

@@ -63,7 +63,7 @@ WORDS: Final = Words(
     senza_errori
     """,
     absent="""
-    non_è_indicat* nessuna_informazione informazioni_su informazioni_sul non_ci_sono_informazioni non_specifica
+    nulla_su niente_su non_è_indicat* nessuna_informazione informazioni_su informazioni_sul non_ci_sono_informazioni non_specifica
     non_è_specificat* non_menziona non_indica nessun_dato
     """,
     mean="""

@@ -26,7 +26,7 @@ NAME_KEYS: Final = frozenset(
 NO_OPERANDS: Final = frozenset(
     """
     account binario build code  epoch fax gate gleis hash iban id index lat latitude limit line lng lon
-    longitude  no nr number offset page phone platform plz port position postcode rank ref  seed
+    longitude n no nr number offset page phone platform plz port position postcode rank ref  seed
     sku tel timestamp ts version voie year zip
     """.split()
 )
@@ -66,7 +66,7 @@ PENDING: Final = frozenset(
     processamento processing programado progress provisional prüfung queued received registered registrado
     requested review revision revisione revisión scheduled sospeso soumis soumise submitted szkic tentative toku
     trakcie tramitación unapproved unconfirmed validation valider verifica verifying vorgemerkt wachtend waiting
-    waitlist waitlisted wartend warteschlange weryfikacja weryfikacji 下書き 保留 保留中 処理中 处理中 审批中 审核中 審査中 待付款 待处理 待审批
+    waitlist waitlisted wartend warteschlange weryfikacja weryfikacji 下書き 保留 保留中 処理中 处理中 审批中 审核中 待ち 審査中 待付款 待处理 待审批
     待审核 待确认 排队中 整理中 未処理 未完了 未完成 検討中 準備中 申請中 確認中 草稿 进行中
     """.split()
 )
@@ -256,3 +256,9 @@ HOW_MANY: Final = (
 """How people ask for a count."""
 AVERAGE_KEYS: Final = frozenset("avg average mean median moyenne media promedio média durchschnitt mittel gemiddelde średnia 平均".split())
 """Words of keys whose values are averages."""
+PERSON_KEYS: Final = frozenset(
+    "owner patient customer employee guest tenant applicant student member client resident besitzer patient kunde mieter gast "
+    "propriétaire locataire client dueño paciente cliente inquilino huésped proprietario inquilino ospite eigenaar huurder klant "
+    "właściciel pacjent klient najemca 患者 顧客 会員 客户 患者 业主".split()
+)
+"""Keys that name a person of whom a row is."""

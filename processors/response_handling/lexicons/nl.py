@@ -63,7 +63,7 @@ WORDS: Final = Words(
     zonder_extra geen_kosten niet_vergeten vergeet_niet als_je als_u zo_niet niet_alleen geen_fouten
     """,
     absent="""
-    geen_informatie geen_gegevens niet_vermeld niet_bekend geen_vermelding niet_aangegeven geen_info
+    niets_over geen_informatie geen_gegevens niet_vermeld niet_bekend geen_vermelding niet_aangegeven geen_info
     informatie_over
     """,
     mean="""

@@ -65,7 +65,7 @@ WORDS: Final = Words(
     jeśli_nie nie_tylko bez_błędów bez_dodatkowych proszę_się_nie
     """,
     absent="""
-    brak_informacji brak_danych nie_ma_informacji nie_podano nie_wspomin* nie_określ* nie_ma_danych
+    nic_o brak_informacji brak_danych nie_ma_informacji nie_podano nie_wspomin* nie_określ* nie_ma_danych
     żadnych_informacji informacji_o informacji_na
     """,
     mean="""

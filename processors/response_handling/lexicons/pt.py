@@ -63,7 +63,7 @@ WORDS: Final = Words(
     não_esqueça não_hesite se_quiser se_precisar não_só nenhum_problema sem_erros
     """,
     absent="""
-    não_há_informaç* nenhuma_informação sem_informaç* não_consta não_informa não_menciona não_especifica
+    nada_sobre não_há_informaç* nenhuma_informação sem_informaç* não_consta não_informa não_menciona não_especifica
     não_há_dados não_diz informação_sobre informações_sobre
     """,
     mean="""
