@@ -104,8 +104,12 @@ class Arithmetic:
         yield from self._plain_series().items()
 
     def is_mean(self, value: float, tolerance: float, sizes: Iterable[float]) -> bool:
-        """Whether a number is an average of results: of columns and parts of them, weighted, or a sum by a count."""
-        if any(abs(made.value - value) <= tolerance for made in self._made if made.how.startswith(("mean", "median"))):
+        """Whether a number is an average of columns or parts of them, weighted, or a sum by a count."""
+        if any(
+            abs(made.value - value) <= tolerance
+            for made in self._made
+            if made.how.startswith(("mean", "median"))
+        ):
             return True
         divisors = {o.value for o in (*self._operands[:40], *self._known) if 1 < o.value <= 366}
         for _, column in self.columns():
@@ -113,7 +117,10 @@ class Arithmetic:
             if any(abs(math.fsum(values) / divisor - value) <= tolerance for divisor in divisors):
                 return True
             for size in {int(size) for size in sizes if 1 < size < len(values)}:
-                if any(abs(math.fsum(part) / size - value) <= tolerance for part in (values[:size], values[-size:])):
+                if any(
+                    abs(math.fsum(part) / size - value) <= tolerance
+                    for part in (values[:size], values[-size:])
+                ):
                     return True
         return False
 
@@ -128,7 +135,9 @@ class Arithmetic:
                 sizes[name.partition(" ")[0]].append(len(members))
                 found |= {float(len(members)), float(len(records) - len(members))}
             for key, own in sizes.items():
-                found |= {float(a + b) for a, b in combinations(own, 2)} if key.lower() in STATE_KEYS else set()
+                found |= (
+                    {float(a + b) for a, b in combinations(own, 2)} if key.lower() in STATE_KEYS else set()
+                )
             keys: dict[str, dict[int, float]] = defaultdict(dict)
             for record in records:
                 for quantity in record.numbers:
@@ -139,11 +148,21 @@ class Arithmetic:
                 for bound in [*bounds][:30]:
                     above = sum(value > bound for value in values.values())
                     equal = sum(value == bound for value in values.values())
-                    found |= {float(above), float(above + equal), float(len(values) - above), float(len(values) - above - equal)}
+                    found |= {
+                        float(above),
+                        float(above + equal),
+                        float(len(values) - above),
+                        float(len(values) - above - equal),
+                    }
             for one, other in combinations([*keys.values()][:8], 2):
                 less = sum(one[i] < other[i] for i in one if i in other)
                 same = sum(one[i] == other[i] for i in one if i in other)
-                found |= {float(less), float(less + same), float(len(one) - less), float(len(one) - less - same)}
+                found |= {
+                    float(less),
+                    float(less + same),
+                    float(len(one) - less),
+                    float(len(one) - less - same),
+                }
             for key, values in keys.items():
                 for members in [rows for _, rows in _categories(records) if len(rows) > 1]:
                     found.add(math.fsum(value for index, value in values.items() if index in members))

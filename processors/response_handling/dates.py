@@ -55,7 +55,9 @@ def _wrong_date(token: Token, told: list[CalendarDay], claim: str, response: Res
 
     def distance(moment: Moment) -> int:
         other = moment.dates[0]
-        return abs(other[1] - month) * 31 + abs((other[2] or 1) - (number or 1)) + (year not in (None, other[0]))
+        return (
+            abs(other[1] - month) * 31 + abs((other[2] or 1) - (number or 1)) + (year not in (None, other[0]))
+        )
 
     near = min(dated, key=distance)
     is_told = any(agree(day, other) for day in near.dates for other in told)
@@ -98,7 +100,9 @@ def _asked_in_vain(token: Token, claim: str, response: Response) -> Iterator[Fin
             is_other = given.call == call and given.key == asked.key and given.path == asked.path
             if is_other and (given.minutes is None) == (asked.minutes is None):
                 if not any(is_it(given, other) for other in response.tokens):
-                    what = f"{given.key} is " + (clock_text(given.minutes) if given.minutes is not None else _day_text(given.dates[0]))
+                    what = f"{given.key} is " + (
+                        clock_text(given.minutes) if given.minutes is not None else _day_text(given.dates[0])
+                    )
                     yield Finding("RH12.4", claim, what, given.path, call)
                     return
 
@@ -142,7 +146,9 @@ def _has_month_words(response: Response) -> bool:
 
 def _is_reached(token: Token, known: list[CalendarDay], steps: list[int], response: Response) -> bool:
     """Whether a date lies so many days or months from one of the evidence, or fills a range."""
-    days = list(dict.fromkeys([*response.timeline.dates, *(d for one in known[-9:] if (d := to_date(one)))]))[:MOST_DAYS]
+    days = list(dict.fromkeys([*response.timeline.dates, *(d for one in known[-9:] if (d := to_date(one)))]))[
+        :MOST_DAYS
+    ]
     relative = _relative_days(response)
     months = _months(response)
     is_monthly = _has_month_words(response)
@@ -162,10 +168,17 @@ def _is_reached(token: Token, known: list[CalendarDay], steps: list[int], respon
             span = span if year else span % 12
             last = calendar.monthrange(year or day.year, month)[1]
             if span and (span in months or -span in months):
-                if number in (min(day.day, last), min(day.day, last) - 1) or (is_monthly and number in (1, last)):
+                if number in (min(day.day, last), min(day.day, last) - 1) or (
+                    is_monthly and number in (1, last)
+                ):
                     return True
         full = to_date((year or days[0].year, month, number)) if days and number <= 28 else None
-        if full and len(days) > 1 and min(days) <= full and any(w in response.ledger.folded_texts for w in MAKES_SERIES):
+        if (
+            full
+            and len(days) > 1
+            and min(days) <= full
+            and any(w in response.ledger.folded_texts for w in MAKES_SERIES)
+        ):
             return True
         if is_monthly and number in (1, 28, 29, 30, 31):
             if any((day[1] - month) % 12 in (0, 1, 2, 10, 11) for day in known):
@@ -204,7 +217,9 @@ def _weekday(token: Token, known: list[CalendarDay], response: Response) -> Iter
         said = next((number for name, number in names.items() if name in after[:5]), None)
     if said is not None and full and all(day.weekday() != said for day in full):
         day = min(full)
-        yield Finding("RH2.3", shown(before + token.text + after), f"{day} is a {calendar.day_name[day.weekday()]}")
+        yield Finding(
+            "RH2.3", shown(before + token.text + after), f"{day} is a {calendar.day_name[day.weekday()]}"
+        )
 
 
 def _is_told_time(token: Token, response: Response) -> bool:
@@ -216,10 +231,14 @@ def _is_told_time(token: Token, response: Response) -> bool:
     period = 1440 if token.is_exact else 720
     told = {m.minutes or 0 for m in clocks}
     local = {at.hour * 60 + at.minute for at in timeline.local} | {
-        (one + shift) % 1440 for one in {m.minutes or 0 for m in clocks if not m.zone} for shift in timeline.shifts
+        (one + shift) % 1440
+        for one in {m.minutes or 0 for m in clocks if not m.zone}
+        for shift in timeline.shifts
     }
     loose = {m.minutes or 0 for m in clocks if not m.is_exact}
-    if any((one - stated) % period == 0 for one in told | local) or any((one - stated) % 720 == 0 for one in loose):
+    if any((one - stated) % period == 0 for one in told | local) or any(
+        (one - stated) % 720 == 0 for one in loose
+    ):
         return True
     before = response.output[max(0, token.start - 14) : token.start]
     if "approx" in response.words.categories(before) and any(abs(one - stated) <= 10 for one in told | local):
@@ -228,10 +247,20 @@ def _is_told_time(token: Token, response: Response) -> bool:
     is_zoned = any(m.zone for m in clocks) or not ZONE_WORDS.isdisjoint(response.ledger.words)
     speaks = any(word in response.output + " " + response.question for word in SPEAKS_OF_ZONES)
     is_open = not timeline.local or len(timeline.places) < 1
-    if is_zoned and is_open and any((one - stated) % 30 == 0 for one in told) and (speaks or any(m.zone == "Z" for m in clocks)):
+    if (
+        is_zoned
+        and is_open
+        and (speaks or any(m.zone == "Z" for m in clocks))
+        and _is_elsewhere(stated, response)
+    ):
         return True
     lengths = _lengths(response, 1)
-    if any((one + sign * length - stated) % period == 0 for one in told | local for length in lengths for sign in (1, -1)):
+    if any(
+        (one + sign * length - stated) % period == 0
+        for one in told | local
+        for length in lengths
+        for sign in (1, -1)
+    ):
         return True
     if any(abs(seconds - stated * 60) < 30 for seconds, _ in timeline.lapses()):
         return True  # "6 h 30" can be a length
@@ -242,6 +271,19 @@ def _is_told_time(token: Token, response: Response) -> bool:
         any(stated // 60 == abs(q.value) for q in response.ledger.quantities) or stated in (0, 720)
         or str(stated // 60) in response.digit_groups or str(stated // 60 % 12) in response.digit_groups
     )  # fmt: skip
+
+
+def _is_elsewhere(stated: int, response: Response) -> bool:
+    """Whether some clock shows the time at one of the moments told, on the day that the answer tells."""
+    written = [day for token in response.tokens for day in token.dates if day[2]]
+    for at, _ in response.timeline.instants[:MOST_DAYS]:
+        for shift in range(-720, 841, 30):
+            there = at + timedelta(minutes=shift)
+            if there.hour * 60 + there.minute == stated:
+                if not written or any(agree(day, (there.year, there.month, there.day)) for day in written):
+                    return True
+    told = {m.minutes or 0 for m in response.timeline.clocks[:MOST_DAYS]}
+    return not response.timeline.instants and any((one - stated) % 30 == 0 for one in told)
 
 
 def _day_text(day: CalendarDay) -> str:

@@ -259,8 +259,13 @@ def _persons(response: Response, output: str, asked: set[str], personal: frozens
     contacts = []
     for leaf in response.ledger.leaves[:2000] if asked.isdisjoint(ASKS_CONTACT) else ():
         record = response.ledger.records[leaf.record]
-        is_person = record.is_item and leaf.call != FROM_USER and (
-            record.key.lower() in PERSON_GROUPS or any(key.lower() in PERSON_KEYS for key, _ in record.texts)
+        is_person = (
+            record.is_item
+            and leaf.call != FROM_USER
+            and (
+                record.key.lower() in PERSON_GROUPS
+                or any(key.lower() in PERSON_KEYS for key, _ in record.texts)
+            )
         )
         if is_person and not CONTACT_KEYS.isdisjoint(key_words(leaf.key)) and str(leaf.value) in output:
             if not any(text in response.question for _, text in record.texts if len(text) > 2):

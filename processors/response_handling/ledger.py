@@ -235,7 +235,9 @@ class Ledger:
             elif isinstance(value, str):
                 self._count(len(value), 1)
                 parsed = (
-                    _structured(value) if len(value) > 1 and ("\n" in value or value[:1] in "{[" or "<tr" in value) else None
+                    _structured(value)
+                    if len(value) > 1 and ("\n" in value or value[:1] in "{[" or "<tr" in value)
+                    else None
                 )
                 if parsed is not None:
                     stack.append((parsed, key, path, record))
@@ -290,7 +292,15 @@ class Ledger:
             if word in _SCALE_WORDS:
                 value *= _SCALE_WORDS[word]
         quantity = Quantity(
-            value, key, path, record.call, record.index, unit, currencies, is_minor, is_operand,
+            value,
+            key,
+            path,
+            record.call,
+            record.index,
+            unit,
+            currencies,
+            is_minor,
+            is_operand,
             made_for=record.made_for,
         )
         self._add(quantity, record)
@@ -311,7 +321,17 @@ class Ledger:
             return
         if text[:1] == "P" and (match := _DURATION.fullmatch(text)) is not None:
             parts = zip(match.groups(), (86400, 3600, 60, 1), strict=True)
-            self._add(Quantity(float(sum(int(n) * s for n, s in parts if n)), key, path, record.call, record.index, UNITS["s"]), record)
+            self._add(
+                Quantity(
+                    float(sum(int(n) * s for n, s in parts if n)),
+                    key,
+                    path,
+                    record.call,
+                    record.index,
+                    UNITS["s"],
+                ),
+                record,
+            )
             return
         tokens = self._reader.read(text)
         self._tokens += len(tokens)
@@ -324,8 +344,9 @@ class Ledger:
                 (UNITS[s] for w, s in self._reader.words.units.items() if w == text.lower()), None
             )
             unit = unit or unit_of_key("x_" + text)
-            self._scales.update({record.index: _SCALE_WORDS[word] for word in key_words(text) if word in _SCALE_WORDS})
             for word in key_words(text):
+                if word in _SCALE_WORDS:
+                    self._scales[record.index] = _SCALE_WORDS[word]
                 self.currencies |= CURRENCIES.get(word, frozenset()) if len(word) == 3 else frozenset()
             if unit is not None:
                 for quantity in record.numbers:

@@ -15,8 +15,8 @@ from typing import Final
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ja", "zh")
 CATEGORIES: Final = (
-    "negation", "failure", "pending", "done", "all", "yes", "no", "up", "down", "approx", "relative", "secret",
-    "contrast", "absent", "mean", "harmless",
+    "negation", "failure", "pending", "done", "all", "yes", "no", "up", "down", "approx", "relative",
+    "secret", "contrast", "absent", "mean", "harmless",
 )  # fmt: skip
 
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’\-][^\W\d_]{1,40}){0,2}")

@@ -360,13 +360,17 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
             what = f"{token.text} is not in the results; nearest: {near[0]}"
             yield Finding("RH1.1", claim, what, near[1], near[2])
             continue
-        against = _against(token, response) if is_lookup and not dimension_of(token) and stated < 100 else None
+        against = (
+            _against(token, response) if is_lookup and not dimension_of(token) and stated < 100 else None
+        )
         null = _null_beside(token.start, response) if is_lookup else None
         if null is not None:
             yield Finding("RH12.5", claim, f"{token.text} against {null.key} null", null.path, null.call)
         elif against is not None:
             yield Finding("RH1.3", claim, f"{token.text} against {against[0]}", against[1], against[2])
-        elif is_lookup and (stated > _SMALL or stated != int(stated) or dimension_of(token) or token.scale != 1.0):
+        elif is_lookup and (
+            stated > _SMALL or stated != int(stated) or dimension_of(token) or token.scale != 1.0
+        ):
             made = response.arithmetic.nearest(stated, ("", "money"))
             nearest = f"; nearest: {made.shown()} = {made.value:.10g}" if made is not None else ""
             yield Finding("RH1.2", claim, f"{token.text} is not in the results{nearest}")
@@ -391,7 +395,12 @@ def _invented_where_null(response: Response) -> Iterator[Finding]:
     evidence = response.ledger.folded_texts
     for token in response.tokens:
         whole = folded(token.text)
-        if token.kind == "id" and len(whole) > 4 and sum(map(str.isdigit, whole)) > 2 and whole not in evidence:
+        if (
+            token.kind == "id"
+            and len(whole) > 4
+            and sum(map(str.isdigit, whole)) > 2
+            and whole not in evidence
+        ):
             null = next((leaf for leaf in response.current if leaf.value is None and leaf.call >= 0), None)
             if null is not None and _null_beside(token.start, response):
                 yield Finding("RH12.5", shown(token.text), f"{null.key} is null", null.path, null.call)
@@ -404,7 +413,9 @@ def _wrong_means(response: Response, known: list[Support]) -> Iterator[Finding]:
             continue
         inside = [s for s in known if one.start <= s.token.start < one.end and not s.token.is_spelled]
         marks = [one.start + place for word in response.words.mean_places(one.text) for place in (word,)]
-        claims = [s for s in inside if s.token.value > 1 and any(-60 < mark - s.token.start < 24 for mark in marks)]
+        claims = [
+            s for s in inside if s.token.value > 1 and any(-60 < mark - s.token.start < 24 for mark in marks)
+        ]
         claims = sorted(claims, key=lambda s: min(abs(mark - s.token.start) for mark in marks))[:2]
         if not claims or any(AVERAGE_KEYS & {*key_words(q.key)} for s in claims for q in s.direct):
             continue
@@ -415,7 +426,9 @@ def _wrong_means(response: Response, known: list[Support]) -> Iterator[Finding]:
         for key, column in response.arithmetic.columns():
             values = sorted(operand.value for operand in column)
             fits = [s for s in claims if len({*values}) > 2 and _is_of(s.token, values, column[0].dimension)]
-            if len(fits) == 1 and not (fits[0].token.unit is not None and fits[0].token.unit.dimension == "percent"):
+            if len(fits) == 1 and not (
+                fits[0].token.unit is not None and fits[0].token.unit.dimension == "percent"
+            ):
                 mean = math.fsum(values) / len(values)
                 what = f"{fits[0].token.text} is no average of the results; mean of {key} = {mean:.6g}"
                 yield Finding("RH1.4", shown(one.text), what)
@@ -432,7 +445,7 @@ def _in_base(token: Token) -> tuple[float, float]:
 
 
 def _is_of(token: Token, values: list[float], dimension: str) -> bool:
-    """Whether a number may be an average of a column: of its dimension, and between its least and greatest."""
+    """Whether a number may be an average of a column: of its dimension and between its ends."""
     own = dimension_of(token)
     value = _in_base(token)[0] if dimension else token.value
     return (own == dimension or not own or not dimension) and values[0] < value < values[-1]
@@ -440,7 +453,10 @@ def _is_of(token: Token, values: list[float], dimension: str) -> bool:
 
 def _is_mean(token: Token, response: Response, sizes: list[float]) -> bool:
     value, tolerance = _in_base(token)
-    tries = [(value, tolerance), (token.value, max(token.tolerance(token.value), 0.06 * token.value * token.is_approximate))]
+    tries = [
+        (value, tolerance),
+        (token.value, max(token.tolerance(token.value), 0.06 * token.value * token.is_approximate)),
+    ]
     return any(response.arithmetic.is_mean(v, t * 1.01 + 1e-9 * v, sizes) for v, t in tries)
 
 
@@ -452,7 +468,7 @@ def _wrong_counts(response: Response, known: list[Support]) -> Iterator[Finding]
     groups = [records for records in response.ledger.groups.values() if 3 <= len(records) <= 200]
     first = known[0]
     token = first.token
-    is_count = token.value == int(token.value) and not dimension_of(token) and 1 < token.value
+    is_count = token.value == int(token.value) and not dimension_of(token) and token.value > 1
     if not groups or not is_count or token.is_approximate or token.start > 120:
         return
     rows = {record.index for records in groups for record in records}
@@ -460,8 +476,10 @@ def _wrong_counts(response: Response, known: list[Support]) -> Iterator[Finding]
         return
     if token.value in response.arithmetic.counts():
         return
-    most = max([len(groups[0]), *(sum(o.value for o in column) for _, column in response.arithmetic.columns())])
-    if len(groups) > 1 or token.value > most or response.timeline.days:
+    most = max(
+        [len(groups[0]), *(sum(o.value for o in column) for _, column in response.arithmetic.columns())]
+    )
+    if len(groups) > 1 or token.value > min(most, 60) or response.timeline.days:
         return
     what = f"{len(groups[0])} rows, none of whose values stands in {token.value:.0f}"
     yield Finding("RH1.5", shown(response.output[: token.end + 40]), what, "", groups[0][0].call)
@@ -542,7 +560,11 @@ def wrong_units(response: Response, known: list[Support]) -> Iterator[Finding]:
             named = ", ".join(sorted(currencies)[:3])
             path, call = (first.path, first.call) if first is not None else ("", None)
             yield Finding("RH11.2", claim, f"{first.key if first else 'the results'}: {named}", path, call)
-        elif (slip := _scale_slip(token, response)) is not None and not support.is_supported and not support.other_unit:
+        elif (
+            (slip := _scale_slip(token, response)) is not None
+            and not support.is_supported
+            and not support.other_unit
+        ):
             what = f"{slip.key} {slip.value:.10g} {slip.unit.symbol if slip.unit else ''}"
             yield Finding("RH11.1", claim, what, slip.path, slip.call)
         elif support.other_unit and not support.is_supported:
@@ -553,7 +575,9 @@ def wrong_units(response: Response, known: list[Support]) -> Iterator[Finding]:
 
 def _scale_slip(token: Token, response: Response) -> Quantity | None:
     """A quantity that differs by powers of 10 and 1024 alone: thousands for millions, 7 GiB for 700 MiB."""
-    if (token.unit is None and token.scale == 1.0 and not token.currencies) or (token.unit and token.unit.dimension in ("percent", "temperature", "time")):
+    if (token.unit is None and token.scale == 1.0 and not token.currencies) or (
+        token.unit and token.unit.dimension in ("percent", "temperature", "time")
+    ):
         return None
     factors = token.unit.factors if token.unit is not None and not token.currencies else (1.0,)
     own = dimension_of(token)
@@ -562,7 +586,11 @@ def _scale_slip(token: Token, response: Response) -> Quantity | None:
             continue
         if token.unit is not None and quantity.dimension != own:
             continue
-        if token.unit is None and not quantity.is_minor and len(f"{token.value / token.scale:g}".replace(".", "")) < 3:
+        if (
+            token.unit is None
+            and not quantity.is_minor
+            and len(f"{token.value / token.scale:g}".replace(".", "")) < 3
+        ):
             continue
         if token.unit is None and token.scale == 1.0 and not quantity.is_minor:
             continue
@@ -573,6 +601,10 @@ def _scale_slip(token: Token, response: Response) -> Quantity | None:
                 rest = ratio / 1024.0**binary
                 power = round(math.log10(rest)) if rest > 0 else 0
                 slack = token.tolerance(token.value) / token.value
-                if 0 < abs(power) <= 6 and abs(rest / 10.0**power - 1) <= min(slack, 0.02) + 1e-9 and (binary == 0 or own == "bytes"):
+                if (
+                    0 < abs(power) <= 6
+                    and abs(rest / 10.0**power - 1) <= min(slack, 0.02) + 1e-9
+                    and (binary == 0 or own == "bytes")
+                ):
                     return quantity
     return None

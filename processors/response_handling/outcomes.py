@@ -58,7 +58,8 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
     if not hidden or not response.is_answered or not response.words.language:
         return
     if admits_trouble(response, settings):
-        yield from _late_success(response, hidden)
+        if response.categories & {"negation", "failure", "no", "contrast", "absent"}:
+            yield from _late_success(response, hidden)
         return
     for position, failure in hidden[:_MAX_SHOWN]:
         if failure.error_class is not ErrorClass.ARGUMENT:
@@ -102,7 +103,10 @@ def _outstanding(response: Response) -> Iterator[tuple[int, ToolFailure]]:
                 yield position, call.failure
         elif len(later) < len(others) and call.arguments is not None:
             own = equality_key(call.arguments)
-            if all(calls[other].arguments is not None and equality_key(calls[other].arguments) != own for other in later):
+            if all(
+                calls[other].arguments is not None and equality_key(calls[other].arguments) != own
+                for other in later
+            ):
                 yield position, call.failure
 
 
@@ -254,4 +258,3 @@ def _is_used(leaf: Leaf, output: str, later: str, user: str) -> bool:
             ):
                 return True
     return False
-

@@ -63,7 +63,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the answer: where it stands, its words, and what kinds of words they are, set phrases aside."""
+    """A sentence of the answer: where it stands, its words, and their kinds, set phrases aside."""
 
     start: int
     end: int
@@ -158,7 +158,11 @@ class Response:
         last: dict[object, int] = {}
         for position, call in enumerate(self.calls):
             if call.failure is None:
-                target = {k: v for k, v in (call.arguments or {}).items() if not isinstance(v, bool) and k.lower() not in CACHED_KEYS}
+                target = {
+                    k: v
+                    for k, v in (call.arguments or {}).items()
+                    if not isinstance(v, bool) and k.lower() not in CACHED_KEYS
+                }
                 last[call.name, equality_key(target)] = position
         return frozenset(last.values())
 
@@ -170,7 +174,9 @@ class Response:
     @cached_property
     def result_words(self) -> frozenset[str]:
         """The words of all results, in lower case."""
-        texts = [str(leaf.value) for leaf in self.ledger.leaves if leaf.call >= 0 and isinstance(leaf.value, str)]
+        texts = [
+            str(leaf.value) for leaf in self.ledger.leaves if leaf.call >= 0 and isinstance(leaf.value, str)
+        ]
         return frozenset(word.lower() for word in _WORD.findall(" ".join(texts)))
 
     @cached_property

@@ -59,7 +59,9 @@ def wrong_rows(response: Response, known: list[Support]) -> Iterator[Finding]:
         labels = {record.index: _labels(record, response) for record in records}
         names = {record.index: _labels(record, response, names_only=True) for record in records}
         for start, end in response.sentences:
-            inside = sorted((claim for claim in own if start <= claim.start < end), key=lambda claim: claim.start)
+            inside = sorted(
+                (claim for claim in own if start <= claim.start < end), key=lambda claim: claim.start
+            )
             if not inside:
                 continue
             said = {word for claim in inside if claim.kind == "text" for word in _words(claim.text)}
@@ -75,7 +77,9 @@ def wrong_rows(response: Response, known: list[Support]) -> Iterator[Finding]:
 def _is_one_thing(records: Sequence[Record], response: Response) -> bool:
     """Whether the rows are results of calls with the same arguments, flags aside: one thing at two times."""
     asked = [response.calls[record.call].arguments for record in records if record.parent < 0]
-    targets = [sorted((key, str(v)) for key, v in (a or {}).items() if not isinstance(v, bool)) for a in asked]
+    targets = [
+        sorted((key, str(v)) for key, v in (a or {}).items() if not isinstance(v, bool)) for a in asked
+    ]
     return len(targets) > 1 and all(target == targets[0] for target in targets)
 
 
@@ -96,18 +100,33 @@ def _texts(by_index: dict[int, Record], response: Response) -> Iterator[_Claim]:
     found: dict[tuple[str, str], list[Leaf]] = {}
     name = _name_key(by_index)
     for leaf in response.ledger.leaves:
-        if leaf.record in by_index and leaf.key != name and isinstance(leaf.value, str) and 1 < len(leaf.value) <= 40:
+        if (
+            leaf.record in by_index
+            and leaf.key != name
+            and isinstance(leaf.value, str)
+            and 1 < len(leaf.value) <= 40
+        ):
             words = {*key_words(leaf.key)}
-            if not words & (NAME_KEYS | STATE_KEYS) and any(map(str.isalpha, leaf.value)) and len(found) < _MOST_TEXTS:
+            if (
+                not words & (NAME_KEYS | STATE_KEYS)
+                and any(map(str.isalpha, leaf.value))
+                and len(found) < _MOST_TEXTS
+            ):
                 found.setdefault((leaf.key, leaf.value), []).append(leaf)
     for (_, value), entries in found.items():
         rows = {entry.record for entry in entries}
-        if len(rows) * 2 > len(by_index) or not (any(map(str.isdigit, value)) or value[:1].isupper() or _is_plain(value, response)):
+        if len(rows) * 2 > len(by_index) or not (
+            any(map(str.isdigit, value)) or value[:1].isupper() or _is_plain(value, response)
+        ):
             continue
         place = response.output.find(value)
         end = place + len(value)
         edges = response.output[place - 1 : place] + response.output[end : end + 1]
-        if place >= 0 and (not any(c.isalnum() for c in edges) or not value.isascii()) and len(folded(value)) > 1:
+        if (
+            place >= 0
+            and (not any(c.isalnum() for c in edges) or not value.isascii())
+            and len(folded(value)) > 1
+        ):
             yield _Claim(place, end, value, "text", entries)
 
 
@@ -118,7 +137,10 @@ def _is_plain(value: str, response: Response) -> bool:
 def _name_key(by_index: dict[int, Record]) -> str:
     """The first key whose texts all differ, by which rows are told apart."""
     for key in {key: None for record in by_index.values() for key, _ in record.texts}:
-        texts = [next((folded(text) for own, text in record.texts if own == key), "") for record in by_index.values()]
+        texts = [
+            next((folded(text) for own, text in record.texts if own == key), "")
+            for record in by_index.values()
+        ]
         if len({*texts}) == len(by_index):
             return key
     return ""
@@ -149,14 +171,20 @@ def _words(text: str) -> Iterator[str]:
             yield from re.split(r"[-./#]", word)
         if not word.isascii() and (plain := word.translate(_UMLAUTS)) != word:
             yield plain
-        if not word.isascii() and "\u3000" < word[0] and len(word) > 1:
+        if not word.isascii() and word[0] > "\u3000" and len(word) > 1:
             yield from (word[place : place + 2] for place in range(len(word) - 1))
 
 
 def _labels(record: Record, response: Response, *, names_only: bool = False) -> set[str]:
-    found = {w for w in response.ledger.labels(record, names_only=names_only) if not w.isdigit() or len(w) > 3}
+    found = {
+        w for w in response.ledger.labels(record, names_only=names_only) if not w.isdigit() or len(w) > 3
+    }
     for key, text in record.texts:
-        if len(text) < 60 and any(map(str.isalpha, text)) and (not names_only or NAME_KEYS & {*key_words(key)}):
+        if (
+            len(text) < 60
+            and any(map(str.isalpha, text))
+            and (not names_only or NAME_KEYS & {*key_words(key)})
+        ):
             found.update(_words(text))
     return found
 
@@ -198,7 +226,9 @@ def _mentions(text: str, offset: int, records: list[Record], labels: dict[int, s
     return found[:12] if len({mention.start for mention in found}) == len(found) else []
 
 
-def _judge(claims: list[_Claim], mentions: list[_Mention], by_index: dict[int, Record], response: Response) -> Iterator[Finding]:
+def _judge(
+    claims: list[_Claim], mentions: list[_Mention], by_index: dict[int, Record], response: Response
+) -> Iterator[Finding]:
     if not mentions:
         return
     is_open = claims[0].start < mentions[0].start
@@ -223,7 +253,13 @@ def _judge(claims: list[_Claim], mentions: list[_Mention], by_index: dict[int, R
         )
         own = _counterpart(claim, record, response)
         what = f"{claim.text} is {entry.key} of {name}; {mine} has {own}"
-        yield Finding("RH10", shown(response.output[max(0, claim.start - 30) : claim.end + 10]), what, entry.path, entry.call)
+        yield Finding(
+            "RH10",
+            shown(response.output[max(0, claim.start - 30) : claim.end + 10]),
+            what,
+            entry.path,
+            entry.call,
+        )
 
 
 def _fits(claim: _Claim, record: Record, response: Response) -> bool:
@@ -242,5 +278,9 @@ def _counterpart(claim: _Claim, record: Record, response: Response) -> str | Non
     for moment in response.ledger.moments[:MOST_MOMENTS]:
         is_kind = (moment.minutes is not None) == (claim.kind == "time")
         if moment.record == record.index and moment.key in keys and is_kind:
-            return f"{moment.minutes // 60:02d}:{moment.minutes % 60:02d}" if moment.minutes is not None else "another date"
+            return (
+                f"{moment.minutes // 60:02d}:{moment.minutes % 60:02d}"
+                if moment.minutes is not None
+                else "another date"
+            )
     return None

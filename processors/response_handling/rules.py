@@ -112,7 +112,10 @@ _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
         frozenset({"RH1.1", "RH1.2", "RH1.3", "RH1.4", "RH1.5", "RH12.5"}),
         lambda response, _, known: unsupported_numbers(response, known),
     ),
-    (frozenset({"RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH2.5", "RH2.6", "RH12.4"}), lambda response, _, __: unsupported_dates(response)),
+    (
+        frozenset({"RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH2.5", "RH2.6", "RH12.4"}),
+        lambda response, _, __: unsupported_dates(response),
+    ),
     (frozenset({"RH3.1", "RH3.2"}), lambda response, _, __: invented_entities(response)),
     (frozenset({"RH3.3"}), lambda response, _, __: invented_names(response)),
     (frozenset({"RH4", "RH9.a"}), lambda response, settings, _: hidden_errors(response, settings)),

@@ -17,7 +17,6 @@ from processors.response_handling.lexicons.keys import (
     BAD_FLAGS,
     BOTH,
     BOTH_CJK,
-    CACHED_KEYS,
     CHANGE_KEYS,
     DRY_KEYS,
     DRY_MODES,
@@ -49,7 +48,8 @@ _DATED = re.compile(r"\d{4}-\d{2}")
 _TROUBLE = frozenset({"negation", "failure", "no", "absent"})
 _CLAIM = frozenset({"done", "yes", "all"})
 _PAGES = re.compile(
-    r"\b(?:page|seite|página|pagina|strona|ページ|第)\s?(\d{1,4})\s?(?:of|von|de|di|van|z|sur|/|页/)\s?(\d{1,4})", re.IGNORECASE
+    r"\b(?:page|seite|página|pagina|strona|ページ|第)\s?(\d{1,4})\s?(?:of|von|de|di|van|z|sur|/|页/)\s?(\d{1,4})",
+    re.IGNORECASE,
 )
 _MOST_LEAVES = 400
 
@@ -87,7 +87,9 @@ def _state_leaves(response: Response) -> list[tuple[Leaf, str]]:
         if isinstance(leaf.value, str) and len(leaf.value) < 40 and leaf.call >= 0:
             words = key_words(leaf.value)
             is_state = not STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:])
-            if is_state or (words and not VAGUE_STATES & {*words} and {*words} <= FAILED | PENDING | GOOD_STATES):
+            if is_state or (
+                words and not VAGUE_STATES & {*words} and {*words} <= FAILED | PENDING | GOOD_STATES
+            ):
                 found.append((leaf, state_of(leaf.value, is_spaced=response.words.is_spaced)))
     return found
 
@@ -107,7 +109,9 @@ def _states(response: Response) -> Iterator[Finding]:
         labels = _names([response.ledger.records[leaf.record] for leaf, _ in entries], response)
         for leaf, kind in entries:
             value = str(leaf.value)
-            is_said = folded(value) in said or any(word[:6] in said for word in key_words(value) if len(word) > 4)
+            is_said = folded(value) in said or any(
+                word[:6] in said for word in key_words(value) if len(word) > 4
+            )
             if kind not in ("failed", "pending") or is_said:
                 continue
             about = [one for one in sentences if not labels[leaf.record].isdisjoint(one.words)]
@@ -128,7 +132,9 @@ def _states(response: Response) -> Iterator[Finding]:
 
 
 def _is_of_another(sentence: Sentence, leaf: Leaf, labels: dict[int, set[str]]) -> bool:
-    return any(not words.isdisjoint(sentence.words) for index, words in labels.items() if index != leaf.record)
+    return any(
+        not words.isdisjoint(sentence.words) for index, words in labels.items() if index != leaf.record
+    )
 
 
 def _names(records: Sequence[Record], response: Response) -> dict[int, set[str]]:
@@ -136,7 +142,7 @@ def _names(records: Sequence[Record], response: Response) -> dict[int, set[str]]
     labels = {record.index: response.ledger.labels(record) for record in records[:60]}
     counts = Counter(word for words in labels.values() for word in words)
     return defaultdict(set, {
-        index: {word for word in words if counts[word] == 1 and (len(word) > 2 or not word.isascii() or word.isdigit())}
+        index: {w for w in words if counts[w] == 1 and (len(w) > 2 or not w.isascii() or w.isdigit())}
         for index, words in labels.items()
     })  # fmt: skip
 
@@ -150,7 +156,14 @@ def _opposites(response: Response) -> Iterator[Finding]:
             if len(leaf.value) < 16:
                 values[leaf.value.lower()].append(leaf)
             for word in _STEM_WORD.findall(leaf.value.lower()) if len(leaf.value) < 4000 else ():
-                bare = next((word[len(p) :] for p in NEGATING_PREFIXES if word.startswith(p) and len(word) > len(p) + 6), "")
+                bare = next(
+                    (
+                        word[len(p) :]
+                        for p in NEGATING_PREFIXES
+                        if word.startswith(p) and len(word) > len(p) + 6
+                    ),
+                    "",
+                )
                 if bare in said and word not in said and bare not in response.result_words:
                     if not _is_negated(bare, response):
                         yield Finding("RH9.b", bare, f"{leaf.key}: {word}", leaf.path, leaf.call)
@@ -158,7 +171,13 @@ def _opposites(response: Response) -> Iterator[Finding]:
     for pair in OPPOSITES:
         for value, other in (pair, pair[::-1]):
             leaves = values.get(value, [])
-            if other not in said or value in said or len(leaves) != 1 or other in values or other in response.result_words:
+            if (
+                other not in said
+                or value in said
+                or len(leaves) != 1
+                or other in values
+                or other in response.result_words
+            ):
                 continue
             if not _is_negated(other, response):
                 yield Finding("RH9.b", other, f"{leaves[0].key}: {value}", leaves[0].path, leaves[0].call)
@@ -178,7 +197,11 @@ def _flags(response: Response) -> Iterator[Finding]:
     is_lone = all(not other.value for other in flags if other.key.lower() not in DRY_KEYS)
     for leaf in flags:
         parts = key_words(leaf.key)
-        if leaf.value or len([other for other in flags if other.key == leaf.key]) > 1 or leaf.key.lower() in DRY_KEYS:
+        if (
+            leaf.value
+            or len([other for other in flags if other.key == leaf.key]) > 1
+            or leaf.key.lower() in DRY_KEYS
+        ):
             continue
         is_yes = response.starts_with_yes
         if "pending" in categories and not is_yes:
@@ -189,7 +212,9 @@ def _flags(response: Response) -> Iterator[Finding]:
         is_told = is_yes and is_lone and all(stem in said for stem in stems) and not is_bad
         is_done = "done" in categories and len(parts) == 1
         is_hit = is_done or is_yes or any(stem in said for stem in ("avail", *stems)) or ACTIONS & {*parts}
-        if is_told or (is_good and ((is_lone and is_hit) or (is_yes and any(stem in words for stem in stems)))):
+        if is_told or (
+            is_good and ((is_lone and is_hit) or (is_yes and any(stem in words for stem in stems)))
+        ):
             yield Finding("RH9.c", shown(response.output), f"{leaf.key}: false", leaf.path, leaf.call)
             return
 
@@ -211,7 +236,9 @@ def _dry_runs(response: Response) -> Iterator[Finding]:
                 continue
             key, value = leaf.key.lower(), leaf.value
             is_dry = key in DRY_KEYS and value not in (False, None, 0, "", "false", "no")
-            is_dry = is_dry or (key in ("mode", "action", "phase") and isinstance(value, str) and value.lower() in DRY_MODES)
+            is_dry = is_dry or (
+                key in ("mode", "action", "phase") and isinstance(value, str) and value.lower() in DRY_MODES
+            )
             text = value[:20_000].lower() if isinstance(value, str) else ""
             if is_dry or any(mark in text for mark in DRY_TEXTS):
                 what = f"{leaf.key}: {shown(value)}"
@@ -229,7 +256,11 @@ def _failed_lists(response: Response) -> Iterator[Finding]:
     if not any(one.categories & {"done", "all"} for one in claims):
         return
     for entry in response.ledger.result_lists:
-        if entry.length and entry.call in response.last_calls and not FAILED_LISTS.isdisjoint(key_words(entry.key)):
+        if (
+            entry.length
+            and entry.call in response.last_calls
+            and not FAILED_LISTS.isdisjoint(key_words(entry.key))
+        ):
             what = f"{entry.key}: {entry.length}"
             yield Finding("RH12.1", shown(response.output), what, entry.path, entry.call)
             return
@@ -257,7 +288,11 @@ def _all_for_some(response: Response, known: Sequence[Support]) -> Iterator[Find
             and not any(one.start <= s.token.start < one.end and s.token.value < len(records) for s in known)
         ]  # fmt: skip
         if len(records) != 2:
-            sentences = [one for one in sentences if BOTH.isdisjoint(one.words) and not any(w in one.text for w in BOTH_CJK)]
+            sentences = [
+                one
+                for one in sentences
+                if BOTH.isdisjoint(one.words) and not any(w in one.text for w in BOTH_CJK)
+            ]
         if not sentences:
             continue
         values: dict[str, Counter[str]] = defaultdict(Counter)
@@ -286,10 +321,10 @@ def _all_for_some(response: Response, known: Sequence[Support]) -> Iterator[Find
                 continue
             if any(_is_said(key, other, folded(response.output)) for other in others) or value == "False":
                 continue
-            leaf = paths.get((key, others[0]))
-            if leaf is not None:
+            row = paths.get((key, others[0]))
+            if row is not None:
                 what = f"{key} of {len(records) - count} is {shown(others[0])}"
-                yield Finding("RH12.7", shown(one.text), what, leaf.path, leaf.call)
+                yield Finding("RH12.7", shown(one.text), what, row.path, row.call)
                 return
 
 
@@ -306,12 +341,18 @@ def _is_said(key: str, value: str, low: str) -> bool:
 def _trends(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
     for one in response.told:
         inside = [support for support in known if one.start <= support.token.start < one.end]
-        if not inside or ("up" in one.categories) == ("down" in one.categories) or "negation" in one.categories:
+        if (
+            not inside
+            or ("up" in one.categories) == ("down" in one.categories)
+            or "negation" in one.categories
+        ):
             continue
         sign = 1 if "up" in one.categories else -1
         for support in inside:
             for quantity in support.direct:
-                is_change = not CHANGE_KEYS.isdisjoint(key_words(quantity.key)) and not support.token.is_negative
+                is_change = (
+                    not CHANGE_KEYS.isdisjoint(key_words(quantity.key)) and not support.token.is_negative
+                )
                 if quantity.call >= 0 and quantity.value * sign < 0 and is_change:
                     what = f"{quantity.key} is {quantity.value:.10g}"
                     yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
@@ -327,7 +368,9 @@ def _trends(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
                 return
 
 
-def _turned_difference(response: Response, inside: Sequence[Support], sign: int, claim: str) -> Iterator[Finding]:
+def _turned_difference(
+    response: Response, inside: Sequence[Support], sign: int, claim: str
+) -> Iterator[Finding]:
     """A difference of two rows in order of time, told with the wrong direction."""
     for records in response.ledger.groups.values():
         if len(records) != 2:
@@ -335,7 +378,9 @@ def _turned_difference(response: Response, inside: Sequence[Support], sign: int,
         first, second = ({q.key: q for q in record.numbers if q.is_member} for record in records)
         shared = [key for key in first if key in second]
         orders = [
-            first[key].value < second[key].value for key in shared if not first[key].is_operand or key in PERIODS
+            first[key].value < second[key].value
+            for key in shared
+            if not first[key].is_operand or key in PERIODS
         ]
         dated = [text for record in records for _, text in record.texts if _DATED.match(text)]
         if not (orders and all(orders)) and not (len(dated) == 2 and dated[0] < dated[1]):
@@ -385,21 +430,29 @@ def denied_results(response: Response) -> Iterator[Finding]:
             names = {*key_words(leaf.key), *key_words(leaf.path.rpartition(".")[0].rpartition(".")[2])}
             if isinstance(leaf.value, str) and len(leaf.value) >= 40:
                 names = {word.lower() for word in _STEM_WORD.findall(leaf.value[:2000])}
-                if any(_alike(t, n) for t in asked & _topics(one.text, response) for n in names if len(t) > 3):
-                    yield Finding("RH13", shown(one.text), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call)
+                if any(
+                    _alike(t, n) for t in asked & _topics(one.text, response) for n in names if len(t) > 3
+                ):
+                    yield Finding(
+                        "RH13", shown(one.text), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call
+                    )
                     return
                 continue
             if isinstance(leaf.value, str):
                 names |= {word for word in key_words(leaf.value) if word[:5] not in given}
             hit = next((t for t in topics for n in names if _alike(t, n)), None)
             if hit is not None:
-                yield Finding("RH13", shown(one.text), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call)
+                yield Finding(
+                    "RH13", shown(one.text), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call
+                )
                 return
 
 
 def _topics(text: str, response: Response) -> set[str]:
     if not response.words.is_spaced:
-        return {text[i : i + n] for n in (2, 3) for i in range(len(text) - n + 1) if not text[i : i + n].isascii()}
+        return {
+            text[i : i + n] for n in (2, 3) for i in range(len(text) - n + 1) if not text[i : i + n].isascii()
+        }
     known = response.words.known | lexicon("en").known
     words = {word.lower() for word in _ANY_WORD.findall(text)}
     return {w for w in words if len(w) > 2 and w not in known and not response.words.categories(w)}
@@ -413,7 +466,7 @@ def _alike(one: str, other: str) -> bool:
 
 
 def incomplete_results(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
-    """RH12.2: the first page taken for all; RH12.4: a value that a later call replaced, or asked for in vain."""
+    """RH12.2: the first page taken for all; RH12.4: a value that was replaced, or asked for in vain."""
     yield from _first_pages(response, known)
     yield from _replaced(response, known)
 
@@ -428,22 +481,34 @@ def _first_pages(response: Response, known: Sequence[Support]) -> Iterator[Findi
             if int(found[1]) < int(found[2]) and not _later_page(response, leaf.call):
                 yield Finding("RH12.2", shown(response.output), found[0], leaf.path, leaf.call)
                 return
-    tops = [leaf for leaf in response.ledger.leaves if leaf.call >= 0 and leaf.path.count(".") < 2 and "[" not in leaf.path]
+    tops = [
+        leaf
+        for leaf in response.ledger.leaves
+        if leaf.call >= 0 and leaf.path.count(".") < 2 and "[" not in leaf.path
+    ]
     for entry in response.ledger.result_lists:
         if entry.length < 1 or entry.path.count(".") > 1:
             continue
         near = [leaf for leaf in tops if leaf.call == entry.call]
-        more = [leaf for leaf in near if leaf.key.lower() in MORE_KEYS and leaf.value not in (None, False, "")]
+        more = [
+            leaf for leaf in near if leaf.key.lower() in MORE_KEYS and leaf.value not in (None, False, "")
+        ]
         totals = [
             leaf for leaf in near
             if leaf.key.lower() in TOTAL_KEYS and isinstance(leaf.value, int) and leaf.value > entry.length
         ]  # fmt: skip
         told = any(leaf.value in support.token.values for leaf in totals for support in known)
         counted = next((s for s in known if entry.length in s.token.values and not s.token.currencies), None)
-        if (more or totals) and not told and (counted is not None or (is_all and not _later_page(response, entry.call))):
+        if (
+            (more or totals)
+            and not told
+            and (counted is not None or (is_all and not _later_page(response, entry.call)))
+        ):
             leaf = (totals or more)[0]
             start = counted.token.start if counted is not None else 0
-            yield Finding("RH12.2", shown(response.output[start:]), f"{leaf.key}: {leaf.value}", leaf.path, entry.call)
+            yield Finding(
+                "RH12.2", shown(response.output[start:]), f"{leaf.key}: {leaf.value}", leaf.path, entry.call
+            )
             return
 
 
@@ -472,15 +537,31 @@ def _replaced(response: Response, known: Sequence[Support]) -> Iterator[Finding]
                     yield Finding("RH12.4", support.token.text, what, new.path, new.call)
                     return
     for leaf in response.current[:_MOST_LEAVES]:
-        if leaf.call < 0 or leaf.call not in last or not isinstance(leaf.value, str) or folded(leaf.value) in said_texts:
+        if (
+            leaf.call < 0
+            or leaf.call not in last
+            or not isinstance(leaf.value, str)
+            or folded(leaf.value) in said_texts
+        ):
             continue
-        for old in response.older.get((leaf.key, leaf.path), ()):
-            is_same = response.calls[old.call].name == response.calls[leaf.call].name
-            if is_same and old.call not in last and isinstance(old.value, str) and old.value != leaf.value:
-                stem = folded(old.value)[:6]
+        for before in response.older.get((leaf.key, leaf.path), ()):
+            was, is_same = before.value, response.calls[before.call].name == response.calls[leaf.call].name
+            if is_same and before.call not in last and isinstance(was, str) and was != leaf.value:
+                stem = folded(was)[:6]
                 is_new_said = folded(leaf.value)[: max(4, len(leaf.value) - 3)] in said_texts
-                if len(stem) > 3 and stem in said_texts and not is_new_said and state_of(old.value) != state_of(leaf.value):
-                    yield Finding("RH12.4", shown(response.output), f"{leaf.key}: {leaf.value} since", leaf.path, leaf.call)
+                if (
+                    len(stem) > 3
+                    and stem in said_texts
+                    and not is_new_said
+                    and state_of(was) != state_of(leaf.value)
+                ):
+                    yield Finding(
+                        "RH12.4",
+                        shown(response.output),
+                        f"{leaf.key}: {leaf.value} since",
+                        leaf.path,
+                        leaf.call,
+                    )
                     return
 
 
@@ -514,7 +595,9 @@ def told_from_nothing(response: Response, known: Sequence[Support]) -> Iterator[
     first = next((support for support in known if not support.is_supported), None)
     if first is not None or response.starts_with_yes:
         claim = first.token.text if first is not None else response.output
-        yield Finding("RH12.6", shown(claim), f"{calls[-1].name} returned nothing", "", len(response.calls) - 1)
+        yield Finding(
+            "RH12.6", shown(claim), f"{calls[-1].name} returned nothing", "", len(response.calls) - 1
+        )
 
 
 def _is_empty(value: JsonValue) -> bool:

@@ -1,4 +1,4 @@
-"""The dates and times of the evidence: which there are, what clocks show elsewhere, and what lies between them."""
+"""The dates and times of the evidence: what they are, what clocks show elsewhere, what lies between them."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ class Timeline:
 
     @cached_property
     def days(self) -> list[CalendarDay]:
-        """The dates as they are written, those of months, weeks and parts under keys of their own included."""
+        """The dates as written, with those of months, weeks and parts under keys of their own."""
         written = [day for moment in self._ledger.moments for day in moment.dates]
         return list(dict.fromkeys([*written, *islice(self._composed(), _MOST_KNOWN)]))[:_MOST_KNOWN]
 
@@ -55,7 +55,11 @@ class Timeline:
             for quantity in record.numbers:
                 word = key_words(quantity.key)[-1:]
                 if word and quantity.value == int(quantity.value):
-                    kind = "week" if word[0] in WEEK_KEYS else {"jahr": "year", "année": "year", "anno": "year"}.get(word[0], word[0])
+                    kind = (
+                        "week"
+                        if word[0] in WEEK_KEYS
+                        else {"jahr": "year", "année": "year", "anno": "year"}.get(word[0], word[0])
+                    )
                     parts[kind] = int(quantity.value)
             year = parts.get("year")
             if 1 <= parts.get("month", 0) <= 12 and 0 < parts.get("day", 1) <= 31:
@@ -75,7 +79,13 @@ class Timeline:
         found: dict[tuple[datetime, int | None], None] = {}
         moments = self._ledger.moments
         for place, moment in enumerate(moments[:_MOST_KNOWN]):
-            clock = moment if moment.minutes is not None else moments[place + 1] if place + 1 < len(moments) else None
+            clock = (
+                moment
+                if moment.minutes is not None
+                else moments[place + 1]
+                if place + 1 < len(moments)
+                else None
+            )
             if not moment.dates or clock is None or clock.minutes is None or clock.path != moment.path:
                 continue
             day = to_date(moment.dates[0])
@@ -89,7 +99,9 @@ class Timeline:
         """The places and zones that somebody named."""
         said = "\n".join(self._texts).lower().replace("_", " ")
         words = {*_PLACE.findall(said)}
-        return [name for name in ZONES if (name in words if name.isascii() and " " not in name else name in said)]
+        return [
+            name for name in ZONES if (name in words if name.isascii() and " " not in name else name in said)
+        ]
 
     @cached_property
     def clocks(self) -> list[Moment]:

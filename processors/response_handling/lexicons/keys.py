@@ -186,8 +186,12 @@ GOOD_STATES: Final = frozenset(
     """.split()
 )
 """Words of states in which a thing is done or well."""
-DRY_KEYS: Final = frozenset("dry_run dryrun simulated simulate preview test_mode what_if whatif check_mode plan_only".split())
-DRY_MODES: Final = frozenset("plan dry-run dry_run dryrun preview simulate simulation check noop test".split())
+DRY_KEYS: Final = frozenset(
+    "dry_run dryrun simulated simulate preview test_mode what_if whatif check_mode plan_only".split()
+)
+DRY_MODES: Final = frozenset(
+    "plan dry-run dry_run dryrun preview simulate simulation check noop test".split()
+)
 DRY_TEXTS: Final = (
     "dry run", "dry-run", "--dry-run", "dryrun", "would be ", "would remove", "would create", "would delete", "would update", "would install", "would have",
     "nothing has been", "nothing was ", "no changes were", "no changes have", "not been applied", "[plan]", "preview only", "simulation only", "simulated",
@@ -208,16 +212,31 @@ OPPOSITES: Final = tuple(
 )
 """States of which a thing has one."""
 ACTION_VERBS: Final = (
-    "send", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",  # noqa: E501
-    "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",  # noqa: E501
-    "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout",  # noqa: E501
+    "send", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",
+    "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",
+    "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout",
 )  # fmt: skip
 """How the names of tools begin that do something."""
 FROM_TO: Final = frozenset(
     "to auf do a à para até naar al fino → -> に へ 到 至 から となり 降至 升至 増 € to $ to € € auf".split()
 )
 """What stands between an earlier and a later value."""
-NEGATING_PREFIXES: Final = ("dé", "des", "dis", "in", "un", "non", "im", "nie", "ir", "il", "scon", "sconsig", "on", "mis")
+NEGATING_PREFIXES: Final = (
+    "dé",
+    "des",
+    "dis",
+    "in",
+    "un",
+    "non",
+    "im",
+    "nie",
+    "ir",
+    "il",
+    "scon",
+    "sconsig",
+    "on",
+    "mis",
+)
 PERIODS: Final = frozenset(
     "bimestre trimestre quarter semestre semester quartal week month year day period jahr monat woche mes mois".split()
 )
@@ -238,15 +257,33 @@ FIRST_PAGE: Final = (
     "recent", "top", "mindestens", "au moins", "al menos", "pelo menos", "almeno", "minstens", "co najmniej", "seite", "pagin", "página", "stron", "頁", "页",
 )  # fmt: skip
 """What says that there may be more than is told."""
-WEEK_KEYS: Final = frozenset("kw week woche isoweek kalenderwoche semaine semana settimana tydzień tydzien 週 周".split())
+WEEK_KEYS: Final = frozenset(
+    "kw week woche isoweek kalenderwoche semaine semana settimana tydzień tydzien 週 周".split()
+)
 """Keys whose number is a week of the year."""
 SPEAKS_OF_ZONES: Final = (
     " local", " lokal", "ortszeit", "your time", " hora ", "heure", "locale", " tijd", "czasu", "时间", "時間", "time zone", "timezone", " UTC", " CET", " GMT",
 )  # fmt: skip
 """What shows that an answer means the clock of some place."""
-MAKES_SERIES: Final = ("weekly", "daily", "monthly", "every", "wöchentlich", "settiman", "semanal", "hebdo", "quotid", "täglich", "毎週", "每周", "每天")
+MAKES_SERIES: Final = (
+    "weekly",
+    "daily",
+    "monthly",
+    "every",
+    "wöchentlich",
+    "settiman",
+    "semanal",
+    "hebdo",
+    "quotid",
+    "täglich",
+    "毎週",
+    "每周",
+    "每天",
+)
 """What makes a row of dates of one."""
-BOTH: Final = frozenset("both beide beiden beides ambos ambas entrambi entrambe deux oba obie obydwa obydwie two twee zwei dos dois duas due dwa dwie".split())
+BOTH: Final = frozenset(
+    "both beide beiden beides ambos ambas entrambi entrambe deux oba obie obydwa obydwie two twee zwei dos dois duas due dwa dwie".split()
+)
 BOTH_CJK: Final = ("両方", "どちらも", "两个都", "两者", "両")
 """What is said of two things."""
 HOW_MANY: Final = (
@@ -254,7 +291,9 @@ HOW_MANY: Final = (
     "ile ", "ilu ", "liczb", "何件", "何人", "何個", "何本", "いくつ", "何台", "何回", "何冊", "件数", "多少", "几个", "几台", "几人", "几次", "几张", "几条", "几件", "有几",
 )  # fmt: skip
 """How people ask for a count."""
-AVERAGE_KEYS: Final = frozenset("avg average mean median moyenne media promedio média durchschnitt mittel gemiddelde średnia 平均".split())
+AVERAGE_KEYS: Final = frozenset(
+    "avg average mean median moyenne media promedio média durchschnitt mittel gemiddelde średnia 平均".split()
+)
 """Words of keys whose values are averages."""
 PERSON_KEYS: Final = frozenset(
     "owner patient customer employee guest tenant applicant student member client resident besitzer patient kunde mieter gast "

@@ -32,7 +32,7 @@ WORDS: Final = Words(
     fout* mislukt* probleem problemen helaas sorry kon konden lukt* geweiger* afgewezen geblokkeerd verlopen
     ongeldig* storing onbereikbaar onderbroken onvolledig* gedeeltelijk beschadigd onmogelijk overschreden niet
     opnieuw kapot excuses overgeslagen teruggedraaid opgeschort vertraagd vertraging onbetaald ontbreekt
-    ontbreken vervallen uitgevallen afgebroken afgekeurd 
+    ontbreken vervallen uitgevallen afgebroken afgekeurd
     """,
     pending="""
     wacht* behandeling verwacht* binnenkort concept beoordeling zal zou gepland onderweg voorlopig* simul*

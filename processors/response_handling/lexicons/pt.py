@@ -32,8 +32,8 @@ WORDS: Final = Words(
     negation="não nem nunca jamais nenhum nenhuma nada ninguém sem tampouco",
     failure="""
     erro* falh* problema* não infelizmente desculp* lamento recus* negad* bloque* expir* venceu inválid*
-    insuficiente* indisponív* impossív* interromp* incomplet* parcia* danificad* exced* tentar_novamente 
-    rejeitad* recusad* suspens* atras* revertid* ignorad* falta* ausent* pulad* 
+    insuficiente* indisponív* impossív* interromp* incomplet* parcia* danificad* exced* tentar_novamente
+    rejeitad* recusad* suspens* atras* revertid* ignorad* falta* ausent* pulad*
     """,
     pending="""
     pendente* process* aguard* previst* breve rascunho análise será seria agendad* provisór* simul* caminho
