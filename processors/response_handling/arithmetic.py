@@ -26,8 +26,11 @@ _RUNNING_SERIES: Final = 40
 _MOST_OPERANDS: Final = 14
 _MOST_CATEGORIES: Final = 12
 _MOST_MADE: Final = 3_000
-_DEEP_POOL: Final = 400
-_LEAST_CHANCE: Final = 0.06
+_MOST_TERMS: Final = 24
+_MOST_LUCK: Final = 0.5
+"""Hits by chance that a search may expect, where its hits are to count."""
+_DECADES: Final = 4.0
+"""Over how many powers of e the numbers tried are spread."""
 
 
 class Made(NamedTuple):
@@ -62,13 +65,13 @@ class Arithmetic:
         self._timeline = timeline
         self._ledger = ledger
         self._known: list[Operand] = []
-        self._pool: dict[str, list[tuple[float, Made]]] = {}
 
     def know(self, value: float, dimension: str) -> None:
         """Let a number of the answer that was supported be an operand of the next."""
         if len(self._known) < _MOST_OPERANDS and all(known.value != value for known in self._known):
             self._known.append(Operand(value, dimension, "", -2, FROM_USER))
-            self._pool.clear()
+            self.__dict__.pop("_terms", None)
+            self.__dict__.pop("_pairs", None)
 
     def natural(self, value: float, tolerance: float, dimensions: Sequence[str]) -> Made | None:
         """The natural expression that gives `value`, if any."""
@@ -169,23 +172,70 @@ class Arithmetic:
                 found |= {math.fsum(values.values())} if key else set()
         return found
 
-    def deep(self, value: float, tolerance: float, dimension: str) -> str | None:
-        """An expression of a natural number and one operand more, where it hardly fits by chance.
+    def deep(self, value: float, tolerance: float, dimension: str) -> tuple[str | None, bool]:
+        """An expression in up to three steps, and whether the search was so narrow that its answer is sure.
 
-        What the answer said before and the evidence itself are tried first, since they are fewer.
+        Two numbers of answer or evidence are put together first, then two and a third. How many tries there
+        are and how many digits have to be met say how often one would fit by chance.
         """
+        if value <= 0:
+            return None, False
         how = self._told(value, tolerance, dimension)
         if how is not None:
-            return how
-        operands = [*self._known, *self._operands][: _MOST_OPERANDS + 4]
-        known = sorted(
-            ((o.value, Made(o.value, o.dimension, "{}", (o.value,))) for o in self._known),
-            key=lambda entry: entry[0],
-        )
-        how = self._step(value, tolerance, dimension, known, operands, 4 * _LEAST_CHANCE)
-        return how or self._step(
-            value, tolerance, dimension, self._deep_pool(dimension), operands, _LEAST_CHANCE
-        )
+            return how, True
+        terms, pairs = self._terms, self._pairs
+        luck = 2 * tolerance / value / _DECADES
+        if len(pairs[0]) * luck <= _MOST_LUCK and (how := _hit(pairs, value, tolerance)):
+            return how, True
+        if len(pairs[0]) * len(terms) * 4 * luck > _MOST_LUCK:
+            return None, False
+        for term in terms:
+            a = term.value
+            tries = [(value - a, 1.0, "{} + {:.10g}"), (value + a, 1.0, "{} - {:.10g}"), (a - value, 1.0, "{1:.10g} - {0}")]
+            if term.dimension == "percent":
+                share = _share(term)
+                tries = [(value / (1 + share), 1.0, "{} + {:.10g} %"), (value / share, 1 / share, "{1:.10g} % of {0}")]
+                tries += [(value / (1 - share), 1.0, "{} - {:.10g} %")] if share < 1 else []
+            elif a > 0 and (not term.dimension or term.dimension != dimension):
+                tries += [(value / a, 1 / a, "{} × {:.10g}"), (value * a, a, "{} ÷ {:.10g}")]
+            for wanted, factor, pattern in tries:
+                if wanted > 0 and (found := _hit(pairs, wanted, tolerance * factor)):
+                    return pattern.format(f"({found})", a), True
+        return None, True
+
+    @cached_property
+    def _terms(self) -> list[Operand]:
+        """The numbers that steps are made of: what the answer said before, the evidence, sums of columns."""
+        found: dict[tuple[float, str], Operand] = {}
+        sums = [
+            Operand(made.value, made.dimension, made.how, -1, 0) for made in self._made
+            if made.how.startswith(("sum of", "Σ")) and " of " not in made.how[7:]
+        ]  # fmt: skip
+        for operand in (*self._known, *sums[:6], *self._operands):
+            if operand.value > 0 and len(found) < _MOST_TERMS:
+                found.setdefault((operand.value, operand.dimension), operand)
+        return list(found.values())
+
+    @cached_property
+    def _pairs(self) -> tuple[list[float], list[tuple[str, float, float]]]:
+        """What two terms give, in order, and how."""
+        found: list[tuple[float, tuple[str, float, float]]] = []
+        for one, other in combinations(self._terms, 2):
+            for first, second in ((one, other), (other, one)):
+                a, b = first.value, second.value
+                if second.dimension == "percent" and first.dimension != "percent":
+                    share = _share(second)
+                    found += [(a * share, ("{1:.10g} % of {0:.10g}", a, b)), (a * (1 + share), ("{:.10g} + {:.10g} %", a, b)),
+                              (a * (1 - share), ("{:.10g} - {:.10g} %", a, b))]  # fmt: skip
+                elif first.dimension != "percent":
+                    found.append((a / b, ("{:.10g} ÷ {:.10g}", a, b)))
+            a, b = one.value, other.value
+            if one.dimension == other.dimension or not one.dimension or not other.dimension:
+                found += [(a + b, ("{:.10g} + {:.10g}", a, b)), (abs(a - b), ("{:.10g} - {:.10g}", max(a, b), min(a, b)))]
+            if "percent" not in (one.dimension, other.dimension) and not one.dimension == other.dimension == "money":
+                found.append((a * b, ("{:.10g} × {:.10g}", a, b)))
+        found.sort(key=lambda entry: entry[0])
+        return [value for value, _ in found], [how for _, how in found]
 
     def _told(self, value: float, tolerance: float, dimension: str) -> str | None:
         """A step between numbers that the answer itself shows, or a small multiple of a number."""
@@ -219,45 +269,6 @@ class Arithmetic:
                 return f"{times} × {o:.10g}"
         return None
 
-    def _step(self, value: float, tolerance: float, dimension: str, pool: list[tuple[float, Made]],
-              operands: list[Operand], most: float) -> str | None:  # fmt: skip
-        if value == 0 or len(pool) * max(1, len(operands)) * 4 * tolerance / abs(value) > most:
-            return None
-        values = [number for number, _ in pool]
-
-        def hit(wanted: float, slack: float) -> Made | None:
-            place = bisect_left(values, wanted - slack)
-            return pool[place][1] if place < len(values) and values[place] <= wanted + slack else None
-
-        for one in operands:
-            o = one.value
-            if o == 0:
-                continue
-            is_same = one.dimension in (dimension, "") or dimension == ""
-            is_factor = one.dimension in ("", "percent") or dimension == "percent"
-            share = o / 100 if one.dimension == "percent" or o < 100 else 0.0
-            tries = []
-            if is_same:
-                tries += [
-                    (value - o, tolerance, "{} + {:.10g}"),
-                    (value + o, tolerance, "{} - {:.10g}"),
-                    (o - value, tolerance, "{:.10g} - {}"),
-                ]
-            if is_factor:
-                tries += [
-                    (value / o, tolerance / abs(o), "{} × {:.10g}"),
-                    (value * o, tolerance * abs(o), "{} ÷ {:.10g}"),
-                ]
-            if 0 < share < 1 and one.dimension in ("", "percent"):
-                tries += [(value / (1 + share), tolerance / (1 + share), "{} + {:.10g} %"), (value / (1 - share), tolerance / (1 - share), "{} - {:.10g} %"),  # noqa: E501
-                          (value / share, tolerance / share, "{:.10g} % of {}")]  # fmt: skip
-            for wanted, slack, how in tries:
-                made = hit(wanted, slack)
-                if made is not None:
-                    shown = made.shown()
-                    return how.format(o, shown) if how.startswith("{:") else how.format(shown, o)
-        return None
-
     def near_sums(self, value: float, dimensions: Sequence[str]) -> Iterator[Made]:
         """The sums and means within a sixth of `value`, and sums of what was said in a row."""
         told = [known.value for known in self._known if known.dimension in dimensions and known.value > 31]
@@ -273,34 +284,6 @@ class Arithmetic:
             ]:
                 if candidate.how.startswith(("sum of", "Σ", "mean of")):
                     yield candidate
-
-    def _deep_pool(self, dimension: str) -> list[tuple[float, Made]]:
-        pool = self._pool.get(dimension)
-        if pool is None:
-            wanted = {dimension, ""}
-            found = [(made.value, made) for made in self._made if made.dimension in wanted][:_DEEP_POOL]
-            found += [
-                (o.value, Made(o.value, o.dimension, "{}", (o.value,)))
-                for o in (*self._operands, *self._known)
-            ]
-            for one, other in combinations(self._known, 2):
-                if one.dimension == other.dimension:
-                    found.append(
-                        (
-                            one.value + other.value,
-                            Made(one.value + other.value, one.dimension, "{} + {}", (one.value, other.value)),
-                        )
-                    )
-            known = [known.value for known in self._known if known.dimension in wanted]
-            for size in range(3, len(known) + 1):
-                for start in range(len(known) - size + 1):
-                    part = known[start : start + size]
-                    found.append(
-                        (sum(part), Made(sum(part), dimension, " + ".join(["{}"] * size), tuple(part)))
-                    )
-            found.sort(key=lambda entry: entry[0])
-            pool = self._pool[dimension] = found
-        return pool
 
     @cached_property
     def _sorted(self) -> dict[str, tuple[list[float], list[Made]]]:
@@ -503,6 +486,20 @@ def operand_of(quantity: Quantity) -> Operand:
     elif quantity.unit is not None:
         value *= quantity.unit.factors[0]
     return Operand(value, quantity.dimension, quantity.key, quantity.record, quantity.call, quantity.value)
+
+
+def _share(operand: Operand) -> float:
+    return operand.value / (10_000 if "bps" in operand.name else 100)
+
+
+def _hit(pairs: tuple[list[float], list[tuple[str, float, float]]], value: float, tolerance: float) -> str | None:
+    """How the first number within the tolerance is made."""
+    values, hows = pairs
+    place = bisect_left(values, value - tolerance)
+    if place < len(values) and values[place] <= value + tolerance:
+        pattern, a, b = hows[place]
+        return pattern.format(a, b)
+    return None
 
 
 def _common(operands: Iterable[Operand]) -> str:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from processors.response_handling.arithmetic import operand_of
+from processors.response_handling.arithmetic import Arithmetic, operand_of
 from processors.response_handling.ledger import Leaf, Quantity, folded
 from processors.response_handling.lexicons.keys import AVERAGE_KEYS, HOW_MANY, LASTING, TOTAL_KEYS
 from processors.response_handling.lexicons.units import factors_of, key_words
@@ -37,6 +37,8 @@ class Support:
     direct: list[Quantity] = field(default_factory=list)
     how: str = ""
     is_reckoned: bool = False
+    is_sure: bool = False
+    """Of a number that nothing supports: whether the search would have found what does."""
     other_unit: list[Quantity] = field(default_factory=list)
     other_currency: list[Quantity] = field(default_factory=list)
     is_checked: bool = True
@@ -319,10 +321,14 @@ def _derived(support: Support, response: Response) -> None:
                 if made is not None:
                     support.how = made.shown()
                     return
-            how = arithmetic.deep(base, token.tolerance(stated) * factor, dimension)
-            if how is not None:
-                support.how = how
+            support.how, support.is_sure = _deep(arithmetic, base, token.tolerance(stated) * factor, dimension)
+            if support.how:
                 return
+
+
+def _deep(arithmetic: Arithmetic, value: float, tolerance: float, dimension: str) -> tuple[str, bool]:
+    how, is_sure = arithmetic.deep(value, tolerance, dimension)
+    return how or "", is_sure
 
 
 def _between_times(minutes: int, response: Response) -> bool:
@@ -368,7 +374,7 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
             yield Finding("RH12.5", claim, f"{token.text} against {null.key} null", null.path, null.call)
         elif against is not None:
             yield Finding("RH1.3", claim, f"{token.text} against {against[0]}", against[1], against[2])
-        elif is_lookup and (
+        elif (is_lookup or support.is_sure) and (
             stated > _SMALL or stated != int(stated) or dimension_of(token) or token.scale != 1.0
         ):
             made = response.arithmetic.nearest(stated, ("", "money"))
