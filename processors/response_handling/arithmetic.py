@@ -65,11 +65,13 @@ class Arithmetic:
         self._timeline = timeline
         self._ledger = ledger
         self._known: list[Operand] = []
+        self.said: list[float] = []
+        """All numbers of the answer, in their order."""
 
-    def know(self, value: float, dimension: str) -> None:
+    def know(self, value: float, dimension: str, raw: float = 0.0) -> None:
         """Let a number of the answer that was supported be an operand of the next."""
         if len(self._known) < _MOST_OPERANDS and all(known.value != value for known in self._known):
-            self._known.append(Operand(value, dimension, "", -2, FROM_USER))
+            self._known.append(Operand(value, dimension, "", -2, FROM_USER, raw))
             self.__dict__.pop("_terms", None)
             self.__dict__.pop("_pairs", None)
 
@@ -201,7 +203,14 @@ class Arithmetic:
             for wanted, factor, pattern in tries:
                 if wanted > 0 and (found := _hit(pairs, wanted, tolerance * factor)):
                     return pattern.format(f"({found})", a), True
-        return None, True
+        return None, self._is_all
+
+    @cached_property
+    def _is_all(self) -> bool:
+        """Whether the numbers that people may reckon with are few, and none stands inside a text."""
+        is_told = any(q.call >= 0 and not q.is_member and q.is_operand for q in self._ledger.quantities)
+        members = sum(q.call >= 0 and q.is_operand for q in self._ledger.quantities)
+        return not is_told and members > 1 and len(self._operands) + len(self._known) <= _MOST_TERMS
 
     @cached_property
     def _terms(self) -> list[Operand]:
@@ -214,6 +223,8 @@ class Arithmetic:
         for operand in (*self._known, *sums[:6], *self._operands):
             if operand.value > 0 and len(found) < _MOST_TERMS:
                 found.setdefault((operand.value, operand.dimension), operand)
+                if operand.dimension not in ("", "money", "percent") and operand.raw:
+                    found.setdefault((operand.raw, ""), operand._replace(value=operand.raw, dimension=""))
         return list(found.values())
 
     @cached_property
@@ -253,6 +264,12 @@ class Arithmetic:
                 part = [known.value for known in shown[start : start + size]]
                 if abs(math.fsum(part) - value) <= tolerance:
                     return " + ".join(f"{number:.10g}" for number in part)
+        for start in range(len(self.said)):
+            total = self.said[start]
+            for number in self.said[start + 1 : start + 8] if tolerance * 2_000 <= value else ():
+                total += number
+                if abs(total - value) <= tolerance and value not in self.said[start : start + 8][:1]:
+                    return "the sum of what the answer tells beside it"
         counts = [known.value for known in self._known if not known.dimension and known.value <= 31]
         for operand in (*shown, *self._operands[:_MOST_OPERANDS]):
             o = operand.value

@@ -38,7 +38,7 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
         if token.kind == "date":
             if any(agree(day, other) for day in token.dates for other in known):
                 yield from _weekday(token, known, response)
-            elif _is_reached(token, known, steps, response):
+            elif _is_reached(token, known, steps, response) and not _is_beside_untold(token, told_days, response):
                 known.extend(token.dates[:1])
             else:
                 yield _wrong_date(token, told_days, claim, response)
@@ -105,6 +105,23 @@ def _asked_in_vain(token: Token, claim: str, response: Response) -> Iterator[Fin
                     )
                     yield Finding("RH12.4", claim, what, given.path, call)
                     return
+
+
+def _is_beside_untold(token: Token, told: list[CalendarDay], response: Response) -> bool:
+    """Whether a date lies a day beside one of a result that the answer does not tell, with nothing between."""
+    days = {q.value for q in response.ledger.quantities if q.unit is not None and q.unit.symbol == "d"}
+    if 1.0 in days or any(m.zone for m in response.ledger.moments) or len(response.timeline.days) > 8:
+        return False
+    for moment in response.ledger.moments:
+        full = to_date(moment.dates[0]) if moment.dates and moment.call >= 0 else None
+        if full is None or any(agree(moment.dates[0], other) for other in told):
+            continue
+        for year, month, number in token.dates:
+            if number and year in (None, full.year) and (month, number) in {
+                ((full + timedelta(days=by)).month, (full + timedelta(days=by)).day) for by in (-1, 1)
+            }:  # fmt: skip
+                return True
+    return False
 
 
 def _lengths(response: Response, unit: int) -> list[int]:

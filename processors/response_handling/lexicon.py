@@ -137,7 +137,8 @@ class Lexicon:
     @cached_property
     def known(self) -> frozenset[str]:
         """All words by which the language is recognised."""
-        return self.function | {word for word, bits in self._exact.items() if len(word) > 2 and bits}
+        names = {*self.numbers, *self.units, *self.weekdays}
+        return self.function | {word for word in (*self._exact, *names) if len(word) > 2}
 
 
 def _ordered(written: str) -> dict[str, int]:

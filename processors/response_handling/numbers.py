@@ -52,8 +52,11 @@ class Support:
 def supports(response: Response) -> list[Support]:
     """For each number of the answer what speaks for it; those made in steps are found in rounds."""
     found = [Support(token) for token in response.tokens if token.kind == "number"]
+    response.arithmetic.said = [support.token.value for support in found]
     for support in found:
         _direct(support, response)
+        if support.token.unit is not None and support.token.unit.dimension == "time" and 1 < support.token.value <= 366:
+            response.arithmetic.know(support.token.value, "")
         if not support.direct:
             support.is_checked = _needs_support(support.token, response)
             if not dimension_of(support.token) and 1 < support.token.value <= _SMALL:
@@ -80,12 +83,11 @@ def dimension_of(token: Token) -> str:
     return "money" if token.currencies or token.is_minor else token.unit.dimension if token.unit else ""
 
 
-def _operand(token: Token, value: float) -> tuple[float, str]:
+def _operand(token: Token, value: float) -> tuple[float, str, float]:
     if token.is_minor:
-        return value / 100, "money"
-    return value * (token.unit.factors[0] if token.unit and not token.currencies else 1.0), dimension_of(
-        token
-    )
+        return value / 100, "money", value
+    factor = token.unit.factors[0] if token.unit and not token.currencies else 1.0
+    return value * factor, dimension_of(token), value
 
 
 def _needs_support(token: Token, response: Response) -> bool:
@@ -355,7 +357,7 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
     steps = sum(support.is_reckoned for support in known)
     is_lookup = (len(open_ones) < 4 and not steps) or (
         len(open_ones) == 1
-        and (steps < 3 or len(_significant(open_ones[0].token.value, 2, 1.0).rstrip("0")) > 3)
+        and (steps < 2 or len(_significant(open_ones[0].token.value, 2, 1.0).rstrip("0")) > 3)
     )
     for support in open_ones:
         token = support.token
@@ -374,7 +376,7 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
             yield Finding("RH12.5", claim, f"{token.text} against {null.key} null", null.path, null.call)
         elif against is not None:
             yield Finding("RH1.3", claim, f"{token.text} against {against[0]}", against[1], against[2])
-        elif (is_lookup or support.is_sure) and (
+        elif (is_lookup or (support.is_sure and not token.is_approximate)) and (
             stated > _SMALL or stated != int(stated) or dimension_of(token) or token.scale != 1.0
         ):
             made = response.arithmetic.nearest(stated, ("", "money"))
