@@ -67,7 +67,7 @@ def supports(response: Response) -> list[Support]:
     for support in [support for support in found if not support.is_supported][_MOST_DERIVED:]:
         support.is_checked = False
     for _ in range(4):
-        open_ones = [support for support in found if not support.is_supported]
+        open_ones = [s for s in found if not s.is_supported and not (s.other_unit and dimension_of(s.token) != "time")]
         for support in open_ones:
             _derived(support, response)
             if support.how:
@@ -249,6 +249,8 @@ def _matches(token: Token, quantity: Quantity) -> str:
                     for one in other.factors
                     for factor in factors_of(unit.dimension)
                 ):
+                    return "unit"
+                if unit.symbol != other.symbol and stated > _SMALL and _close(token, value, stated):
                     return "unit"
                 if stated == abs(value) and unit.symbol != other.symbol and stated not in (0, 1):
                     return "unit"
@@ -575,10 +577,26 @@ def wrong_units(response: Response, known: list[Support]) -> Iterator[Finding]:
         ):
             what = f"{slip.key} {slip.value:.10g} {slip.unit.symbol if slip.unit else ''}"
             yield Finding("RH11.1", claim, what, slip.path, slip.call)
+        elif not support.is_supported and not support.other_unit and (how := _unit_slip(token, response)):
+            yield Finding("RH11.1", claim, f"another unit: {how}")
         elif support.other_unit and not support.is_supported:
             first = support.other_unit[0]
             symbol = first.unit.symbol if first.unit else ""
             yield Finding("RH11.1", claim, f"{first.key} {first.value:.10g} {symbol}", first.path, first.call)
+
+
+def _unit_slip(token: Token, response: Response) -> str:
+    """What would give a number if it had another unit of its dimension."""
+    digits = _significant(token.value, token.readings[token.reading][1], token.scale).rstrip("0")
+    if token.unit is None or len(digits) < 3 or token.unit.dimension in ("percent", "temperature", "time"):
+        return ""
+    for factor in factors_of(token.unit.dimension):
+        made = response.arithmetic.natural(
+            token.value * factor, token.tolerance(token.value) * factor, (token.unit.dimension,)
+        )
+        if made is not None:
+            return made.shown()
+    return ""
 
 
 def _scale_slip(token: Token, response: Response) -> Quantity | None:

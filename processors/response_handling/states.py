@@ -52,6 +52,7 @@ _PAGES = re.compile(
     re.IGNORECASE,
 )
 _MOST_LEAVES = 400
+_STATES = FAILED | PENDING | GOOD_STATES
 
 
 def reversed_states(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
@@ -88,7 +89,7 @@ def _state_leaves(response: Response) -> list[tuple[Leaf, str]]:
             words = key_words(leaf.value)
             is_state = not STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:])
             if is_state or (
-                words and not VAGUE_STATES & {*words} and {*words} <= FAILED | PENDING | GOOD_STATES
+                words and not VAGUE_STATES & {*words} and {*words} <= _STATES
             ):
                 found.append((leaf, state_of(leaf.value, is_spaced=response.words.is_spaced)))
     return found
