@@ -97,8 +97,12 @@ class Arithmetic:
                     best = candidate
         return best
 
-    def columns(self) -> Iterator[tuple[str, list[Operand]]]:
+    @cached_property
+    def columns(self) -> list[tuple[str, list[Operand]]]:
         """The numbers of results under one key, row by row."""
+        return [*self._all_columns()]
+
+    def _all_columns(self) -> Iterator[tuple[str, list[Operand]]]:
         for records in self._ledger.groups.values():
             found: dict[str, list[Operand]] = defaultdict(list)
             for record in records if len(records) <= MAX_SERIES else ():
@@ -106,7 +110,7 @@ class Arithmetic:
                     if quantity.is_operand and quantity.is_member:
                         found[quantity.key].append(operand_of(quantity))
             yield from ((key, column) for key, column in found.items() if len(column) > 1)
-        yield from self._plain_series().items()
+        yield from self._plain_series.items()
 
     def is_mean(self, value: float, tolerance: float, sizes: Iterable[float]) -> bool:
         """Whether a number is an average of columns or parts of them, weighted, or a sum by a count."""
@@ -117,7 +121,7 @@ class Arithmetic:
         ):
             return True
         divisors = {o.value for o in (*self._operands[:40], *self._known) if 1 < o.value <= 366}
-        for _, column in self.columns():
+        for _, column in self.columns:
             values = [operand.value for operand in column]
             if any(abs(math.fsum(values) / divisor - value) <= tolerance for divisor in divisors):
                 return True
@@ -182,9 +186,23 @@ class Arithmetic:
         """
         if value <= 0:
             return None, False
-        how = self._told(value, tolerance, dimension)
-        if how is not None:
-            return how, True
+        if tolerance * 2_000 <= value and self._is_told_sum(value, tolerance):
+            return "the sum of what the answer tells in a row", True
+        if dimension == "percent":
+            how = _hit(self._pairs, value / 100, tolerance / 100)
+            if how is not None and "÷" in how:
+                return how, True
+            shares = [
+                o.value
+                for o in (*self._known, *self._operands)
+                if o.dimension == "percent" or 0 < o.value < 1
+            ][:8]
+            shares = [share / 100 if share > 1 else share for share in shares]
+            for size in (2, 3):
+                for part in combinations(shares, size):
+                    if abs(100 * math.prod(part) - value) <= tolerance:
+                        return " × ".join(f"{share:.10g}" for share in part), True
+            return None, self._is_all
         terms, pairs = self._terms, self._pairs
         luck = 2 * tolerance / value / _DECADES
         if len(pairs[0]) * luck <= _MOST_LUCK and (how := _hit(pairs, value, tolerance)):
@@ -193,10 +211,17 @@ class Arithmetic:
             return None, False
         for term in terms:
             a = term.value
-            tries = [(value - a, 1.0, "{} + {:.10g}"), (value + a, 1.0, "{} - {:.10g}"), (a - value, 1.0, "{1:.10g} - {0}")]
+            tries = [
+                (value - a, 1.0, "{} + {:.10g}"),
+                (value + a, 1.0, "{} - {:.10g}"),
+                (a - value, 1.0, "{1:.10g} - {0}"),
+            ]
             if term.dimension == "percent":
                 share = _share(term)
-                tries = [(value / (1 + share), 1.0, "{} + {:.10g} %"), (value / share, 1 / share, "{1:.10g} % of {0}")]
+                tries = [
+                    (value / (1 + share), 1.0, "{} + {:.10g} %"),
+                    (value / share, 1 / share, "{1:.10g} % of {0}"),
+                ]
                 tries += [(value / (1 - share), 1.0, "{} - {:.10g} %")] if share < 1 else []
             elif a > 0 and (not term.dimension or term.dimension != dimension):
                 tries += [(value / a, 1 / a, "{} × {:.10g}"), (value * a, a, "{} ÷ {:.10g}")]
@@ -204,6 +229,14 @@ class Arithmetic:
                 if wanted > 0 and (found := _hit(pairs, wanted, tolerance * factor)):
                     return pattern.format(f"({found})", a), True
         return None, self._is_all
+
+    def _is_told_sum(self, value: float, tolerance: float) -> bool:
+        for start in range(len(self.said)):
+            for size in range(2, 9):
+                part = self.said[start : start + size]
+                if value not in part and abs(math.fsum(part) - value) <= tolerance:
+                    return True
+        return False
 
     @cached_property
     def _is_all(self) -> bool:
@@ -236,55 +269,26 @@ class Arithmetic:
                 a, b = first.value, second.value
                 if second.dimension == "percent" and first.dimension != "percent":
                     share = _share(second)
-                    found += [(a * share, ("{1:.10g} % of {0:.10g}", a, b)), (a * (1 + share), ("{:.10g} + {:.10g} %", a, b)),
-                              (a * (1 - share), ("{:.10g} - {:.10g} %", a, b))]  # fmt: skip
+                    found += [
+                        (a * share, ("{1:.10g} % of {0:.10g}", a, b)),
+                        (a * (1 + share), ("{:.10g} + {:.10g} %", a, b)),
+                        (a * (1 - share), ("{:.10g} - {:.10g} %", a, b)),
+                    ]
                 elif first.dimension != "percent":
                     found.append((a / b, ("{:.10g} ÷ {:.10g}", a, b)))
             a, b = one.value, other.value
             if one.dimension == other.dimension or not one.dimension or not other.dimension:
-                found += [(a + b, ("{:.10g} + {:.10g}", a, b)), (abs(a - b), ("{:.10g} - {:.10g}", max(a, b), min(a, b)))]
-            if "percent" not in (one.dimension, other.dimension) and not one.dimension == other.dimension == "money":
+                found += [
+                    (a + b, ("{:.10g} + {:.10g}", a, b)),
+                    (abs(a - b), ("{:.10g} - {:.10g}", max(a, b), min(a, b))),
+                ]
+            if (
+                "percent" not in (one.dimension, other.dimension)
+                and not one.dimension == other.dimension == "money"
+            ):
                 found.append((a * b, ("{:.10g} × {:.10g}", a, b)))
         found.sort(key=lambda entry: entry[0])
         return [value for value, _ in found], [how for _, how in found]
-
-    def _told(self, value: float, tolerance: float, dimension: str) -> str | None:
-        """A step between numbers that the answer itself shows, or a small multiple of a number."""
-        kinds = (dimension,) if dimension == "percent" else (dimension, "")
-        shown = [known for known in self._known if known.dimension in kinds or dimension == ""]
-        for one, other in combinations(shown, 2):
-            for made, sign in ((one.value + other.value, "+"), (abs(one.value - other.value), "-")):
-                if abs(made - value) <= tolerance:
-                    return f"{one.value:.10g} {sign} {other.value:.10g}"
-        for one, other in combinations(self._known, 2):
-            if tolerance * 2_000 <= value and abs(one.value * other.value - value) <= tolerance:
-                return f"{one.value:.10g} × {other.value:.10g}"
-        for size in range(3, len(shown) + 1):
-            for start in range(len(shown) - size + 1):
-                part = [known.value for known in shown[start : start + size]]
-                if abs(math.fsum(part) - value) <= tolerance:
-                    return " + ".join(f"{number:.10g}" for number in part)
-        for start in range(len(self.said)):
-            total = self.said[start]
-            for number in self.said[start + 1 : start + 8] if tolerance * 2_000 <= value else ():
-                total += number
-                if abs(total - value) <= tolerance and value not in self.said[start : start + 8][:1]:
-                    return "the sum of what the answer tells beside it"
-        counts = [known.value for known in self._known if not known.dimension and known.value <= 31]
-        for operand in (*shown, *self._operands[:_MOST_OPERANDS]):
-            o = operand.value
-            if o <= 0 or operand.dimension not in kinds:
-                continue
-            for count in {2.0, 3.0, *counts}:
-                if count > 1 and abs(o / count - value) <= tolerance:
-                    return f"{o:.10g} ÷ {count:g}"
-            times = round(value / o)
-            is_exact = 1 < times <= 31 and abs(times * o - value) <= tolerance
-            if is_exact and (times in counts or tolerance * 4_000 <= value):
-                return f"{times} × {o:.10g}"
-            if is_exact and any(a * b == times for a, b in combinations(counts, 2)):
-                return f"{times} × {o:.10g}"
-        return None
 
     def near_sums(self, value: float, dimensions: Sequence[str]) -> Iterator[Made]:
         """The sums and means within a sixth of `value`, and sums of what was said in a row."""
@@ -388,7 +392,7 @@ class Arithmetic:
                             (),
                         )
             yield from self._of_columns(columns)
-        for key, plain in self._plain_series().items():
+        for key, plain in self._plain_series.items():
             yield from _series(key, plain)
 
     def _of_columns(self, columns: dict[str, list[tuple[Operand, Record]]]) -> Iterator[Made]:
@@ -415,6 +419,7 @@ class Arithmetic:
                 for share in (a / b, b / a, (a - b) / a, (b - a) / b):
                     yield Made(100 * share, "percent", how, ())
 
+    @cached_property
     def _plain_series(self) -> dict[str, list[Operand]]:
         found: dict[tuple[int, str], list[Operand]] = defaultdict(list)
         for quantity in self._ledger.quantities:
@@ -506,10 +511,12 @@ def operand_of(quantity: Quantity) -> Operand:
 
 
 def _share(operand: Operand) -> float:
-    return operand.value / (10_000 if "bps" in operand.name else 100)
+    return operand.value / 100
 
 
-def _hit(pairs: tuple[list[float], list[tuple[str, float, float]]], value: float, tolerance: float) -> str | None:
+def _hit(
+    pairs: tuple[list[float], list[tuple[str, float, float]]], value: float, tolerance: float
+) -> str | None:
     """How the first number within the tolerance is made."""
     values, hows = pairs
     place = bisect_left(values, value - tolerance)

@@ -525,7 +525,9 @@ def _structured(text: str) -> JsonValue:
             return value
     if "<tr" in text.lower():
         rows = _ROW_END.split(text)
-        text = "\n".join(" | ".join(_TAG.sub("", c).strip() for c in _CELL_END.split(row)[:-1]) for row in rows[:-1])
+        text = "\n".join(
+            " | ".join(_TAG.sub("", c).strip() for c in _CELL_END.split(row)[:-1]) for row in rows[:-1]
+        )
         text += "\n" + _TAG.sub(" ", rows[-1]).strip()
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2:

@@ -97,7 +97,9 @@ class Lexicon:
         self._known_bits: dict[str, int] = {}
         self._means = [word.rstrip("*").replace("_", " ") for word in words.mean.split()]
         phrases = sorted((p.replace("_", " ") for p in words.harmless.split()), key=len, reverse=True)
-        self._harmless = [(first[0] if (first := _WORD.match(p)) and self.is_spaced else "", p) for p in phrases]
+        self._harmless = [
+            (first[0] if (first := _WORD.match(p)) and self.is_spaced else "", p) for p in phrases
+        ]
         for bit, category in enumerate(CATEGORIES[:-1]):
             for word in getattr(words, category).split():
                 if not self.is_spaced or "_" in word:

@@ -29,6 +29,7 @@ from processors.response_handling.lexicons.keys import (
     GOOD_STATES,
     LABEL_KEYS,
     MORE_KEYS,
+    NAME_KEYS,
     NEGATING_PREFIXES,
     OPPOSITES,
     PENDING,
@@ -52,6 +53,7 @@ _PAGES = re.compile(
     re.IGNORECASE,
 )
 _MOST_LEAVES = 400
+_MOST_SAME = 60
 _STATES = FAILED | PENDING | GOOD_STATES
 
 
@@ -88,9 +90,7 @@ def _state_leaves(response: Response) -> list[tuple[Leaf, str]]:
         if isinstance(leaf.value, str) and len(leaf.value) < 40 and leaf.call >= 0:
             words = key_words(leaf.value)
             is_state = not STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:])
-            if is_state or (
-                words and not VAGUE_STATES & {*words} and {*words} <= _STATES
-            ):
+            if is_state or (words and not VAGUE_STATES & {*words} and {*words} <= _STATES):
                 found.append((leaf, state_of(leaf.value, is_spaced=response.words.is_spaced)))
     return found
 
@@ -424,9 +424,12 @@ def denied_results(response: Response) -> Iterator[Finding]:
         asked = {word for text in (one.text, response.question) for word in _topics(text, response)}
         topics = {word for word in _topics(one.text, response) if word[:5] not in given} & asked
         topics = topics or {word for word in asked if word[:5] not in given}
-        said = folded(response.output[: one.start] + response.output[one.end :])
+        said = folded(response.output)
         for leaf in response.current[:_MOST_LEAVES]:
-            if leaf.call < 0 or leaf.value in (None, False, "", 0) or folded(str(leaf.value)) in said:
+            whole = folded(str(leaf.value))
+            if leaf.call < 0 or leaf.value in (None, False, "", 0) or (len(whole) > 5 and whole in said):
+                continue
+            if NAME_KEYS & {*key_words(leaf.key)}:
                 continue
             names = {*key_words(leaf.key), *key_words(leaf.path.rpartition(".")[0].rpartition(".")[2])}
             if isinstance(leaf.value, str) and len(leaf.value) >= 40:
@@ -521,7 +524,10 @@ def _replaced(response: Response, known: Sequence[Support]) -> Iterator[Finding]
     said = {value for support in known for value in support.token.values}
     said_texts = folded(response.output)
     last = response.last_calls
-    members = [q for q in response.ledger.quantities if q.is_member]
+    members: dict[str, list[Quantity]] = defaultdict(list)
+    for quantity in response.ledger.quantities:
+        if quantity.is_member and quantity.call in last and len(members[quantity.key]) < _MOST_SAME:
+            members[quantity.key].append(quantity)
     ids = _ids_of_calls(response)
     for support in known:
         olds = [q for q in support.direct if q.is_member]
@@ -529,7 +535,7 @@ def _replaced(response: Response, known: Sequence[Support]) -> Iterator[Finding]
             continue
         for old in olds:
             is_alone = old.call not in last and all(q.call not in last for q in olds)
-            for new in members if is_alone or all(q.call >= 0 for q in olds) else ():
+            for new in members[old.key] if is_alone or all(q.call >= 0 for q in olds) else ():
                 if not is_alone and not (new.call > old.call and acts(response.calls[new.call].name)):
                     continue
                 is_later = new.call in last and new.key == old.key and new.value != old.value
