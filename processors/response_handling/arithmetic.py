@@ -29,6 +29,8 @@ _MOST_MADE: Final = 3_000
 _MOST_TERMS: Final = 24
 _MOST_LUCK: Final = 0.5
 """Hits by chance that a search may expect, where its hits are to count."""
+_LONG: Final = 4_000
+"""How many times its tolerance a number is, which nothing fits in a wide search either."""
 _DECADES: Final = 4.0
 """Over how many powers of e the numbers tried are spread."""
 
@@ -207,8 +209,7 @@ class Arithmetic:
         luck = 2 * tolerance / value / _DECADES
         if len(pairs[0]) * luck <= _MOST_LUCK and (how := _hit(pairs, value, tolerance)):
             return how, True
-        if len(pairs[0]) * len(terms) * 4 * luck > _MOST_LUCK:
-            return None, False
+        is_narrow = len(pairs[0]) * len(terms) * 4 * luck <= _MOST_LUCK
         for term in terms:
             a = term.value
             tries = [
@@ -227,8 +228,8 @@ class Arithmetic:
                 tries += [(value / a, 1 / a, "{} × {:.10g}"), (value * a, a, "{} ÷ {:.10g}")]
             for wanted, factor, pattern in tries:
                 if wanted > 0 and (found := _hit(pairs, wanted, tolerance * factor)):
-                    return pattern.format(f"({found})", a), True
-        return None, self._is_all
+                    return (pattern.format(f"({found})", a), True) if is_narrow else (None, False)
+        return None, self._is_all and (is_narrow or tolerance * _LONG <= value)
 
     def _is_told_sum(self, value: float, tolerance: float) -> bool:
         for start in range(len(self.said)):

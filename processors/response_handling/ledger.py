@@ -40,7 +40,7 @@ MAX_EVIDENCE_CHARACTERS: Final = 65_536
 """Characters of all texts and keys of the evidence together; with more, nothing is checked."""
 MAX_TEXT_TOKENS: Final = 1_000
 """Numbers, dates and identifiers inside texts of the evidence; with more, nothing is checked."""
-MAX_LEAVES: Final = 5_000
+MAX_LEAVES: Final = 2_500
 """Values of the evidence; with more, nothing is checked."""
 MAX_CALLS: Final = 200
 """Calls of one run; with more, nothing is checked."""
