@@ -17,6 +17,7 @@ from processors.response_handling.lexicons.keys import (
     BAD_FLAGS,
     BOTH,
     BOTH_CJK,
+    CANCELLED,
     CHANGE_KEYS,
     DRY_KEYS,
     DRY_MODES,
@@ -63,7 +64,7 @@ def reversed_states(response: Response, known: Sequence[Support]) -> Iterator[Fi
     RH9.c: a false flag told as true; RH9.d: a trend turned round; RH12.3: a dry run told as done;
     RH12.7: of all what holds for some.
     """
-    yield from _states(response)
+    yield from _states(response, known)
     yield from _opposites(response)
     if not response.overall & {"negation", "failure", "no"}:
         yield from _flags(response)
@@ -99,9 +100,9 @@ def _tells(sentence: Sentence, kind: str) -> bool:
     return bool(sentence.categories & _TROUBLE) or (kind == "pending" and "pending" in sentence.categories)
 
 
-def _states(response: Response) -> Iterator[Finding]:
+def _states(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
     states = _state_leaves(response)
-    said = folded(response.output)
+    said, low = folded(response.output), response.output.lower()
     sentences = [sentence for sentence in response.told if not sentence.is_question]
     by_key: dict[str, list[tuple[Leaf, str]]] = defaultdict(list)
     for leaf, kind in states:
@@ -113,7 +114,12 @@ def _states(response: Response) -> Iterator[Finding]:
             is_said = folded(value) in said or any(
                 word[:6] in said for word in key_words(value) if len(word) > 4
             )
+            is_said = is_said or (
+                any(stem in value.lower() for stem in CANCELLED) and any(stem in low for stem in CANCELLED)
+            )
             if kind not in ("failed", "pending") or is_said:
+                continue
+            if value.lower() in VAGUE_STATES and acts(response.calls[leaf.call].name):
                 continue
             about = [one for one in sentences if not labels[leaf.record].isdisjoint(one.words)]
             others = [one for one in sentences if one not in about]
@@ -126,7 +132,14 @@ def _states(response: Response) -> Iterator[Finding]:
             if any(_tells(one, kind) and not _is_of_another(one, leaf, labels) for one in others):
                 continue
             is_whole = len(entries) == 1 or about is not sentences
-            if is_whole or any("all" in one.categories for one in about):
+            of_all = [one for one in about if "all" in one.categories]
+            if any(
+                one.start <= s.token.start < one.end and s.token.value < len(entries)
+                for one in of_all
+                for s in known
+            ):
+                of_all = []
+            if is_whole or of_all:
                 rule = "RH9.b" if is_whole else "RH12.1"
                 yield Finding(rule, shown(about[0].text), f"{key}: {shown(value)}", leaf.path, leaf.call)
                 return
