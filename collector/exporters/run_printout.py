@@ -21,6 +21,7 @@ from processors.model import (
     Severity,
     Stage,
     ToolCall,
+    ToolError,
     ValueState,
     json_text,
     time_text,
@@ -141,19 +142,24 @@ class RunPrintout:
 
     def _ending(self, call: ToolCall) -> Text:
         """What came of a call."""
-        if call.error is not None:
-            shown = call.error.type or "error"
-            if self._show_content and call.error.message:
-                shown += f": {call.error.message[:_MAX_VALUE_LENGTH]}"
-            return Text(f" {self._cross} {self._clean(shown)}", style="red")
         if not call.executed:
             told = ""
-            if self._show_content and call.result_state is ValueState.PRESENT:
+            if self._show_content and call.error is not None and call.error.message:
+                told = f": {self._clean(call.error.message[:_MAX_VALUE_LENGTH])}"
+            elif self._show_content and call.result_state is ValueState.PRESENT:
                 told = f": {self._value(call.result, call.result_text, call.result_state)}"
             return Text(f" {self._cross} not executed{told}", style="yellow")
+        if call.error is not None:
+            return Text(f" {self._cross} {self._error(call.error)}", style="red")
         if not self._show_content or not _tells(call, call.result_state):
             return Text()
         return Text(f" {self._arrow} {self._value(call.result, call.result_text, call.result_state)}")
+
+    def _error(self, error: ToolError) -> str:
+        shown = error.type or "error"
+        if self._show_content and error.message:
+            shown += f": {error.message[:_MAX_VALUE_LENGTH]}"
+        return self._clean(shown)
 
     def _value(self, value: JsonValue, text: str | None, state: ValueState) -> str:
         if state is not ValueState.PRESENT:
