@@ -79,6 +79,9 @@ class RunPrintout:
             yield self._fit(self._call(number, call))
         if len(calls) > _MAX_CALLS:
             yield Text(f"  {self._ellipsis} {len(calls) - _MAX_CALLS} more calls", style="dim")
+        if graded.run.error is not None:
+            told = self._error(graded.run.error)
+            yield self._fit(Text(f"  {self._cross} the run ended with {told}", style="red"))
         word_width = max((len(result.outcome.value) for result in graded.results), default=0)
         name_width = max((cell_len(self._name(result)) for result in graded.results), default=0)
         for result in graded.results:
@@ -113,6 +116,7 @@ class RunPrintout:
             "tokens": "" if run.usage is None else run.usage.total_tokens,
             "models": ",".join(run.models[:_MAX_MODELS]),
             "cost": "" if run.cost is None else f"{run.cost:.3g}",
+            "parent": run.parent_agent,
             "service": run.resource.get("service.name"),
             "agent_id": run.agent.id,
             "conversation": run.session,

@@ -142,7 +142,14 @@ class ToolResponseHandling(Evaluator):
         response = facts.once(self._facts_key, lambda: self._read(run, calls))
         if not isinstance(response, Response):
             return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, response)
-        return self._score(response)
+        score = self._score(response)
+        if (
+            isinstance(score, NotEvaluated)
+            and run.output_state is ValueState.ABSENT
+            and run.error is not None
+        ):
+            return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, "the run ended with an error, unanswered")
+        return score
 
     def _score(self, response: Response) -> Score | NotEvaluated:
         gating = self._gating

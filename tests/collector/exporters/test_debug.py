@@ -252,3 +252,16 @@ def test_a_call_that_was_refused_with_an_error_is_still_one_that_was_not_execute
     lines = RunPrintout(width=None, show_content=True, unicode=True).lines(GradedRun(run=run, results=()))
 
     assert "   1. pay <absent> ✗ not executed: No such tool." in [line.plain for line in lines]
+
+
+def test_a_run_that_failed_says_with_what_and_whose_part_it_was() -> None:
+    run = replace(
+        weather_run().run, parent_agent="planner", error=ToolError(type="RuntimeError", message="no station")
+    )
+    graded = GradedRun(run=run, results=())
+    shown = [line.plain for line in RunPrintout(width=None, show_content=True, unicode=True).lines(graded)]
+    hidden = [line.plain for line in RunPrintout(width=None, show_content=False, unicode=True).lines(graded)]
+
+    assert "parent=planner" in shown[1]
+    assert "  ✗ the run ended with RuntimeError: no station" == shown[-1]
+    assert "  ✗ the run ended with RuntimeError" == hidden[-1]
