@@ -14,6 +14,7 @@ from processors.response_handling.timeline import MOST_DAYS, clock_text
 
 _LONGEST_GAP = 3_700
 _MOST_STEPS = 24
+_MOST_CLAIMS = 40
 _MOST_MOMENTS = 150
 _NEAR = (1, 2, 3, 7)
 _SLIP_DAYS = 3
@@ -27,7 +28,7 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
 
     RH2.5 and RH2.6: a date or time that is a slip of one of the results, which the answer does not tell.
     """
-    claims = [token for token in response.tokens if token.kind in ("date", "time")]
+    claims = [token for token in response.tokens if token.kind in ("date", "time")][:_MOST_CLAIMS]
     if not claims:
         return
     timeline = response.timeline
