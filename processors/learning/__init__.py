@@ -1,5 +1,6 @@
-"""Criteria that are learned from good runs: what all of them keep, chosen so that it raises few false alarms."""
+"""Criteria learned from good runs: what all of them keep, chosen so that it raises few false alarms."""
 
+from processors.learning.criteria_text import entries_of, learned_file
 from processors.learning.learning import (
     MIN_LEARNED_FROM,
     STEPS,
@@ -14,5 +15,5 @@ from processors.learning.rule import CONFIDENCE, PREFIX, upper_bound
 
 __all__ = [
     "CONFIDENCE", "MIN_LEARNED_FROM", "PREFIX", "STEPS", "BrokenRun", "Caught", "Learned",
-    "LearnedEvaluation", "TooFewRunsError", "learn", "upper_bound",
+    "LearnedEvaluation", "TooFewRunsError", "entries_of", "learn", "learned_file", "upper_bound",
 ]  # fmt: skip

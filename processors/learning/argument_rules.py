@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from processors.comparison import equality_key
 from processors.learning.observed_run import EVERY_ITEM, ObservedRun, Shape, shape_text
 from processors.learning.rule import Rule
 from processors.learning.tool_rules import MIN_RUNS
-from processors.model import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue, json_text
 
 MIN_VALUES_RUNS = 20
 """Runs that must show values before something is said of all of them."""
@@ -111,51 +111,52 @@ def _type_of(value: JsonValue) -> str:
 def _schema_rules(
     tool: str, shape: Shape, node: _Node, total: int, names: Mapping[str, str]
 ) -> Iterator[Rule]:
+    """What the schema of the tool says of one place."""
     if len(node.runs) < MIN_RUNS:
         return
-    name = f"{names[tool]}.{shape_text(shape)}" if shape else names[tool]
+    path = f"{shape_text(shape)} " if shape else ""
 
     def rule(about: str, statement: str, keywords: JsonObject, weight: float = 1.0) -> Rule:
-        schema: JsonObject = {"type": "object", **keywords} if not shape else keywords
+        schema: JsonObject = keywords if shape else {"type": "object", **keywords}
         for step in reversed(shape):
-            if step == EVERY_ITEM:
-                schema = {"items": schema}
-            else:
-                schema = {"properties": {step: schema}}
+            schema = {"items": schema} if step == EVERY_ITEM else {"properties": {step: schema}}
         return Rule(
             key=("arguments", about, tool, *shape),
-            statement=f"{name}: {statement}",
+            statement=statement and path + statement,
             runs=len(node.runs),
             of=total,
             part={"criteria": {"schemas": {names[tool]: schema}}},
             weight=weight,
+            subject=names[tool],
         )
 
-    types = sorted(node.types)
+    types: list[JsonValue] = [*sorted(node.types)]
     if "number" in types and "integer" in types:
         types.remove("integer")
-    if shape:
-        yield rule("type", " or ".join(types), {"type": types[0] if len(types) == 1 else [*types]}, 2.0)
+    more: list[Rule] = []
     if types == ["object"]:
-        yield from _object_rules(node, rule)
-    elif types == ["string"] or types in (["integer"], ["number"], ["boolean"]):
-        yield from _value_rules(node, types[0], rule)
+        more += _object_rules(node, rule)
+    elif len(types) == 1 and types[0] in ("string", "integer", "number", "boolean"):
+        more += _value_rules(node, str(types[0]), rule)
+    if shape:
+        told = "" if more else f"is of type {' or '.join(map(str, types))}"
+        yield rule("type", told, {"type": types[0] if len(types) == 1 else types}, 2.0)
+    yield from more
 
 
-def _object_rules(node: _Node, rule: Any) -> Iterator[Rule]:
+def _object_rules(node: _Node, rule: Callable[..., Rule]) -> Iterator[Rule]:
     required: list[JsonValue] = [key for key, count in node.keys.items() if count == node.total]
     if required:
         shown = ", ".join(map(str, required))
-        yield rule("required", f"always with {shown}", {"required": required}, 2.0)
+        yield rule("required", f"has {shown}", {"required": required}, 2.0)
     if len(node.runs) >= MIN_VALUES_RUNS and all(len(runs) > 1 for runs in node.key_runs.values()):
         known: JsonObject = {key: {} for key in node.keys}
-        shown = ", ".join(node.keys) or "no arguments"
-        yield rule(
-            "closed", f"nothing but {shown}", {"properties": known, "additionalProperties": False}, 2.0
-        )
+        others = [key for key in node.keys if key not in required]
+        shown = f" but {', '.join(others)}" if others else " else" if required else ""
+        yield rule("closed", f"has nothing{shown}", {"properties": known, "additionalProperties": False}, 2.0)
 
 
-def _value_rules(node: _Node, kind: str, rule: Any) -> Iterator[Rule]:
+def _value_rules(node: _Node, kind: str, rule: Callable[..., Rule]) -> Iterator[Rule]:
     runs = len(node.runs)
     if runs < MIN_VALUES_RUNS:
         return
@@ -166,22 +167,21 @@ def _value_rules(node: _Node, kind: str, rule: Any) -> Iterator[Rule]:
         # After Good and Turing: what was seen once tells how much was not seen at all.
         and all(len(seen) > 1 for _, seen in node.values.values())
     )
-    if kind != "boolean" and is_closed and (kind == "string" or len(values) == 1):
-        shown = ", ".join(repr(value) for value in values)
-        choices: list[JsonValue] = [*values]
-        yield rule("values", f"one of {shown}" if len(values) > 1 else f"always {shown}", {"enum": choices})
-    elif kind == "boolean" and len(values) == 1:
-        yield rule("values", f"always {str(values[0]).lower()}", {"enum": [*values]})
+    if is_closed and (kind == "string" or len(values) == 1):
+        choices: list[JsonValue] = sorted(values, key=str)
+        shown = ", ".join(map(json_text, choices))
+        told = f"is one of {shown}" if len(values) > 1 else f"is {shown}"
+        yield rule("values", told, {"enum": choices})
     elif kind in ("integer", "number"):
         low, high = _range([value for value in values if isinstance(value, int | float)], is_closed)
-        yield rule("range", f"from {low:g} to {high:g}", {"minimum": low, "maximum": high})
+        yield rule("range", f"is from {low:g} to {high:g}", {"minimum": low, "maximum": high})
     elif kind == "string":
         texts = [value for value in values if isinstance(value, str)]
         found = _format(texts)
         if found is not None:
-            yield rule("format", f"{found[0]} in form", {"pattern": found[1]})
+            yield rule("format", f"is written as {found[0]}", {"pattern": found[1]})
         elif all(texts):
-            yield rule("length", "never empty", {"minLength": 1})
+            yield rule("length", "is never empty", {"minLength": 1})
 
 
 def _range(values: Sequence[int | float], is_closed: bool) -> tuple[int | float, int | float]:
@@ -232,7 +232,7 @@ def _format(texts: Sequence[str]) -> tuple[str, str] | None:
             says_something = says_something or kind == "[0-9]" or (kind == "[A-Z]" and is_fixed)
     if not says_something:
         return None
-    return f"like {texts[0]}", f"^{pattern}$"
+    return min(texts), f"^{pattern}$"
 
 
 def _class_of(segment: str) -> str | None:
@@ -340,4 +340,3 @@ def _repetition_rules(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> 
                 of=len(runs),
                 part={"criteria": {"tools": [names[tool]]}},
             )
-

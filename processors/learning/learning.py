@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from processors.comparison import parse_json_path
-from processors.criteria import Evaluation, read_criteria
+from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.importers import EVERY_AGENT, write_criteria
 from processors.learning.argument_rules import argument_rules
 from processors.learning.mutations import STRUCTURAL, BrokenRun, broken_runs
 from processors.learning.observed_run import EVERY_ITEM, ObservedRun, Shape, observe
+from processors.learning.ready_criteria import ReadyCriteria
 from processors.learning.rule import Rule, RuleKey, entry_of, groups_of, trials_needed, upper_bound
 from processors.learning.run_rules import run_rules
 from processors.learning.tool_rules import tool_rules
-from processors.model import AgentRun, JsonObject, Outcome, canonical_tool_name
+from processors.model import AgentRun, JsonObject, canonical_tool_name
 
 MIN_LEARNED_FROM = 20
 """Complete runs of an agent from which on something can be learned."""
@@ -23,15 +23,15 @@ _HELD_OUT = 4
 """One run in so many is held out for the report."""
 _FOLDS = 5
 _FEWEST_FOLDS = 3
-_MAX_BROKEN_RUNS = 1000
+_MAX_BROKEN_RUNS = 250
 """Good runs that are broken for the report; each once for every kind of mutation."""
-_MAX_WEIGHED_RUNS = 100
+_MAX_WEIGHED_RUNS = 50
 
 _GROUNDING: JsonObject = {"evaluator": "tool-args-grounded", "name": "grounding"}
 
 
 class TooFewRunsError(ValueError):
-    """There are not enough complete runs to learn from; the message says how many there are and are needed."""
+    """There are not enough complete runs to learn from; the message says how many are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Learned:
 
 @dataclass(slots=True)
 class _Folds:
-    """What cross-validation found: for each run that some rule fails the rules, and where rules were found."""
+    """What cross-validation found: the rules that each failing run breaks; in how many folds each is."""
 
     alarms: list[set[RuleKey]] = field(default_factory=list)
     found_in: Counter[RuleKey] = field(default_factory=Counter)
@@ -109,17 +109,17 @@ def learn(
     """The criteria that good runs of one agent have in common.
 
     Rules are mined from three quarters of the runs. Which of them are proposed is decided by cross-validation
-    over these: rules are given up until the upper bound of the set's false alarm rate (`CONFIDENCE`) is at most
-    `max_false_alarms`, or, where there are too few runs to show that, until there is no false alarm. The last
-    quarter takes no part in that; false alarms and broken runs are counted on it. Runs are divided by their
-    ids, so that the answer does not depend on their order. Incomplete runs are left out.
+    over these: rules are given up until the upper bound of the set's false alarm rate (`CONFIDENCE`) is at
+    most `max_false_alarms`, or, where there are too few runs to show that, until there is no false alarm. The
+    last quarter takes no part in that; false alarms and broken runs are counted on it. Runs are divided by
+    their ids, so that the answer does not depend on their order. Incomplete runs are left out.
 
     `advance` is called once for each run and step of the work, `STEPS` times a run in all at most.
 
     Raises:
         TooFewRunsError: there are fewer than `MIN_LEARNED_FROM` complete runs.
     """
-    ground = _evaluations([_GROUNDING])
+    ground = ReadyCriteria([_GROUNDING]).others
     observed: list[ObservedRun] = []
     for run in runs:
         advance()
@@ -139,11 +139,11 @@ def learn(
     folds = _cross_validate(learned_from, names, advance)
     kept, alarms, is_shown = _choose(rules, folds, len(learned_from), max_false_alarms)
     evaluations = _weighed(kept, learned_from, names)
-    ready = _evaluations([evaluation.entry for evaluation in evaluations])
+    ready = ReadyCriteria([evaluation.entry for evaluation in evaluations])
     false_alarms = 0
     for one in held_out:
         advance()
-        false_alarms += bool(_failing(one.run, ready))
+        false_alarms += ready.fails(one.run)
     caught, broken_examples = _catch(held_out, observed, names, ready)
     return Learned(
         agent=agent,
@@ -175,7 +175,9 @@ def _names(runs: Sequence[ObservedRun]) -> dict[str, str]:
     for run in runs:
         for call in run.calls:
             written.setdefault(call.tool, Counter())[call.call.name] += 1
-    return {tool: min(names, key=lambda name: (-names[name], name)) for tool, names in sorted(written.items())}
+    return {
+        tool: min(names, key=lambda name: (-names[name], name)) for tool, names in sorted(written.items())
+    }
 
 
 def _mine(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> list[Rule]:
@@ -190,16 +192,16 @@ def _cross_validate(
         rules = _mine([run for index, run in enumerate(runs) if index % _FOLDS != fold], names)
         found.found_in.update(rule.key for rule in rules)
         groups = groups_of(rules)
-        whole = _evaluations([entry_of(name, of_group) for name, of_group in groups.items()])
-        single: dict[RuleKey, list[Evaluation]] = {}
+        whole = ReadyCriteria([entry_of(name, of_group) for name, of_group in groups.items()])
+        single: dict[RuleKey, ReadyCriteria] = {}
         for run in runs[fold::_FOLDS]:
             advance()
             broken: set[RuleKey] = set()
-            for name in _failing(run.run, whole):
+            for name in whole.failing(run.run):
                 for rule in groups[name]:
                     if rule.key not in single:
-                        single[rule.key] = _evaluations([entry_of(name, [rule])])
-                    if _failing(run.run, single[rule.key]):
+                        single[rule.key] = ReadyCriteria([entry_of(name, [rule])])
+                    if single[rule.key].fails(run.run):
                         broken.add(rule.key)
                 if not broken.intersection(rule.key for rule in groups[name]):
                     broken.update(rule.key for rule in groups[name])  # they fail together only
@@ -228,13 +230,11 @@ def _weighed(
 ) -> list[LearnedEvaluation]:
     """The evaluations that `rules` make, those first that catch most."""
     known = {run.signature for run in runs}
-    broken = [
-        one for run in runs[:_MAX_WEIGHED_RUNS] for one in broken_runs(run, [*names.values()], known)
-    ]
+    broken = [one for run in runs[:_MAX_WEIGHED_RUNS] for one in broken_runs(run, [*names.values()], known)]
     groups = groups_of(rules)
     entries = {name: entry_of(name, of_group) for name, of_group in groups.items()}
-    ready = _evaluations([*entries.values()])
-    hits = Counter(name for one in broken for name in _failing(one.run, ready))
+    ready = ReadyCriteria([*entries.values()])
+    hits = Counter(name for one in broken for name in ready.failing(one.run))
     return [
         LearnedEvaluation(
             name,
@@ -250,7 +250,7 @@ def _catch(
     held_out: Sequence[ObservedRun],
     runs: Sequence[ObservedRun],
     names: Mapping[str, str],
-    ready: Sequence[Evaluation],
+    ready: ReadyCriteria,
 ) -> tuple[dict[str, Caught], list[BrokenRun]]:
     known = {run.signature for run in runs}
     total: Counter[str] = Counter()
@@ -259,7 +259,7 @@ def _catch(
     for run in held_out[:_MAX_BROKEN_RUNS]:
         for broken in broken_runs(run, [*names.values()], known):
             total[broken.kind] += 1
-            if _failing(broken.run, ready):
+            if ready.fails(broken.run):
                 caught[broken.kind] += 1
                 examples.setdefault(broken.kind, broken)
     order = [kind for kind in (*STRUCTURAL, *total) if kind in examples]
@@ -269,32 +269,16 @@ def _catch(
     )
 
 
-def _examples(runs: Sequence[ObservedRun], ready: Sequence[Evaluation], number: int) -> list[AgentRun]:
+def _examples(runs: Sequence[ObservedRun], ready: ReadyCriteria, number: int) -> list[AgentRun]:
     """Runs that differ in their calls, the most usual first, which none of the evaluations fails."""
     usual = Counter(run.signature for run in runs)
     chosen: dict[object, AgentRun] = {}
     for run in sorted(runs, key=lambda run: -usual[run.signature]):
         if len(chosen) >= number:
             break
-        if run.signature not in chosen and not _failing(run.run, ready):
+        if run.signature not in chosen and not ready.fails(run.run):
             chosen[run.signature] = run.run
     return [*chosen.values()]
-
-
-def _evaluations(entries: Sequence[JsonObject]) -> Sequence[Evaluation]:
-    if not entries:
-        return ()
-    (agent,) = read_criteria(write_criteria(EVERY_AGENT, entries), "", {})
-    return agent.evaluations
-
-
-def _failing(run: AgentRun, evaluations: Sequence[Evaluation]) -> list[str]:
-    """The evaluations that `run` does not pass; what could not be evaluated is no failure."""
-    return [
-        result.name
-        for result in evaluate_run(run, evaluations)
-        if result.outcome in (Outcome.FAIL, Outcome.ERROR)
-    ]
 
 
 def _ungrounded(run: AgentRun, grounding: Sequence[Evaluation]) -> frozenset[tuple[str, Shape]] | None:

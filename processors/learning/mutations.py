@@ -166,5 +166,6 @@ def _with(value: JsonValue, place: Sequence[str | int], new: JsonValue) -> JsonV
     if isinstance(value, dict):
         changed: JsonObject = {**value, str(step): _with(value[str(step)], rest, new)}
         return changed
-    assert isinstance(value, list) and isinstance(step, int)
+    assert isinstance(value, list)
+    assert isinstance(step, int)
     return [*value[:step], _with(value[step], rest, new), *value[step + 1 :]]

@@ -45,7 +45,7 @@ class ObservedCall:
         for count, (place, value) in enumerate(leaves(comparable_result_value(self.call, text))):
             if count >= MAX_LEAVES:
                 return
-            if isinstance(value, str | int | float) and not isinstance(value, bool):
+            if isinstance(value, str | int | float) and checkable(value):
                 yield shape_of(place), value
 
 
@@ -127,9 +127,8 @@ def _flows(
     for call in calls:
         while waiting and waiting[0].step < call.step:
             earlier = waiting.pop(0)
-            for shape, value in earlier.result_leaves():
-                if checkable(value):
-                    told.setdefault((isinstance(value, str), value), set()).add((earlier.tool, shape))
+            for shape, returned in earlier.result_leaves():
+                told.setdefault((isinstance(returned, str), returned), set()).add((earlier.tool, shape))
         for place, value in leaves(call.arguments or {}):
             if checkable(value):
                 known = told.get((isinstance(value, str), value))

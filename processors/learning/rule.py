@@ -20,9 +20,10 @@ CONFIDENCE = 0.95
 class Rule:
     """One thing that good runs have in common.
 
-    `kind` is the first part of the key and says which evaluation the rule belongs to, `parts` what it adds
-    to it. `statement` tells people. Of the `runs` in which it could be seen, all keep it. `weight` is how
-    much more false alarms it may cost than others before it is given up.
+    The first part of the key says which evaluation the rule belongs to, `part` what it adds to it.
+    `statement` tells people; what is said of one `subject` belongs together. Of the `of` runs, `runs` could
+    show it, and all of these keep it. `weight` is how many more false alarms than others it may cost before
+    it is given up.
     """
 
     key: RuleKey
@@ -31,16 +32,20 @@ class Rule:
     of: int
     part: JsonObject
     weight: float = 1.0
+    subject: str = ""
 
-    @property
-    def comment(self) -> str:
-        """The rule with its evidence, for readers of the criteria file."""
-        share = upper_bound(0, self.runs)
-        return (
-            f"{self.statement}: seen in {self.runs} of {self.of} runs, always so "
-            f"(in at least {math.floor((1 - share) * 1000) / 10:g} % of such runs, with {CONFIDENCE:.0%} "
-            "confidence)"
-        )
+
+def comments_of(rules: Iterable[Rule]) -> list[str]:
+    """The rules with their evidence, for readers of a criteria file; those of one subject on one line."""
+    lines: dict[tuple[str, str, int, int], list[str]] = {}
+    for rule in rules:
+        line = rule.subject, "" if rule.subject else rule.statement, rule.runs, rule.of
+        lines.setdefault(line, []).append(rule.statement)
+    return [
+        f"- {f'{subject}: ' if subject else ''}{'; '.join(filter(None, statements))} "
+        f"({runs} of {of} runs; {math.floor((1 - upper_bound(0, runs)) * 1000) / 10:g} % sure)"
+        for (subject, _, runs, of), statements in lines.items()
+    ]
 
 
 def upper_bound(hits: int, trials: int, confidence: float = CONFIDENCE) -> float:

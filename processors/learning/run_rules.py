@@ -35,9 +35,7 @@ def run_rules(runs: Sequence[ObservedRun]) -> Iterator[Rule]:
 
 
 def _whole(kind: str, statement: str, runs: int, criteria: JsonObject) -> Rule:
-    return Rule(
-        key=(kind, *criteria), statement=statement, runs=runs, of=runs, part={"criteria": criteria}
-    )
+    return Rule(key=(kind, *criteria), statement=statement, runs=runs, of=runs, part={"criteria": criteria})
 
 
 def _nice(value: float) -> float:
@@ -57,7 +55,9 @@ def _answer_rules(runs: Sequence[ObservedRun]) -> Iterator[Rule]:
     texts = [answer[:_MAX_OUTPUT].lower() for answer in answers if isinstance(answer, str)]
     if len(texts) < len(runs):
         return
-    shortest = min((answer for answer in answers if isinstance(answer, str)), key=lambda text: (len(text), text))
+    shortest = min(
+        (answer for answer in answers if isinstance(answer, str)), key=lambda text: (len(text), text)
+    )
     phrases = [sentence.strip() for sentence in _SENTENCE.findall(shortest[:_MAX_OUTPUT])]
     found = 0
     for phrase in dict.fromkeys(phrases):

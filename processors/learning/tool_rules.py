@@ -14,7 +14,7 @@ MIN_RUNS = 10
 _MAX_TOOLS = 25
 _MAX_CONSTRAINTS = 60
 _EXPECTED_TOGETHER = 5.0
-"""Runs in which two tools would be called together by chance; none then means that they exclude each other."""
+"""Runs in which two tools would meet by chance; none then means that they exclude each other."""
 _OFTEN = 5
 """Runs with the largest number of calls from which on that number is the limit; else it is one more."""
 
@@ -76,9 +76,7 @@ def _allowed(runs: Sequence[ObservedRun], used: Counter[str], names: Mapping[str
     )
 
 
-def _counts(
-    seen: Sequence[dict[str, _Seen]], used: Counter[str], names: Mapping[str, str]
-) -> Iterator[Rule]:
+def _counts(seen: Sequence[dict[str, _Seen]], used: Counter[str], names: Mapping[str, str]) -> Iterator[Rule]:
     total = len(seen)
     if total < MIN_RUNS:
         return
@@ -214,11 +212,12 @@ def _relations(
             activation = {"tool": names[one], "status": "succeeded"}
         if kind == "succeeded":
             target = {"tool": names[other], "status": "succeeded"}
+        condition = "success of " if kind == "after_success" else ""
         succeeds = " succeeds" if kind == "succeeded" else " is called"
         rules.append(
             Rule(
                 key=("order", "response", one, other),
-                statement=f"after {'success of ' * (kind == 'after_success')}{names[one]} {names[other]}{succeeds}",
+                statement=f"after {condition}{names[one]} {names[other]}{succeeds}",
                 runs=used[one],
                 of=total,
                 part={"response": [activation, target]},
@@ -232,7 +231,7 @@ def _relations(
             if (
                 together[one, other] >= MIN_RUNS
                 and (one, other) not in late
-                and not _at_most_once(seen, one, other)
+                and not _is_in_between(one, other, late, together, used, tools)
             ):
                 rules.append(
                     Rule(
@@ -262,11 +261,23 @@ def _is_implied(one: str, other: str, pairs: set[tuple[str, str]]) -> bool:
     return any((third, one) not in pairs and (other, third) not in pairs for third in thirds)
 
 
-def _at_most_once(seen: Sequence[dict[str, _Seen]], one: str, other: str) -> bool:
-    """Whether both are called once at most, so that their order says it all."""
-    return all(run[tool].count == 1 for run in seen for tool in (one, other) if tool in run) and all(
-        run[other].first <= run[one].first for run in seen if one in run and other in run
-    ) and all(other in run for run in seen if one in run)
+def _is_in_between(
+    one: str,
+    other: str,
+    late: set[tuple[str, str]],
+    together: Counter[tuple[str, str]],
+    used: Counter[str],
+    tools: Sequence[str],
+) -> bool:
+    """Whether a third tool, never after `one` and never before `other`, says that `other` comes first."""
+    return any(
+        third not in (one, other)
+        and (together[one, third] == used[one] or together[other, third] == used[other])
+        and (one, third) not in late
+        and (third, other) not in late
+        and not ((third, one) not in late and (other, third) not in late)
+        for third in tools
+    )
 
 
 def _exclusions(
@@ -319,7 +330,9 @@ def _errors(
     fallbacks: dict[str, JsonValue] = {}
     is_recovered = bool(failed)
     for tool in failed:
-        open_runs = [run for run in seen if tool in run and max(run[tool].failures, default=-1) >= run[tool].last]
+        open_runs = [
+            run for run in seen if tool in run and max(run[tool].failures, default=-1) >= run[tool].last
+        ]
         open_runs = [run for run in open_runs if run[tool].failures]
         if not open_runs:
             continue
@@ -343,7 +356,7 @@ def _errors(
         )
     for tool, number in failed.items():
         if number >= MIN_RUNS and all(
-            run[tool].last_success is not None and run[tool].last_success > max(run[tool].failures)
+            (run[tool].last_success or -1) > max(run[tool].failures)
             for run in seen
             if tool in run and run[tool].failures
         ):
