@@ -4,7 +4,7 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
-from processors.comparison import ToolSelectionConfig, comparable_arguments
+from processors.comparison import ToolSelectionConfig, comparable_arguments, without_invented
 from processors.model import (
     AgentRun,
     Evaluator,
@@ -88,7 +88,8 @@ class ToolResponseHandling(Evaluator):
     rules that apply and found nothing. Findings of other rules are reported as advisory. The rules, how
     far each has held, and what no rule can see are listed in `docs/response-handling.md`.
 
-    There is nothing to expect. A run without calls is not applicable. Where the input, the answer or a
+    There is nothing to expect. A run without calls is not applicable, and requests for tools that the run did
+    not have are no calls here: `tool-known` tells of them. Where the input, the answer or a
     result was not captured, only the rules of errors apply; the details name the others as
     `not_applicable`, and where no gating rule applies the run is not evaluated.
 
@@ -133,7 +134,7 @@ class ToolResponseHandling(Evaluator):
         # What was never executed counts with what the model was told instead of a result, if anything.
         calls = [
             call
-            for call in run.evaluated_calls(self._categories)
+            for call in without_invented(run, run.evaluated_calls(self._categories))
             if call.executed or call.result_state is not ValueState.ABSENT
         ]
         if not calls:
@@ -141,7 +142,14 @@ class ToolResponseHandling(Evaluator):
         response = facts.once(self._facts_key, lambda: self._read(run, calls))
         if not isinstance(response, Response):
             return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, response)
-        return self._score(response)
+        score = self._score(response)
+        if (
+            isinstance(score, NotEvaluated)
+            and run.output_state is ValueState.ABSENT
+            and run.error is not None
+        ):
+            return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, "the run ended with an error, unanswered")
+        return score
 
     def _score(self, response: Response) -> Score | NotEvaluated:
         gating = self._gating

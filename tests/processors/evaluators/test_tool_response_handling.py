@@ -307,3 +307,15 @@ def test_without_advisory_checks_the_score_is_the_same_and_nothing_else_is_repor
         assert isinstance(alone, Score)
         assert whole.value == alone.value
         assert [violation for violation in found(whole) if violation["gating"]] == found(alone)
+
+
+def test_what_a_framework_says_of_a_tool_that_does_not_exist_is_no_error_to_admit() -> None:
+    refused = replace(call(name="refund_order", error="no such tool", order="A-18"), executed=False)
+    refund = call({"refunded": True}, name="refund_payment", order="A-18")
+    run = answered("Order A-18 was refunded.", refused, refund, user="Refund order A-18")
+
+    assert ["RH4", "RH9.a"] == checks_of(graded(run, gating=["RH4", "RH9.a"], advisory=False))
+    offered = replace(run, available_tools={"refund_payment": None})
+    assert 1.0 == graded(offered, gating=["RH4", "RH9.a"], advisory=False).value
+    mine = replace(run, available_tools={"refund_payment": None, "refund_order": None})
+    assert 0.0 == graded(mine, gating=["RH4", "RH9.a"], advisory=False).value
