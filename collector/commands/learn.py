@@ -4,8 +4,9 @@ import argparse
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import unified_diff
 from pathlib import Path
 
 from rich.progress import Progress
@@ -25,10 +26,22 @@ from collector.commands.command import (
     write_output,
 )
 from collector.recordings import RecordedStream, run_from_json
+from collector.text_file import read_text_file
 from processors.criteria import CriteriaSet, read_criteria
 from processors.documents import ProblemsFound
 from processors.importers import write_criteria
-from processors.learning import CONFIDENCE, STEPS, Learned, TooFewRunsError, learn, learned_file, upper_bound
+from processors.learning import (
+    CONFIDENCE,
+    STEPS,
+    Learned,
+    LearnedText,
+    TooFewRunsError,
+    learn,
+    learned_file,
+    learned_text,
+    updated_file,
+    upper_bound,
+)
 from processors.model import AgentRun, JsonObject
 
 _DESCRIPTION = """
@@ -46,6 +59,7 @@ _DEFAULT_TESTS = 3
 def _add_arguments(parser: ArgumentParser) -> None:
     traffic = "good runs: recorded traffic, as `tracegrade replay` reads it"
     only = "only the runs of this agent (default: those of each agent, by itself)"
+    diff = "print what changes in this criteria file as a diff (with --output: write the file as it becomes)"
     alarms = "how many good runs may fail, as a share with its upper bound (default: 2%%)"
     tests = "good runs of each agent that become tests of the criteria (default: %(default)s)"
     add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="+")
@@ -54,6 +68,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_argument(parser, "--since", _ago, "DURATION", "only runs that began since then, such as 7d or 12h")
     absent = "a file that is not there yet (default: standard output)"
     add_argument(parser, "--output", path_argument, "FILE", absent)
+    add_argument(parser, "--update", path_argument, "FILE", diff)
     add_argument(parser, "--max-false-alarms", _share, "SHARE", alarms, default=_DEFAULT_ALARMS)
     add_argument(parser, "--tests", _count, "N", tests, default=_DEFAULT_TESTS)
     parser.add_argument(
@@ -73,7 +88,8 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
             f"a criteria file is for one tenant, and these runs are of {shown}: choose with --tenant"
         )
     learned = _learn(runs, options)
-    text = learned_file(learned, _reread, tenant=tenants[0], in_shadow=options.shadow)
+    texts = {item.agent: learned_text(item, _reread, in_shadow=options.shadow) for item in learned}
+    text = _updated(options, texts) if options.update else learned_file(texts, tenants[0])
 
     def write(path: Path) -> None:
         with path.open("x", encoding="utf-8") as file:
@@ -147,6 +163,16 @@ def _progress(agent: str, total: int) -> Iterator[Callable[[], object]]:
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(f"Learning from {agent}", total=total)
         yield lambda: progress.advance(task)
+
+
+def _updated(options: Namespace, texts: Mapping[str, LearnedText]) -> str:
+    """The criteria file to update as it becomes, or, where nothing is to be written, the difference."""
+    name = str(options.update)
+    old = read_text_file(options.update)
+    new = updated_file(old, name, texts)
+    if options.output is not None:
+        return new
+    return "".join(unified_diff(old.splitlines(True), new.splitlines(True), name, name))
 
 
 def _reread(line: JsonObject) -> AgentRun:

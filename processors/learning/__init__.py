@@ -1,6 +1,7 @@
 """Criteria learned from good runs: what all of them keep, chosen so that it raises few false alarms."""
 
-from processors.learning.criteria_text import entries_of, learned_file
+from processors.learning.criteria_text import LearnedText, learned_file, learned_text
+from processors.learning.criteria_update import updated_file
 from processors.learning.learning import (
     MIN_LEARNED_FROM,
     STEPS,
@@ -15,5 +16,6 @@ from processors.learning.rule import CONFIDENCE, PREFIX, upper_bound
 
 __all__ = [
     "CONFIDENCE", "MIN_LEARNED_FROM", "PREFIX", "STEPS", "BrokenRun", "Caught", "Learned",
-    "LearnedEvaluation", "TooFewRunsError", "entries_of", "learn", "learned_file", "upper_bound",
+    "LearnedEvaluation", "LearnedText", "TooFewRunsError", "learn", "learned_file", "learned_text",
+    "updated_file", "upper_bound",
 ]  # fmt: skip

@@ -1,6 +1,8 @@
 """What was learned as a criteria file, with the evidence in comments and the runs it came from as tests."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from processors.annotation import run_to_json
 from processors.criteria import Evaluation, read_criteria
@@ -20,39 +22,44 @@ _IDENTITY = (
 )  # fmt: skip
 _CALL_IDENTITY = ("span_id", "arguments_text", "result_text", "start_time", "end_time")
 
-Entries = Sequence[JsonObject | str]
-"""Evaluations, each with its comments before it."""
+TEST_PREFIX = "learned: "
+"""The names of learned tests begin with it, and with the agent."""
+
+Entries: TypeAlias = Sequence[JsonObject | str]
 
 
-def entries_of(learned: Learned, *, in_shadow: bool = False) -> list[JsonObject | str]:
-    """The evaluations of one agent with their comments, as the writer of criteria files takes them."""
+@dataclass(frozen=True, slots=True)
+class LearnedText:
+    """What was learned of one agent, as the writer of criteria files takes it: evaluations with comments."""
+
+    entries: Entries
+    tests: Sequence[JsonObject]
+
+
+def learned_text(
+    learned: Learned, reread: Callable[[JsonObject], AgentRun], *, in_shadow: bool = False
+) -> LearnedText:
+    """What stands in a criteria file of what was learned.
+
+    `reread` gives the run of a line as tests of criteria read it.
+    """
     entries: list[JsonObject | str] = []
     for evaluation in learned.evaluations:
         entries += _comments(evaluation)
         entries.append({**evaluation.entry, **({"stage": "shadow"} if in_shadow else {})})
-    return entries
+    return LearnedText(entries, list(_tests(learned, entries, reread)))
 
 
-def learned_file(
-    learned: Sequence[Learned],
-    reread: Callable[[JsonObject], AgentRun],
-    *,
-    tenant: str = "",
-    in_shadow: bool = False,
-) -> str:
-    """A criteria file with what was learned of each agent; `validate` accepts it.
-
-    `reread` gives the run of a line as tests of criteria read it.
-    """
-    names = ", ".join(item.agent for item in learned)
+def learned_file(learned: Mapping[str, LearnedText], tenant: str = "") -> str:
+    """A criteria file with what was learned of each agent; `validate` accepts it."""
     heading = [
-        f"Learned from good runs of {names} with `tracegrade learn`.",
+        f"Learned from good runs of {', '.join(learned)} with `tracegrade learn`.",
         "Behind each rule stands how many runs could show it: all of these keep it. So it holds, with "
         f"{CONFIDENCE:.0%} confidence, in at least the share of runs that follows.",
         f"The evaluations that begin with {PREFIX} are its own: rename those that you change.",
     ]
-    agents = {item.agent: entries_of(item, in_shadow=in_shadow) for item in learned}
-    tests = [test for item in learned for test in _tests(item, agents[item.agent], reread)]
+    agents = {agent: text.entries for agent, text in learned.items()}
+    tests = [test for text in learned.values() for test in text.tests]
     return write_criteria_file(agents, heading, tests=tests, tenant=tenant)
 
 
@@ -66,11 +73,17 @@ def _tests(
 ) -> Iterator[JsonObject]:
     (agent,) = read_criteria(write_criteria(learned.agent, entries), "", {})
     runs = [
-        *((f"{learned.agent}: a good run", run, True) for run in learned.examples),
-        *((f"{learned.agent}: {broken.kind}", broken.run, False) for broken in learned.broken_examples),
+        *(("a good run", run, True) for run in learned.examples),
+        *((broken.kind, broken.run, False) for broken in learned.broken_examples),
     ]
     for number, (name, run, is_good) in enumerate(runs, 1):
-        test = _test(f"{name} ({number})", run, agent.evaluations, reread, is_good=is_good)
+        test = _test(
+            f"{TEST_PREFIX}{learned.agent}: {name} ({number})",
+            run,
+            agent.evaluations,
+            reread,
+            is_good=is_good,
+        )
         if test is not None:
             yield test
 

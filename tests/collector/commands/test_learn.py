@@ -122,3 +122,32 @@ def test_texts_that_no_criteria_file_can_hold_are_left_out_of_tests(
         line["input"] += " for $${price}"
     assert 0 == run_command(["learn", written(tmp_path, lines)])
     assert "tests:" not in capsys.readouterr().out
+
+
+def test_an_update_shows_what_would_change_and_keeps_what_was_written_by_hand(
+    good: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = "      - evaluator: tool-permission\n        criteria: {deny: [delete_all]}\n"
+    by_hand = f"      # Nobody deletes.\n{entry}"
+    in_force, updated = tmp_path / "criteria.yaml", tmp_path / "updated.yaml"
+    assert 0 == run_command(
+        ["learn", good, "--agent", "refund_agent", "--tests", "1", "--output", str(in_force)]
+    )
+    in_force.write_text(in_force.read_text().replace("    evaluations:\n", "    evaluations:\n" + by_hand))
+    before = in_force.read_text()
+    fewer = written(tmp_path, population(refund_agent, 100, seed=4))
+    capsys.readouterr()
+
+    assert 0 == run_command(["learn", fewer, "--tests", "1", "--update", str(in_force)])
+    difference = capsys.readouterr().out
+    assert difference.startswith(f"--- {in_force}\n+++ {in_force}\n")
+    assert "of 150 runs" in difference
+    assert not any(line[:1] in "+-" and "deny" in line for line in difference.splitlines())
+    assert before == in_force.read_text()
+
+    assert 0 == run_command(["learn", fewer, "--update", str(in_force), "--output", str(updated)])
+    assert by_hand in updated.read_text()
+    assert 0 == run_command(["validate", str(updated)])
+
+    assert 2 == run_command(["learn", fewer, "--update", str(tmp_path / "absent.yaml")])
+    assert "cannot be read" in capsys.readouterr().err
