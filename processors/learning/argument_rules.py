@@ -9,8 +9,8 @@ from typing import Any
 
 from processors.comparison import equality_key
 from processors.learning.observed_run import EVERY_ITEM, ObservedRun, Shape, shape_text
+from processors.learning.order_rules import MIN_RUNS
 from processors.learning.rule import Rule
-from processors.learning.tool_rules import MIN_RUNS
 from processors.model import JsonObject, JsonValue, json_text
 
 MIN_VALUES_RUNS = 20

@@ -54,7 +54,7 @@ def learned_file(learned: Mapping[str, LearnedText], tenant: str = "") -> str:
     """A criteria file with what was learned of each agent; `validate` accepts it."""
     heading = [
         f"Learned from good runs of {', '.join(learned)} with `tracegrade learn`.",
-        "Behind each rule stands how many runs could show it: all of these keep it. So it holds, with "
+        "Behind each rule stands how many runs could show it; these keep it, so that it holds, with "
         f"{CONFIDENCE:.0%} confidence, in at least the share of runs that follows.",
         f"The evaluations that begin with {PREFIX} are its own: rename those that you change.",
     ]

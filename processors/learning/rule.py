@@ -15,6 +15,8 @@ PREFIX = "learned-"
 
 CONFIDENCE = 0.95
 
+_TOLERATED = 0.005
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
@@ -22,8 +24,8 @@ class Rule:
 
     The first part of the key says which evaluation the rule belongs to, `part` what it adds to it.
     `statement` tells people; what is said of one `subject` belongs together. Of the `of` runs, `runs` could
-    show it, and all of these keep it. `weight` is how many more false alarms than others it may cost before
-    it is given up.
+    show it, and `kept` of these keep it; None: all. `weight` is how many more false alarms than others it
+    may cost before it is given up.
     """
 
     key: RuleKey
@@ -33,19 +35,33 @@ class Rule:
     part: JsonObject
     weight: float = 1.0
     subject: str = ""
+    kept: int | None = None
+
+    @property
+    def evidence(self) -> str:
+        """How many runs show the rule, and the share that keeps it at least."""
+        kept = self.runs if self.kept is None else self.kept
+        share = 1 - upper_bound(self.runs - kept, self.runs)
+        seen = f"{self.runs} of {self.of} runs"
+        seen += f", but for {self.runs - kept}" if kept < self.runs else ""
+        return f"{seen}; {math.floor(share * 1000) / 10:g} % sure"
 
 
 def comments_of(rules: Iterable[Rule]) -> list[str]:
     """The rules with their evidence, for readers of a criteria file; those of one subject on one line."""
-    lines: dict[tuple[str, str, int, int], list[str]] = {}
+    lines: dict[tuple[str, str, str], list[str]] = {}
     for rule in rules:
-        line = rule.subject, "" if rule.subject else rule.statement, rule.runs, rule.of
+        line = rule.subject, "" if rule.subject else rule.statement, rule.evidence
         lines.setdefault(line, []).append(rule.statement)
     return [
-        f"- {f'{subject}: ' if subject else ''}{'; '.join(filter(None, statements))} "
-        f"({runs} of {of} runs; {math.floor((1 - upper_bound(0, runs)) * 1000) / 10:g} % sure)"
-        for (subject, _, runs, of), statements in lines.items()
+        f"- {f'{subject}: ' if subject else ''}{'; '.join(filter(None, statements))} ({evidence})"
+        for (subject, _, evidence), statements in lines.items()
     ]
+
+
+def tolerated(runs: int) -> int:
+    """How many of `runs` may break a rule that all others keep: of many good runs, some are not."""
+    return int(runs * _TOLERATED)
 
 
 def upper_bound(hits: int, trials: int, confidence: float = CONFIDENCE) -> float:

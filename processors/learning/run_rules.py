@@ -4,9 +4,8 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from processors.comparison import leaves
 from processors.learning.argument_rules import MIN_VALUES_RUNS
-from processors.learning.observed_run import EVERY_ITEM, ObservedRun, Shape, shape_of, shape_text
+from processors.learning.observed_run import ObservedRun
 from processors.learning.rule import Rule
 from processors.model import JsonObject, ValueState
 
@@ -72,30 +71,3 @@ def _answer_rules(runs: Sequence[ObservedRun]) -> Iterator[Rule]:
             found += 1
             if found == _MAX_PHRASES:
                 break
-    yield from _repeated_inputs(runs, texts)
-
-
-def _repeated_inputs(runs: Sequence[ObservedRun], texts: Sequence[str]) -> Iterator[Rule]:
-    """Parts of an input object that every answer repeats."""
-    common: set[Shape] | None = None
-    values: dict[Shape, set[str]] = {}
-    for run, text in zip(runs, texts, strict=True):
-        if run.run.input_state is not ValueState.PRESENT or not isinstance(run.run.input, dict):
-            return
-        held = set()
-        for place, value in leaves(run.run.input):
-            if isinstance(value, str) and value and value.lower() in text:
-                held.add(shape_of(place))
-                values.setdefault(shape_of(place), set()).add(value)
-        common = held if common is None else common & held
-    for shape in sorted(common or ()):
-        if EVERY_ITEM in shape or len(values[shape]) < _MAX_PHRASES:
-            continue
-        path = shape_text(shape)
-        yield Rule(
-            key=("answer", "input", *shape),
-            statement=f"the answer repeats {path} of the input",
-            runs=len(runs),
-            of=len(runs),
-            part={"criteria": {"search_text": {"$input": path}}},
-        )

@@ -183,6 +183,43 @@ def test_a_rule_that_raises_false_alarms_is_given_up() -> None:
     assert "open is called, and succeeds" in statements(found)
 
 
+def test_one_bad_run_among_the_good_ones_does_not_take_a_rule_away() -> None:
+    lines = [
+        simple_run(n, *(["open", "check", "close"] if n != 77 else ["close", "open"])) for n in range(400)
+    ]
+    found = learn("simple", runs_of(lines))
+    (order,) = [evaluation for evaluation in found.evaluations if evaluation.name == "learned-order"]
+
+    assert {"check is called, and succeeds", "open succeeds before check", "after check close succeeds"} <= (
+        statements(found)
+    )
+    assert any(rule.evidence == "300 of 300 runs, but for 1; 98.4 % sure" for rule in order.rules)
+    assert fails(run_from_json(simple_run(5000, "close", "open"), ""), ready(found))
+
+
+def test_what_every_answer_says_and_repeats_is_learned() -> None:
+    lines = [
+        simple_run(
+            number,
+            "look",
+            input={"order": f"A{number:04d}", "note": f"text {number}"},
+            output=f"Order a{number:04d} is on its way. Thank you for your patience!",
+        )
+        for number in range(100)
+    ]
+    found = learn("simple", runs_of(lines))
+
+    assert {
+        'the answer says "Thank you for your patience!"',
+        "the answer repeats order of the input",
+    } <= statements(found)
+    assert not any("note" in statement for statement in statements(found))
+    other = run_from_json(
+        {**lines[0], "output": "Order A0001 is on its way. Thank you for your patience!"}, ""
+    )
+    assert fails(other, ready(found))
+
+
 def test_rare_deviations_do_not_bring_the_set_above_the_bound() -> None:
     """Each of many runs is odd in a way of its own; what they break is in the end not demanded."""
     rng = random.Random(3)
