@@ -73,7 +73,7 @@ def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
         "RH1.1",
         "RH1.2",
         "RH1.3",
-        "RH2.1",
+        "RH2.5",
         "RH3.1",
         "RH3.2",
         "RH4",
@@ -107,7 +107,7 @@ def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> 
     score = graded(run, gating=["RH1", "RH2", "RH4", "RH7"])
 
     assert 0.0 == score.value
-    assert 1 - 1 / 11 == score.details["graded_score"]
+    assert 1 - 1 / 15 == score.details["graded_score"]
 
 
 def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:
@@ -118,7 +118,7 @@ def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:
     assert 0.0 == graded(run, gating=["RH3.3"]).value
 
 
-@pytest.mark.parametrize("gating", [["RH13"], ["rh1"], ["RH4.1"], [], "RH1"])
+@pytest.mark.parametrize("gating", [["RH14"], ["rh1"], ["RH4.1"], [], "RH1"])
 def test_gating_that_names_no_check_is_refused(gating: object) -> None:
     with pytest.raises(ValidationError, match="gating"):
         ToolResponseHandlingConfig.model_validate({"gating": gating})
