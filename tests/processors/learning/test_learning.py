@@ -197,27 +197,16 @@ def test_one_bad_run_among_the_good_ones_does_not_take_a_rule_away() -> None:
     assert fails(run_from_json(simple_run(5000, "close", "open"), ""), ready(found))
 
 
-def test_what_every_answer_says_and_repeats_is_learned() -> None:
+def test_what_every_answer_says_is_learned() -> None:
     lines = [
-        simple_run(
-            number,
-            "look",
-            input={"order": f"A{number:04d}", "note": f"text {number}"},
-            output=f"Order a{number:04d} is on its way. Thank you for your patience!",
-        )
+        simple_run(number, "look", output=f"Order {number} is on its way. Thank you for your patience!")
         for number in range(100)
     ]
     found = learn("simple", runs_of(lines))
 
-    assert {
-        'the answer says "Thank you for your patience!"',
-        "the answer repeats order of the input",
-    } <= statements(found)
-    assert not any("note" in statement for statement in statements(found))
-    other = run_from_json(
-        {**lines[0], "output": "Order A0001 is on its way. Thank you for your patience!"}, ""
-    )
-    assert fails(other, ready(found))
+    answers = [statement for statement in statements(found) if "the answer" in statement]
+    assert answers == ['the answer says "Thank you for your patience!"']
+    assert fails(run_from_json({**lines[0], "output": "It is on its way."}, ""), ready(found))
 
 
 def test_rare_deviations_do_not_bring_the_set_above_the_bound() -> None:
