@@ -114,7 +114,7 @@ def learn(
     last quarter takes no part in that; false alarms and broken runs are counted on it. Runs are divided by
     their ids, so that the answer does not depend on their order. Incomplete runs are left out.
 
-    `advance` is called once for each run and step of the work, `STEPS` times a run in all at most.
+    `advance` is called `STEPS` times for each run, once for an incomplete one.
 
     Raises:
         TooFewRunsError: there are fewer than `MIN_LEARNED_FROM` complete runs.
@@ -161,8 +161,8 @@ def learn(
     )
 
 
-STEPS = 3
-"""How often `learn` tells of each run that it has got on: reading, cross-validation, the report."""
+STEPS = 2
+"""How often `learn` tells of each run that it has got on: once when it is read, once when it is tried."""
 
 
 def _runs_needed(max_false_alarms: float) -> int:

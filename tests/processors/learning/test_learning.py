@@ -12,7 +12,7 @@ from collector.recordings.run_reader import run_from_json
 from processors.criteria import Evaluation, read_criteria
 from processors.evaluate import evaluate_run
 from processors.importers import write_criteria
-from processors.learning import Learned, TooFewRunsError, learn, upper_bound
+from processors.learning import STEPS, Learned, TooFewRunsError, learn, upper_bound
 from processors.learning.rule import trials_needed
 from processors.model import AgentRun, Outcome, ToolCall
 from tests.support.agent_population import AGENTS, Line, population
@@ -247,6 +247,13 @@ def test_incomplete_runs_are_left_out() -> None:
 
     assert found.runs + found.held_out == 40
     assert "close is called, and succeeds" in statements(found)
+
+
+def test_progress_is_told_for_each_run() -> None:
+    steps: list[None] = []
+    learn("simple", runs_of([simple_run(n, "open") for n in range(40)]), advance=lambda: steps.append(None))
+
+    assert len(steps) == STEPS * 40
 
 
 def test_runs_without_calls_and_content_are_learned_from() -> None:
