@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from processors.comparison import parse_json_path
 from processors.criteria import Evaluation
+from processors.documents import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.learning.argument_rules import argument_rules
 from processors.learning.mutations import STRUCTURAL, BrokenRun, broken_runs
@@ -181,7 +182,17 @@ def _names(runs: Sequence[ObservedRun]) -> dict[str, str]:
 
 
 def _mine(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> list[Rule]:
-    return [*tool_rules(runs, names), *argument_rules(runs, names), *run_rules(runs)]
+    """The rules that `runs` keep and a criteria file can say; some texts with dollar signs it cannot."""
+    rules = [*tool_rules(runs, names), *argument_rules(runs, names), *run_rules(runs)]
+    return rules if _can_be_said(rules) else [rule for rule in rules if _can_be_said([rule])]
+
+
+def _can_be_said(rules: Sequence[Rule]) -> bool:
+    try:
+        ReadyCriteria([entry_of(name, of_group) for name, of_group in groups_of(rules).items()])
+    except (ValueError, ProblemsFound):
+        return False
+    return True
 
 
 def _cross_validate(

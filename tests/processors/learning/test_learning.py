@@ -249,6 +249,26 @@ def test_incomplete_runs_are_left_out() -> None:
     assert "close is called, and succeeds" in statements(found)
 
 
+def test_arguments_that_criteria_cannot_name_cost_only_their_rules() -> None:
+    """Names like matchers, names with both quotes, and dollar signs that no criteria file can say."""
+    lines = [
+        simple_run(
+            number,
+            {
+                "name": "find",
+                "arguments": {"where": {"$in": number}, "a\"b'[c": f"x{number:04d}y"},
+                "result": 1,
+            },
+            {"name": "tell", "arguments": {"to": ("$${boss}", "me")[number % 2]}, "result": "ok"},
+        )
+        for number in range(100)
+    ]
+    told = statements(learn("simple", runs_of(lines)))
+
+    assert {"find is called, and succeeds", "tell: has to", "find succeeds before tell"} <= told
+    assert not any("boss" in statement for statement in told)
+
+
 def test_progress_is_told_for_each_run() -> None:
     steps: list[None] = []
     learn("simple", runs_of([simple_run(n, "open") for n in range(40)]), advance=lambda: steps.append(None))
