@@ -8,7 +8,7 @@ import pytest
 from tests.fuzz.driver import fuzz
 from tests.fuzz.targets import TARGETS, FuzzTarget
 
-SECONDS = 4.0
+SECONDS = 3.0
 INPUTS = 20_000
 
 
