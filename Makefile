@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install backends-install chaos faults fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
+.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install backends-install chaos faults overload fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -130,6 +130,10 @@ chaos: install
 # Each fault of a backend for a minute; some seconds of each are among the tests.
 faults: install
 	FAULT_SECONDS=60 $(BIN)/python -m pytest -s tests/end_to_end/test_backend_faults.py
+
+# Two minutes of everything that senders can do, with each gRPC server; some seconds of it are among the tests.
+overload: install
+	OVERLOAD_SECONDS=120 OVERLOAD_SERVERS="grpcio uvicorn" $(BIN)/python -m pytest -s tests/end_to_end/test_overload.py
 
 # What guides fuzzing, with all that developers need: it runs the code.
 FUZZ := .venv-fuzz

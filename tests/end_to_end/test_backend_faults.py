@@ -22,13 +22,13 @@ FAULT_SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
 SPANS_PER_SECOND = 1_500
 LIMIT_MIB = 24
 """Reached after some ten seconds without a backend; from then on senders are told to come back."""
-RECOVERY_SECONDS = 40.0
-"""The longest wait between two attempts, and the time to send what waits."""
+FAULTS = [fault for fault in Fault if fault is not Fault.NONE]
+RECOVERY_SECONDS = 60.0
+"""The longest wait between two attempts, 45 s, and the time to send what waits."""
 
 
-@pytest.mark.timeout(FAULT_SECONDS + 120)
-@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE])
-async def test_a_backend_that_fails_costs_time_and_nothing_else(tmp_path: Path, fault: Fault) -> None:
+@pytest.mark.timeout(len(FAULTS) * (FAULT_SECONDS + RECOVERY_SECONDS) + 60)
+async def test_a_backend_that_fails_costs_time_and_nothing_else(tmp_path: Path) -> None:
     async with FaultyBackend() as backend:
         settings: JsonObject = {
             "exporters": {"otlp": {"endpoint": backend.endpoint, "tls": {"insecure": True}, "timeout": "2s"}},
@@ -42,33 +42,45 @@ async def test_a_backend_that_fails_costs_time_and_nothing_else(tmp_path: Path, 
             sink, load = backend.sink, Load(service.endpoints["grpc"], SPANS_PER_SECOND)
             sending = asyncio.create_task(load.run())
             await service.until(lambda: len(sink.spans) > SPANS_PER_SECOND)
-            resident = [resident_mib(service.process.pid)]
-            await backend.become(fault)
-            fault_end = time.monotonic() + FAULT_SECONDS
-            while time.monotonic() < fault_end:
-                await asyncio.sleep(0.5)
-                resident.append(resident_mib(service.process.pid))
-            metrics = await service.metrics()
-            held = metrics['tracegrade_spans_held{exporter="otlp"}']
-            waiting = set(load.sent.acknowledged)
-            recovered = time.monotonic()
-            await backend.become(Fault.NONE)
-            async with asyncio.timeout(RECOVERY_SECONDS):
-                while not waiting <= sink.spans.keys():
-                    await asyncio.sleep(0.1)
-            recovery = time.monotonic() - recovered
+            before = resident_mib(service.process.pid)
+            for fault in FAULTS:
+                await _endure(fault, backend, load, service, before)
             load.is_over.set()
             await sending
             await service.until(lambda: load.sent.acknowledged.keys() <= sink.spans.keys())
             metrics = await service.metrics()
             assert 0 == await service.stop()
     load.sent.require_delivered(sink)
-    outcomes = load.sent.outcomes(sink)
+    # While senders are told to come back, traces may be finished before they were quiet for long enough.
+    cut_short = metrics['tracegrade_traces_finished_total{reason="pressure"}']
+    outcomes = load.sent.outcomes(sink, cut_short=cut_short)
     assert 0 == metrics['tracegrade_accounting_error_spans{exporter="otlp"}']
-    assert "not_evaluated" not in outcomes
-    assert max(resident) - resident[0] < 2 * LIMIT_MIB + 32
+    print(f"{len(sink.spans)} spans, {sink.deliveries - len(sink.spans)} repeated, outcomes {outcomes}")
+
+
+async def _endure(
+    fault: Fault, backend: FaultyBackend, load: Load, service: ServiceProcess, before: float
+) -> None:
+    """Let the backend fail for a while; then all that was acknowledged meanwhile has to come."""
+    sink = backend.sink
+    repeated = sink.deliveries - len(sink.spans)
+    resident = [before]
+    await backend.become(fault)
+    fault_end = time.monotonic() + FAULT_SECONDS
+    while time.monotonic() < fault_end:
+        await asyncio.sleep(0.5)
+        resident.append(resident_mib(service.process.pid))
+    metrics = await service.metrics()
+    waiting = set(load.sent.acknowledged)
+    well_again = time.monotonic()
+    await backend.become(Fault.NONE)
+    async with asyncio.timeout(RECOVERY_SECONDS):
+        while not waiting <= sink.spans.keys():
+            await asyncio.sleep(0.1)
+    assert max(resident) - before < 2 * LIMIT_MIB + 32
+    held = metrics['tracegrade_spans_held{exporter="otlp"}']
     print(
-        f"{fault.value} for {FAULT_SECONDS:g} s: {len(sink.spans)} spans, {held:g} held at its end, "
-        f"all delivered {recovery:.1f} s after it, {sink.deliveries - len(sink.spans)} repeated, "
-        f"resident memory from {resident[0]:.0f} to {max(resident):.0f} MiB, outcomes {outcomes}"
+        f"{fault.value} for {FAULT_SECONDS:g} s: {held:g} spans held at its end, all delivered "
+        f"{time.monotonic() - well_again:.1f} s after it, {sink.deliveries - len(sink.spans) - repeated} "
+        f"repeated, resident memory from {before:.0f} to {max(resident):.0f} MiB"
     )

@@ -4,8 +4,8 @@ from pathlib import Path
 
 
 def resident_mib(process: int) -> float:
-    """Mebibytes of memory that it has in use."""
-    return _status_kib(process, "VmRSS:") / 1024
+    """Mebibytes of memory that it has in use, without what the system could read again from its files."""
+    return _status_kib(process, "RssAnon:") / 1024
 
 
 def peak_mib(process: int) -> float:
