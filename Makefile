@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install backends-install chaos faults overload fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
+.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install backends-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -134,6 +134,11 @@ faults: install
 # Two minutes of everything that senders can do, with each gRPC server; some seconds of it are among the tests.
 overload: install
 	OVERLOAD_SECONDS=120 OVERLOAD_SERVERS="grpcio uvicorn" $(BIN)/python -m pytest -s tests/end_to_end/test_overload.py
+
+# An hour of mixed traffic with failures and reloads; half a minute of it is among the tests.
+SOAK_SECONDS ?= 3600
+soak: install
+	SOAK_SECONDS=$(SOAK_SECONDS) $(BIN)/python -m pytest -s tests/end_to_end/test_soak.py
 
 # What guides fuzzing, with all that developers need: it runs the code.
 FUZZ := .venv-fuzz
