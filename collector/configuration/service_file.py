@@ -150,7 +150,8 @@ class ServiceConfig(StrictModel):
     )
     store: StoreSection = StoreConfig()
     page: Annotated[PageConfig | None, EMPTY_IS_DEFAULTS] = Field(
-        default=None, description="A page to look runs up on. Off unless written, but on without any file."
+        default=None,
+        description="A page to look runs up on. Off unless written; `tracegrade run` without a file has it.",
     )
     cluster: ClusterConfig | None = Field(
         default=None, description="The replicas, where there are several. Left out, there is one."
@@ -208,7 +209,7 @@ def load_configuration(path: FilesystemPath | None, environment: Mapping[str, st
         ProblemsFound: the file cannot be read or holds mistakes: all of them.
     """
     if path is None:
-        return parse_configuration("page: {}", "built-in configuration", environment)
+        return parse_configuration("{}", "built-in configuration", environment)
     return parse_configuration(read_text_file(path), str(path), environment, path.parent)
 
 

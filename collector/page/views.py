@@ -256,7 +256,14 @@ class Views:
         asked = {name: value for name, value in asked.items() if value}
         before = request.query_params.get("before", "")
         wanted = RunFilter(
-            **{name: value for name, value in asked.items() if name != "since"},
+            agent=asked.get("agent", ""),
+            evaluation=asked.get("evaluation", ""),
+            outcome=asked.get("outcome", ""),
+            tool=asked.get("tool", ""),
+            text=asked.get("text", ""),
+            conversation=asked.get("conversation", ""),
+            tenant=asked.get("tenant", ""),
+            version=asked.get("version", ""),
             before=int(before) if before.isdecimal() and len(before) < 18 else 0,
         )
         try:

@@ -91,7 +91,8 @@ class Chromium:
     async def call(self, method: str, **parameters: object) -> dict[str, Any]:
         """The answer to one command of the protocol."""
         number = next(self._numbers)
-        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
         await self._socket.send_str(json.dumps({"id": number, "method": method, "params": parameters}))
         async with asyncio.timeout(_PATIENCE_SECONDS):
             return await answer
