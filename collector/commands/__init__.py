@@ -11,6 +11,7 @@ from collector.commands import (
     replay,
     rules,
     run,
+    stored_runs,
 )
 from collector.commands.command import (
     EXIT_OK,
@@ -29,6 +30,7 @@ COMMANDS: tuple[Command, ...] = (
     import_criteria.COMMAND,
     baseline.COMMAND,
     rules.COMMAND,
+    *stored_runs.COMMANDS,
     redrive.COMMAND,
     demo.COMMAND,
     health.COMMAND,
