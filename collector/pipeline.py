@@ -8,7 +8,8 @@ graded is logged and counted, and its spans leave unchanged: a trace cannot harm
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, Protocol
 
 from collector.buffer import TraceBuffer
@@ -168,7 +169,7 @@ class Pipeline:
             self._forward_at_once(admitted.fresh, streamed=True)
         stored = None
         if self._journal is not None:
-            self._journal.add(to_keep)
+            self._journal.add(to_keep, body if len(to_keep) == len(batches) else None)
             stored = self._journal.stored()
         if not request.rejected:
             return ExportOutcome(accepted=request.accepted, rejected=0, stored=stored)
@@ -298,14 +299,16 @@ class Pipeline:
         if self._journal is None:
             self._fan_out.export(graded, held)
             return
+        if not self._fan_out.result_exporters:
+            # Nobody takes runs, and none is kept in memory until the disk has it.
+            graded = replace(graded, runs=(), hidden_runs=())
         self._spans_to_store += len(trace.spans)
-        receipt = self._journal.receipt(trace.trace_id, trace.tenant)
+        stored = partial(self._export_stored, self._journal, graded, held, len(trace.spans))
+        self._journal.add_verdicts(trace, graded, stored)
 
-        def export() -> None:
-            self._spans_to_store -= len(trace.spans)
-            self._fan_out.export(graded, held, receipt)
-
-        self._journal.add_verdicts(trace, graded, export)
+    def _export_stored(self, journal: Journal, graded: GradedTrace, held: int, count: int) -> None:
+        self._spans_to_store -= count
+        self._fan_out.export(graded, held, journal.receipt(graded.trace_id, graded.tenant))
 
     def _spans_awaiting_verdict(self) -> int:
         return self._buffer.spans_held + sum(self._awaiting_workers.values()) + self._spans_to_store

@@ -50,7 +50,7 @@ class OpenJournal:
         self._tasks = TaskSupervisor(lambda: None)
 
     async def __aenter__(self) -> "OpenJournal":
-        self.recovered = self.journal.open(EnvelopeRegistry().envelope)
+        self.recovered = self.journal.open(EnvelopeRegistry())
         self.journal.start(self._tasks)
         return self
 
@@ -100,7 +100,7 @@ async def test_what_was_stored_is_found_and_what_was_delivered_is_forgotten(tmp_
         held = next(iter(other.recovered.batches.values())).batch
         assert batch(1).spans[0][1] == held.spans[0][1]
         assert (batch(3).trace_id, b"".join(span[0] for span in batch(3).spans)) == next(
-            iter(other.recovered.finished.values())
+            iter(other.recovered.finished)
         )
 
 
@@ -212,14 +212,14 @@ async def test_a_directory_is_for_one_process_of_its_owner_on_a_local_disk(
 
 async def test_a_journal_of_a_newer_version_or_of_something_else_is_not_opened(tmp_path: Path) -> None:
     async with OpenJournal(tmp_path) as one:
-        one.store.write([Change(Table.ABOUT, b"format", b"%d" % (FORMAT_VERSION + 1))])
+        one.store.write([Change(Table.ABOUT, b"format", [b"%d" % (FORMAT_VERSION + 1)])])
     with pytest.raises(StartupError, match="newer version"):
-        OpenJournal(tmp_path).journal.open(EnvelopeRegistry().envelope)
+        OpenJournal(tmp_path).journal.open(EnvelopeRegistry())
     other = tmp_path / "other"
     other.mkdir()
     (other / "data.mdb").write_bytes(b"not a journal" * 1000)
     with pytest.raises(StartupError, match="cannot be opened"):
-        OpenJournal(other).journal.open(EnvelopeRegistry().envelope)
+        OpenJournal(other).journal.open(EnvelopeRegistry())
 
 
 async def test_a_journal_whose_bytes_changed_is_not_gone_on_with(
@@ -236,7 +236,7 @@ async def test_a_journal_whose_bytes_changed_is_not_gone_on_with(
     file.write_bytes(content)
 
     with pytest.raises(StartupError, match=r"is damaged \(1 records.*--salvage"):
-        OpenJournal(tmp_path).journal.open(EnvelopeRegistry().envelope)
+        OpenJournal(tmp_path).journal.open(EnvelopeRegistry())
 
 
 @pytest.mark.parametrize("pages", [1, 2, 9])
@@ -247,7 +247,7 @@ async def test_a_journal_that_was_cut_off_is_told_and_kills_nobody(tmp_path: Pat
     os.truncate(tmp_path / "data.mdb", pages * 4096)
 
     with pytest.raises(StartupError, match="is damaged"):
-        OpenJournal(tmp_path).journal.open(EnvelopeRegistry().envelope)
+        OpenJournal(tmp_path).journal.open(EnvelopeRegistry())
 
 
 async def test_a_file_in_which_nothing_was_written_yet_is_a_new_journal(tmp_path: Path) -> None:
@@ -259,10 +259,10 @@ async def test_a_file_in_which_nothing_was_written_yet_is_a_new_journal(tmp_path
 async def test_a_trace_that_was_in_work_in_two_crashes_is_quarantined(tmp_path: Path) -> None:
     for crash in range(3):
         journal = OpenJournal(tmp_path)
-        recovered = journal.journal.open(EnvelopeRegistry().envelope)
+        recovered = journal.journal.open(EnvelopeRegistry())
         assert (frozenset({batch(1).trace_id}) if crash == 2 else frozenset()) == recovered.quarantined
         if crash == 0:
             journal.journal.add([batch(1), batch(2)])
-        journal.store.write(journal.journal._changes)
+        journal.store.write(journal.journal._take_changes())
         journal.journal._activity.begin(batch(1).trace_id)
         journal.store.close()  # a crash: nothing is said any more
