@@ -41,7 +41,11 @@ from collector.trace import FinishedTrace, GradedTrace, Receipt, SpanBatch
 from processors.spans import RawSpan
 
 GATHER_SECONDS = 0.002
-"""How long requests are waited for that share a sync."""
+"""How long requests are waited for that share a sync; as long again while more come."""
+MAX_GATHER_SECONDS = 0.01
+"""How long at most."""
+UNHURRIED_SECONDS = 0.05
+"""How long what no sender waits for may wait for a sync of requests to share."""
 REOPEN_SECONDS = 1.0
 """After the disk failed, how long until it is tried again."""
 MAX_FINISHED = 100_000
@@ -151,6 +155,7 @@ class Journal:
         self._waiting: list[asyncio.Future[None]] = []
         self._stored_callbacks: list[Callable[[], None]] = []
         self._wanted = asyncio.Event()
+        self._hurried = asyncio.Event()
         self._has_failed = False
         self._is_closed = False
         self._writer: asyncio.Task[None] | None = None
@@ -259,6 +264,7 @@ class Journal:
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         self._wanted.set()
+        self._hurried.set()
         return waiting
 
     def add_verdicts(
@@ -309,6 +315,7 @@ class Journal:
         if stored is None and self._stored_callbacks:
             stored = asyncio.get_running_loop().create_future()
             self._waiting.append(stored)
+            self._hurried.set()
         if stored is not None:
             await ends_within(deadline - self._clock.monotonic(), stored, self._clock)
 
@@ -316,6 +323,7 @@ class Journal:
         """Write what is pending and close the file; safe twice and before `start`."""
         self._is_closed = True
         self._wanted.set()
+        self._hurried.set()
         writer, self._writer = self._writer, None
         if writer is not None:
             await asyncio.wait([writer])
@@ -460,8 +468,7 @@ class Journal:
                     return
                 self._wanted.clear()
                 await self._wanted.wait()
-            if not self._is_closed:
-                await self._clock.sleep(GATHER_SECONDS)
+            await self._gather()
             if self.bytes_held > self.config.max_bytes // _SPARSE_PART and self._sparse:
                 await self._cut_down()
             changes = self._take_changes()
@@ -552,6 +559,17 @@ class Journal:
                 self.bytes_held += size - segment.size
                 segment.size, segment.whole = size, segment.uses
                 self._changes.append(Change(Table.SEGMENTS, number_key(segment.number), parts))
+
+    async def _gather(self) -> None:
+        """Let as much come together as can share a transaction, and nobody wait for long."""
+        if not self._waiting and not self._is_closed:
+            self._hurried.clear()
+            await ends_within(UNHURRIED_SECONDS, self._hurried.wait(), self._clock)
+        latest = self._clock.monotonic() + MAX_GATHER_SECONDS
+        came = 0
+        while not self._is_closed and len(self._waiting) > came and self._clock.monotonic() < latest:
+            came = len(self._waiting)
+            await self._clock.sleep(GATHER_SECONDS)
 
     async def _mended(self, failure: JournalFailed) -> bool:
         """Wait until the journal may be tried again; False when it is being closed."""

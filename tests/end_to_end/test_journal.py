@@ -150,9 +150,9 @@ async def test_a_damaged_journal_is_told_and_its_spans_can_be_saved_and_graded(t
         await service.wait()
     data = tmp_path / "journal" / "data.mdb"
     content = bytearray(data.read_bytes())
-    second, place = (2).to_bytes(16, "big") + b"\0", -1
+    second, place = b"\n\x10" + (2).to_bytes(16, "big"), -1
     while (place := content.find(second, place + 1)) >= 0:
-        content[place + 20] ^= 1  # in the record of its spans, and in pages that hold older ones
+        content[place + 20] ^= 1  # in the request that brought it, and in pages that hold older ones
     data.write_bytes(content)
 
     refused = _tracegrade("run", "--config", str(service.config_path))

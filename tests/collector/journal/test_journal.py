@@ -19,7 +19,8 @@ from collector.journal.store import Change, JournalFailed, JournalStore, Table, 
 from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics
-from collector.trace import SpanBatch
+from collector.trace import FinishedTrace, GradedTrace, SpanBatch
+from processors.model.finish_reason import FinishReason
 from tests.support.deliveries import make_spans
 
 
@@ -176,6 +177,56 @@ async def test_a_full_journal_refuses_and_takes_again_when_traces_are_delivered(
         assert [batch(number).trace_id] == found(other.recovered)
 
 
+async def test_a_trace_that_lasts_keeps_no_others_on_disk(tmp_path: Path) -> None:
+    lasting = batch(999, 1)
+    async with OpenJournal(tmp_path, max_bytes=16 * 1024**2) as one:
+        one.journal.add([lasting, *(batch(number, 1, padding=100_000) for number in range(1, 121))])
+        await one.stored()
+        for delivered in range(1, 121):
+            one.journal.receipt(batch(delivered).trace_id, "").seal()
+        async with asyncio.timeout(30):
+            for number in range(1000, 2000):  # while others come
+                one.journal.add([batch(number, 1)])
+                await one.stored()
+                one.journal.receipt(batch(number).trace_id, "").seal()
+                if one.journal.bytes_held < 100_000:
+                    break
+        assert one.journal.bytes_held < 100_000
+
+    async with OpenJournal(tmp_path) as other:
+        assert lasting.trace_id == found(other.recovered)[0]
+        assert 120 > len(other.recovered.batches)
+
+
+async def test_who_has_got_a_trace_is_known_whatever_the_names_are(tmp_path: Path) -> None:
+    long_name = "otlp/" + 600 * "x"
+    async with OpenJournal(tmp_path) as one:
+        one.journal.add([batch(1), batch(2)])
+        await one.stored()
+        trace = FinishedTrace(trace_id=batch(1).trace_id, spans=batch(1).spans, reason=FinishReason.ROOT)
+        one.journal.add_verdicts(trace, GradedTrace(trace_id=trace.trace_id, spans=trace.spans), lambda: None)
+        receipt = one.journal.receipt(trace.trace_id, "")
+        assert receipt.expects(long_name)
+        assert receipt.expects("other")
+        receipt.seal()
+        receipt.delivered(long_name)
+        await one.stored()
+
+    async with OpenJournal(tmp_path) as other:
+        assert {trace.trace_id: frozenset({long_name})} == other.recovered.deliveries
+        assert [trace.trace_id] == list(other.recovered.verdicts)
+        receipt = other.journal.receipt(trace.trace_id, "", frozenset({long_name}))
+        assert not receipt.expects(long_name)
+        assert receipt.expects("other")
+        receipt.seal()
+        receipt.delivered("other")
+        await other.stored()
+
+    async with OpenJournal(tmp_path) as last:
+        assert [batch(2).trace_id] == found(last.recovered)
+        assert not last.recovered.verdicts
+
+
 async def test_a_map_without_room_is_emptied_by_what_is_deleted(tmp_path: Path) -> None:
     async with OpenJournal(tmp_path) as one:
         one.store._map_size = 4 * 1024**2
@@ -210,11 +261,13 @@ async def test_a_directory_is_for_one_process_of_its_owner_on_a_local_disk(
     assert "proc" == file_system_of(Path("/proc/self"))
 
 
-async def test_a_journal_of_a_newer_version_or_of_something_else_is_not_opened(tmp_path: Path) -> None:
-    async with OpenJournal(tmp_path) as one:
-        one.store.write([Change(Table.ABOUT, b"format", [b"%d" % (FORMAT_VERSION + 1)])])
-    with pytest.raises(StartupError, match="newer version"):
-        OpenJournal(tmp_path).journal.open(EnvelopeRegistry())
+async def test_a_journal_of_another_version_or_of_something_else_is_not_opened(tmp_path: Path) -> None:
+    for version, age in ((FORMAT_VERSION + 1, "a newer version"), (FORMAT_VERSION - 1, "an older version")):
+        directory = tmp_path / str(version)
+        async with OpenJournal(directory) as one:
+            one.store.write([Change(Table.ABOUT, b"format", [b"%d" % version])])
+        with pytest.raises(StartupError, match=age):
+            OpenJournal(directory).journal.open(EnvelopeRegistry())
     other = tmp_path / "other"
     other.mkdir()
     (other / "data.mdb").write_bytes(b"not a journal" * 1000)
