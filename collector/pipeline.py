@@ -18,7 +18,7 @@ from collector.errors import Draining, Overloaded, RequestTooLarge
 from collector.exporters import FanOut, TaskOwner
 from collector.journal import Journal, StoredVerdicts
 from collector.memory_limiter import MemoryLimiter
-from collector.otlp import EnvelopeRegistry, split_request
+from collector.otlp import EnvelopeRegistry, SplitRequest, split_request
 from collector.receivers import ExportOutcome
 from collector.results_config import ResultsConfig
 from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger, WatchedCode
@@ -118,6 +118,7 @@ class Pipeline:
         self._metrics = metrics
         self._clock = clock
         self._is_draining = False
+        self._splitting = asyncio.Lock()
         self._awaiting_workers: dict[asyncio.Task[None], int] = {}
         self._withheld_spans = 0
         """Streamed spans of the service's own traces: they stay until these are finished."""
@@ -151,7 +152,17 @@ class Pipeline:
         """
         if self._is_draining:
             raise Draining("The service is shutting down; send the request again.")
-        request = split_request(body, self._envelopes)
+        return self._take(split_request(body, self._envelopes), body)
+
+    async def consume_large_traces(self, body: bytes) -> ExportOutcome:
+        """As `consume_traces`, for a long request: it is split in a thread, one at a time."""
+        async with self._splitting:
+            request = await asyncio.to_thread(split_request, body, self._envelopes)
+        if self._is_draining:
+            raise Draining("The service is shutting down; send the request again.")
+        return self._take(request, body)
+
+    def _take(self, request: SplitRequest, body: bytes) -> ExportOutcome:
         batches = [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()]
         to_keep: Sequence[SpanBatch] = ()
         try:

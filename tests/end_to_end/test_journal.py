@@ -78,7 +78,9 @@ async def test_a_crash_loses_nothing_that_was_acknowledged(tmp_path: Path) -> No
         await service.until(lambda: True)
         after = await service.metrics()
 
-    assert {1: "pass", 2: "pass"} == _outcomes(service)
+    # Where the machine was so busy that senders may have given up meanwhile, that is said instead.
+    was_long = metrics['tracegrade_traces_interrupted_total{reason="outage"}']
+    assert {1: "pass", 2: "not_evaluated" if was_long else "pass"} == _outcomes(service)
     assert 4 == metrics['tracegrade_spans_recovered_total{exporter=""}']
     assert 1 == after['tracegrade_spans_dropped_total{exporter="",reason="duplicate"}']
     assert 0 == after['tracegrade_accounting_error_spans{exporter="file"}']
