@@ -181,6 +181,7 @@ class Journal:
         self._finished_traces = len(recovered.finished)
         self._take_up(recovered)
         self._changes += recovered.changes
+        self._activity.end()  # it counts once, also if this process is killed before it grades anything
         return recovered
 
     def _take_up(self, recovered: Recovered) -> None:

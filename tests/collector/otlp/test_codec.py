@@ -309,7 +309,7 @@ def test_of_a_long_request_the_runtime_never_sees_much_at_once(monkeypatch: pyte
 
     class Recording:
         @staticmethod
-        def FromString(body: bytes) -> ExportTraceServiceRequest:  # noqa: N802  # the runtime's name
+        def FromString(body: bytes) -> ExportTraceServiceRequest:  # the runtime's name
             lengths.append(len(body))
             return ExportTraceServiceRequest.FromString(body)
 
