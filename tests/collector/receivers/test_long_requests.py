@@ -16,7 +16,7 @@ from tests.support.service_in_loop import ServiceInLoop
 
 TRACES, SPANS_PER_TRACE, PADDING = 1800, 15, 2100
 LONGEST_SECONDS = 0.25
-"""What the loop may do at once, as `docs/performance.md` promises."""
+"""What the loop may do at once: whoever else asks waits as long."""
 
 CONFIGURATION = """
 receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"}, http: {endpoint: "127.0.0.1:0"}}}}
