@@ -16,6 +16,7 @@ from collector.clock import Clock, ends_within
 from collector.errors import Overloaded
 from collector.journal.activity import Activity
 from collector.journal.journal_config import JournalConfig
+from collector.journal.kept_criteria import KeptFile, digests_of_kept, keep
 from collector.journal.records import (
     BatchKind,
     JournalledBatch,
@@ -103,6 +104,7 @@ class Journal:
         self._waiting: list[asyncio.Future[None]] = []
         self._stored_callbacks: list[Callable[[], None]] = []
         self._wanted = asyncio.Event()
+        self._kept: dict[bytes, bytes] = {}
         self._has_failed = False
         self._is_closed = False
         self._writer: asyncio.Task[None] | None = None
@@ -141,6 +143,7 @@ class Journal:
                 del self._envelopes[known]
                 self._change(Table.ENVELOPES, number_key(number), None)
         self._changes += recovered.changes
+        self._kept = digests_of_kept(self._store)
         return recovered
 
     def start(self, tasks: TaskOwner) -> None:
@@ -204,6 +207,11 @@ class Journal:
         self._change(Table.VERDICTS, key, partial(encode_verdicts, trace, graded))
         self._finish(lambda: encode_finished(key, b"".join(sorted(span_ids))))
         self._stored_callbacks.append(when_stored)
+        self._wanted.set()
+
+    def keep_criteria(self, files: Sequence[KeptFile]) -> None:
+        """Keep exactly these criteria files for the next start."""
+        self._changes += keep(files, self._kept)
         self._wanted.set()
 
     def leaving_receipt(self, number: int, batch: JournalledBatch) -> Receipt:

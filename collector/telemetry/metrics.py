@@ -437,6 +437,11 @@ class Metrics:
             "tracegrade_criteria_last_reload_successful",
             "1 while every criteria file in force is the one on disk.",
         )
+        self.criteria_file_stale = Gauge(
+            "tracegrade_criteria_file_stale",
+            "1 while a criteria file counts with its last good version, not with what is on disk, else 0.",
+            ("file",),
+        )
         self.criteria_info = Gauge(
             "tracegrade_criteria_info", "1 for the criteria in force.", ("criteria_hash",)
         )
