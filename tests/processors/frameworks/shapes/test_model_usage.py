@@ -104,6 +104,21 @@ def read(attributes: dict[str, JsonValue]) -> UsageReading:
             id="Google ADK, whose output leaves out thoughts",
         ),
         pytest.param(
+            {
+                "mlflow.chat.tokenUsage": json.dumps(
+                    {
+                        "prompt_tokens": 300,
+                        "completion_tokens": 40,
+                        "total_tokens": 340,
+                        "prompt_tokens_details": {"cached_tokens": 100, "audio_tokens": None},
+                        "completion_tokens_details": {"reasoning_tokens": 30},
+                    }
+                )
+            },
+            TokenUsage(300, 40, 100, None, 30),
+            id="an object with details, as OpenAI's",
+        ),
+        pytest.param(
             {"mlflow.chat.tokenUsage": json.dumps({"input_tokens": 300, "output_tokens": 40})},
             TokenUsage(300, 40),
             id="MLflow",
