@@ -281,7 +281,8 @@ class Metrics:
         self.cluster_resolve_problems = Counter(
             "tracegrade_cluster_resolve_problems",
             "Lookups of `cluster.peers_dns` that left the set as it was (failed, empty, truncated), or "
-            "whose answer may be cached for as long as `cluster.resolver_interval` or longer (long_ttl).",
+            "whose answer may be cached for longer than `cluster.name_ttl`, or for as long as "
+            "`cluster.resolver_interval` (long_ttl).",
             ("reason",),
         )
         self.traces_held = Gauge("tracegrade_traces_held", "Traces in the buffer.")
