@@ -32,6 +32,7 @@ from collector.otlp import EnvelopeRegistry
 from collector.pipeline import WATCHED, EvaluationStage, Pipeline
 from collector.receivers import build_receivers
 from collector.resumption import Resumption
+from collector.store import RunStore
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import (
     Metrics,
@@ -178,6 +179,7 @@ class Service:
             writes_scores=any(map(receives_scores, config.exporters.values())),
         )
         self._envelopes = envelopes
+        store = RunStore(config.store, metrics=metrics, clock=clock) if config.keeps_runs else None
         self._fan_out = build_fan_out(
             config.exporters,
             config.results,
@@ -188,6 +190,7 @@ class Service:
             dead_letters=None
             if config.service.dead_letters is None
             else DeadLetters(config.service.dead_letters, metrics, clock),
+            store=store,
         )
         self._resumption = Resumption(
             buffer=buffer,

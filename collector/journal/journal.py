@@ -144,6 +144,7 @@ class Journal:
                 self._change(Table.ENVELOPES, number_key(number), None)
         self._changes += recovered.changes
         self._kept = digests_of_kept(self._store)
+        self._activity.end()  # it counts once, also if this process is killed before it grades anything
         return recovered
 
     def start(self, tasks: TaskOwner) -> None:

@@ -147,14 +147,15 @@ class UsagePlan:
         return first_text(span.attributes, self._models)
 
     def tokens(self, span: Span) -> TokenUsage | None:
-        """The tokens, None unless input and output are both told."""
+        """The tokens, None unless input and output are both told, and not as 0 together."""
         encoded = span.by_key.get
         if self._is_counted:
             given, made = _count(encoded(self._given)), _count(encoded(self._made))
             if given is not None and made is not None:
                 if not self._has_parts:
-                    return TokenUsage(given, made, None, None, None)  # defaults cost as much again
-                return _usage(
+                    # No request is of no tokens at all: some write 0 where a provider told none.
+                    return TokenUsage(given, made, None, None, None) if given or made else None
+                usage = _usage(
                     given,
                     made,
                     _count(encoded(self._cached)),
@@ -163,6 +164,7 @@ class UsagePlan:
                     cache_is_apart=self._given in _WITHOUT_CACHE,
                     reasoning_is_apart=self._reasoning in _WITHOUT_REASONING,
                 )
+                return usage if usage.total_tokens else None
         if self._object:
             return usage_in_object(decode_result(span.attributes.get(self._object)).value)
         return None

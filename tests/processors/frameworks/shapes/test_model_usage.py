@@ -177,6 +177,8 @@ def test_tokens_are_read_whatever_they_are_called(
         {"gen_ai.usage.input_tokens": 1e300, "gen_ai.usage.output_tokens": 1},
         {"mlflow.chat.tokenUsage": "[1]"},
         {"langfuse.observation.usage_details": '{"total": 5}'},
+        {"llm.token_count.prompt": 0, "llm.token_count.completion": 0, "llm.token_count.total": 0},
+        {"ai.usage.inputTokens": 0, "ai.usage.outputTokens": 0, "ai.usage.cachedInputTokens": 0},
     ],
 )
 def test_what_does_not_tell_both_counts_tells_none(attributes: dict[str, JsonValue]) -> None:
