@@ -2,10 +2,12 @@
 
 import argparse
 import re
+import sqlite3
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
 
@@ -26,6 +28,7 @@ from collector.commands.command import (
     write_output,
 )
 from collector.recordings import RecordedStream, run_from_json
+from collector.store import MAX_FOUND, RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.text_file import read_text_file
 from processors.criteria import CriteriaSet, read_criteria
 from processors.documents import ProblemsFound
@@ -42,7 +45,7 @@ from processors.learning import (
     updated_file,
     upper_bound,
 )
-from processors.model import AgentRun, JsonObject
+from processors.model import AgentRun, JsonObject, Outcome
 
 _DESCRIPTION = """
 Propose criteria from good runs: which tools are called, how often and in which order, what their arguments
@@ -54,6 +57,8 @@ written; 2: nothing can be learned, or unusable input.
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DEFAULT_ALARMS = 0.02
 _DEFAULT_TESTS = 3
+_OF_SERVICE = Path()
+"""What `--store` is without a file."""
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -62,7 +67,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     diff = "print what changes in this criteria file as a diff (with --output: write the file as it becomes)"
     alarms = "how many good runs may fail, as a share with its upper bound (default: 2%%)"
     tests = "good runs of each agent that become tests of the criteria (default: %(default)s)"
-    add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="+")
+    store = "good runs: those in this store of a service (default: the store of the service file)"
+    outcome = "with --store, only runs that ended so"
+    add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="*")
+    add_argument(parser, "--store", path_argument, "FILE", store, nargs="?", const=_OF_SERVICE)
+    add_argument(parser, "--outcome", str, "OUTCOME", outcome, choices=[outcome.value for outcome in Outcome])
     add_argument(parser, "--agent", str, "NAME", only)
     add_argument(parser, "--tenant", str, "NAME", "only the runs of agents of this tenant")
     add_argument(parser, "--since", _ago, "DURATION", "only runs that began since then, such as 7d or 12h")
@@ -74,11 +83,16 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--shadow", action="store_true", help="write the criteria in the stage shadow, which alerts nobody"
     )
-    add_config(parser, "a service file: its dialects and model prices are read")
+    add_config(parser, "a service file: its dialects, model prices and store are read")
 
 
 def _run(options: Namespace, surroundings: Surroundings) -> int:
-    runs = _wanted(_recorded_runs(options, surroundings), options, surroundings.clock.unix_nano())
+    if bool(options.paths) == (options.store is not None):
+        raise unusable("expected PATH or --store, one of them")
+    if options.outcome and options.store is None:
+        raise unusable("--outcome goes with --store: recorded traffic has not been graded")
+    source = _recorded_runs if options.store is None else _stored_runs
+    runs = _wanted(source(options, surroundings), options, surroundings.clock.unix_nano())
     if not runs:
         raise unusable("no agent run was found that is wanted here: nothing was written")
     tenants = sorted({run.tenant for run in runs})
@@ -111,6 +125,26 @@ def _recorded_runs(options: Namespace, surroundings: Surroundings) -> Iterator[A
     tell_warnings(stream.warnings)
     for graded in stream.grade(CriteriaSet(), progress):
         yield graded.run
+
+
+def _stored_runs(options: Namespace, surroundings: Surroundings) -> Iterator[AgentRun]:
+    """The runs in a store, the newest first."""
+    path: Path | None = options.store
+    if path is _OF_SERVICE:
+        path = OfflineCriteria(options.config, surroundings).config.store.path
+    if path is None:
+        raise unusable("--store: the service file has no store.path, where runs would be kept")
+    wanted = RunFilter(agent=options.agent or "", tenant=options.tenant or "", outcome=options.outcome or "")
+    try:
+        queries = RunQueries(open_store_file(path))
+        while found := queries.find(wanted, MAX_FOUND):
+            for summary in found:
+                line = queries.line(summary.id)
+                if line is not None:  # else it was removed since
+                    yield run_from_json(line, f"{path}:{summary.id}")
+            wanted = replace(wanted, before=found[-1].id)
+    except (StoreUnusable, sqlite3.Error) as error:
+        raise unusable(str(error)) from error
 
 
 def _wanted(runs: Iterable[AgentRun], options: Namespace, now: int) -> list[AgentRun]:

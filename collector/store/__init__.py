@@ -2,6 +2,7 @@
 
 from collector.store.run_database import RunDatabase, StoreUnusable, open_store_file
 from collector.store.run_queries import (
+    MAX_FOUND,
     AgentSummary,
     Counts,
     CriterionCounts,
@@ -16,7 +17,7 @@ from collector.store.run_store import STORE, RunStore
 from collector.store.store_config import StoreConfig, StoreSection
 
 __all__ = [
-    "STORE", "AgentSummary", "Counts", "CriterionCounts", "HourCounts", "RunDatabase",
+    "MAX_FOUND", "STORE", "AgentSummary", "Counts", "CriterionCounts", "HourCounts", "RunDatabase",
     "RunFilter", "RunQueries", "RunStore", "RunSummary", "StoreConfig", "StoreSection", "StoreUnusable",
     "ToolSummary", "open_store_file", "rows_of",
 ]  # fmt: skip

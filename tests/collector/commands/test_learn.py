@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from collector.cli import run_command
+from collector.recordings import run_from_json
 from processors.criteria import read_criteria_file
+from processors.model import GradedRun, Outcome
 from tests.support.agent_population import Line, deploy_agent, population, refund_agent
+from tests.support.graded_runs import result
+from tests.support.stored_runs import NOW, filled
 
 
 def written(folder: Path, lines: Sequence[Line], name: str = "good.runs.jsonl") -> str:
@@ -151,3 +155,34 @@ def test_an_update_shows_what_would_change_and_keeps_what_was_written_by_hand(
 
     assert 2 == run_command(["learn", fewer, "--update", str(tmp_path / "absent.yaml")])
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_the_runs_of_a_store_are_learned_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "runs.db"
+    lines = population(refund_agent, 60)
+    graded = [
+        GradedRun(
+            run=run_from_json(line, "good"),
+            results=[result("check", Outcome.FAIL if number < 10 else Outcome.PASS)],
+            graded_unix_nano=NOW + number,
+        )
+        for number, line in enumerate(lines)
+    ]
+    filled(graded, path)
+    service_file = tmp_path / "tracegrade.yaml"
+    service_file.write_text("store: {path: runs.db}\n")
+
+    assert 0 == run_command(["learn", "--store", str(path)])
+    assert "from 45 runs" in capsys.readouterr().err
+    assert 0 == run_command(["learn", "--outcome", "pass", "--store", "--config", str(service_file)])
+    assert "of 13 runs held out" in capsys.readouterr().err
+
+    assert 2 == run_command(["learn", "--store", str(tmp_path / "absent.db")])
+    assert "there is no such file" in capsys.readouterr().err
+    assert 2 == run_command(["learn", "--store"])
+    assert "has no store.path" in capsys.readouterr().err
+    for arguments in ([], [str(path), "--store", str(path)]):
+        assert 2 == run_command(["learn", *arguments])
+        assert "expected PATH or --store" in capsys.readouterr().err
+    assert 2 == run_command(["learn", "x.runs.jsonl", "--outcome", "pass"])
+    assert "--outcome goes with --store" in capsys.readouterr().err
