@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from collector.configuration import ServiceConfig
 from collector.receivers.otlp_grpc import LIVENESS_SERVICE, READINESS_SERVICES
 from processors.model.json_values import JsonObject
 from tests.support.check_tools import (
@@ -303,6 +304,12 @@ def test_a_value_that_does_not_fit_is_refused_by_name(values: JsonObject, told: 
     answer = _render(values)
 
     assert told in str(answer.get("error"))
+
+
+def test_the_chart_passes_every_part_of_the_configuration_on() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+
+    assert set(ServiceConfig.model_fields) == set(schema["properties"]["config"]["properties"])
 
 
 def test_every_value_is_described() -> None:
