@@ -64,7 +64,7 @@ def keep(files: Sequence[KeptFile], digests: dict[bytes, bytes]) -> list[Change]
     changes = [Change(Table.CRITERIA, key, None) for key in digests if key not in wanted]
     for key, file in wanted.items():
         if digests.get(key) != _digest(file):
-            changes.append(Change(Table.CRITERIA, key, _encode(file)))
+            changes.append(Change(Table.CRITERIA, key, [_encode(file)]))
     digests.clear()
     digests.update((key, _digest(file)) for key, file in wanted.items())
     return changes
