@@ -187,6 +187,7 @@ async def test_a_restart_with_a_broken_criteria_file_grades_by_its_last_good_ver
     async with ServiceProcess(tmp_path, JOURNAL, CRITERIA) as service:
         stale = f'tracegrade_criteria_file_stale{{file="{service.criteria_path}"}}'
         assert 0 == (await service.metrics())[stale]
+        await asyncio.sleep(2)  # no sender waits for it, so that it is written with what comes next, or soon
         service.signal(signal.SIGKILL)
         await service.wait()
 
