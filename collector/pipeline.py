@@ -408,6 +408,10 @@ class Partition:
         """There is no further record for now: the time that passes is quiet."""
         self._clock.reach_end()
 
+    def hear(self) -> None:
+        """The reader has asked for records, and has handed in all that it got."""
+        self._clock.hear()
+
     def leave_end(self) -> None:
         """Records may wait that are not read."""
         self._clock.leave_end()

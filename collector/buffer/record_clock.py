@@ -1,8 +1,8 @@
 """The finish clock of a partition: the time of its records, as far as they are read.
 
 Quiet means something only where all that was sent has been read. While records wait, time is that of the last
-one read. At the end of the partition the reader's own seconds count, as far as it was running and heard of
-its broker; a gap adds nothing, nor do the 10 s after it, for what came meanwhile is yet to be read.
+one read. At the end of the partition the reader's own seconds count, from one time that it asked for records
+to the next; a longer gap adds nothing, nor do the 10 s after it, for what came meanwhile is yet to be read.
 """
 
 from collector.buffer.finish_clock import MAX_GAP_SECONDS
@@ -11,7 +11,7 @@ from collector.clock import Clock
 
 
 class RecordClock:
-    """Counts the seconds of one partition; must be read at least once a second, like a `FinishClock`.
+    """Counts the seconds of one partition; satisfies `collector.buffer.trace_buffer.QuietClock`.
 
     A record from the future counts as one of now, and one older than another before it lets no time pass.
 
@@ -24,6 +24,7 @@ class RecordClock:
 
     __slots__ = (
         "_clock",
+        "_heard",
         "_is_at_end",
         "_origin_nano",
         "_seconds",
@@ -41,33 +42,36 @@ class RecordClock:
         self._is_at_end = False
         self.monotonic = clock.monotonic()
         self.unix_nano = clock.unix_nano()
-        self._stands_until = self.monotonic
+        self._heard = self._stands_until = self.monotonic
         self.standstill_seconds = 0.0
         self.outages = Outages()
 
     def now(self) -> float:
         """Seconds since the first record; never goes back."""
-        monotonic = self._clock.monotonic()
-        elapsed = monotonic - self.monotonic
-        if elapsed > MAX_GAP_SECONDS:
-            self._stands_until = monotonic + SETTLE_SECONDS
-        elif self._is_at_end and self.monotonic >= self._stands_until:
-            self._seconds += elapsed
-        self.monotonic = monotonic
+        self.monotonic = self._clock.monotonic()
         self.unix_nano = self._clock.unix_nano()
         return self._seconds
 
+    def hear(self) -> None:
+        """The reader has asked for records, and has taken in all that it got."""
+        now = self._clock.monotonic()
+        elapsed = now - self._heard
+        self._heard = now
+        if elapsed > MAX_GAP_SECONDS:
+            self._stands_until = now + SETTLE_SECONDS
+        elif self._is_at_end and now >= self._stands_until:
+            self._seconds += elapsed
+
     def stand_still(self) -> None:
         """Nothing is heard of the broker: own seconds do not count for the next 10 s."""
-        self.now()
-        self._stands_until = self.monotonic + SETTLE_SECONDS
+        self._stands_until = self._clock.monotonic() + SETTLE_SECONDS
 
     def read(self, unix_nano: int) -> None:
         """A record was read that was written at this time; others may wait behind it."""
-        self.now()
         self._is_at_end = False
-        if unix_nano > self.unix_nano:
-            unix_nano = self.unix_nano
+        now = self._clock.unix_nano()
+        if unix_nano > now:
+            unix_nano = now
         if self._origin_nano is None:
             self._origin_nano = unix_nano
         seconds = (unix_nano - self._origin_nano) / 1e9
@@ -76,10 +80,9 @@ class RecordClock:
 
     def reach_end(self) -> None:
         """All records were read; from now on own seconds count."""
-        self.now()
         self._is_at_end = True
+        self._heard = self._clock.monotonic()
 
     def leave_end(self) -> None:
         """Records may wait that are not read: own seconds do not count."""
-        self.now()
         self._is_at_end = False

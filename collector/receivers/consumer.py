@@ -58,6 +58,10 @@ class PartitionIntake(Protocol):
         """There is no further record for now."""
         ...
 
+    def hear(self) -> None:
+        """Records were asked for, and all that came was handed in; to be said at least once a second."""
+        ...
+
     def leave_end(self) -> None:
         """Records may wait that are not read."""
         ...

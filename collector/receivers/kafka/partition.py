@@ -111,6 +111,11 @@ class ReadPartition:
         while self.waiting and self._admitted(self.waiting[0]):
             self.waiting.popleft()
 
+    def hear(self) -> None:
+        """Records were asked for, and all that came was handed in."""
+        if not self.waiting:
+            self._intake.hear()
+
     def pause(self) -> None:
         """Records are not read for now."""
         self._intake.leave_end()

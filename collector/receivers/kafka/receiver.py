@@ -170,11 +170,15 @@ class KafkaReceiver:
             if not self._inbox:
                 await self._arrived.wait()
             turn_ends = self._clock.monotonic() + _TURN_SECONDS
-            for message in self._inbox.popleft():
+            messages = self._inbox.popleft()
+            for message in messages:
                 self._take(message)
                 if self._clock.monotonic() >= turn_ends:
                     await self._clock.sleep(0)
                     turn_ends = self._clock.monotonic() + _TURN_SECONDS
+            if len(messages) < _BATCH_RECORDS:  # else more wait
+                for partition in self._partitions.values():
+                    partition.hear()
             self._room.release()
 
     def _take(self, message: "Message") -> None:
@@ -320,6 +324,15 @@ class KafkaReceiver:
         self._metrics.kafka_errors.add(1, error.name())
         self._log.warning("kafka", "The Kafka client tells of an error.", error=error.str())
 
+    def _note_commit(self, error: "KafkaError | None", numbers: Sequence[int]) -> None:
+        self._metrics.kafka_commits.add(1, "success" if error is None else "failure")
+        if error is None:
+            return
+        self._note_error(error)
+        for number in numbers:
+            if number in self._partitions:
+                self._partitions[number].committed = None  # so that it is committed again
+
     def _note_failure(self, failure: Exception) -> None:
         self._metrics.kafka_errors.add(1, type(failure).__name__)
         self._log.error("failed", "Reading from Kafka failed; it begins again.", error=str(failure))
@@ -381,9 +394,6 @@ class KafkaReceiver:
             if not self._room.acquire(timeout=_POLL_SECONDS):
                 continue
             messages = client.consume(_BATCH_RECORDS, _POLL_SECONDS)
-            if not messages:
-                self._room.release()
-                continue
             for message in messages:
                 error = message.error()
                 if error is None or error.code() == error._PARTITION_EOF:
@@ -489,9 +499,7 @@ class KafkaReceiver:
 
     def _note_commits(self, error: "KafkaError | None", offsets: "Sequence[TopicPartition]") -> None:
         """The broker has answered a commit."""
-        self._tell(self._metrics.kafka_commits.add, 1, "success" if error is None else "failure")
-        if error is not None:
-            self._tell(self._note_error, error)
+        self._tell(self._note_commit, error, [each.partition for each in offsets])
 
     def _hear(self, statistics: str) -> None:
         """The client tells every second what it knows."""
