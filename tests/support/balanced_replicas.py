@@ -83,7 +83,7 @@ class Traffic:
             while not until.is_set() and begin + number / rate <= now:
                 number += 1
                 started = begin + number / rate
-                trace = self._trace(number, started)
+                trace = self.trace(number, started)
                 self.started[number] = started
                 self.sent[number] = trace
                 due += [(_end(span) / 1e9, position, span) for position, span in enumerate(trace)]
@@ -102,7 +102,8 @@ class Traffic:
             answer = await collector.send(join_spans(spans))
             assert "OK" == answer.code, answer
 
-    def _trace(self, number: int, started: float) -> list[RawSpan]:
+    def trace(self, number: int, started: float) -> list[RawSpan]:
+        """The spans of a run that began then."""
         start = int(started * 1000)
         length = int(self.seconds * 1000)
         names = ["search", "search", "search", "delete" if number % 7 == 0 else "look", "pay"]
@@ -121,7 +122,9 @@ class Traffic:
             for position, name in enumerate(names)
         ]
         spans.append(agent(1, None, "shop", at=(start, start + length)))
-        return [(span_id, payload.replace(TRACE_ID, _trace_id(number)), of) for span_id, payload, of in spans]
+        return [
+            (span_id, payload.replace(TRACE_ID, trace_id_of(number)), of) for span_id, payload, of in spans
+        ]
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,7 @@ def outcomes_of(traffic: Traffic, services: Sequence[ServiceProcess]) -> Outcome
 def _oracle(criteria_path: Path, number: int, spans: Sequence[RawSpan]) -> dict[str, str]:
     """The verdicts of the whole trace."""
     criteria = load_criteria([criteria_path], environment={})
-    (run,) = reconstruct(spans, trace_id=_trace_id(number), reason=FinishReason.ROOT)
+    (run,) = reconstruct(spans, trace_id=trace_id_of(number), reason=FinishReason.ROOT)
     results = evaluate_run(run, criteria.evaluations_for(run.agent.name))
     return {result.name: result.outcome.value for result in results}
 
@@ -344,7 +347,7 @@ class BalancedReplicas:
         }
 
 
-def _trace_id(number: int) -> bytes:
+def trace_id_of(number: int) -> bytes:
     return random.Random(number).randbytes(12) + number.to_bytes(4, "big")
 
 

@@ -101,6 +101,9 @@ class KafkaGroup:
         """Wait until these members read all partitions, and each of them some."""
         async with asyncio.timeout(60):
             while True:
+                for name in names:
+                    member = self.members[name]
+                    assert member.process.returncode is None, "".join(member.log)
                 shares = [
                     (await self.members[name].metrics())['tracegrade_kafka_partitions{state="assigned"}']
                     for name in names
