@@ -292,7 +292,7 @@ def kafka() -> list[JsonObject]:
         time_series(
             "Partitions of Kafka",
             "Partitions that each process reads, and has paused; and between two points those that went from "
-            "one to another, spans let go of with them, and records that were gone before they were read.",
+            "one to another, and spans let go of with them.",
             [
                 Query(select("tracegrade_kafka_partitions"), "{{instance}}: {{state}}"),
                 Query(
@@ -303,13 +303,29 @@ def kafka() -> list[JsonObject]:
                     f"sum(increase({select('tracegrade_spans_revoked_total')}[$__rate_interval]))",
                     "revoked spans",
                 ),
-                Query(
-                    f"sum(increase({select('tracegrade_kafka_offsets_out_of_range_total')}"
-                    "[$__rate_interval]))",
-                    "out of range",
-                ),
             ],
             runbook="TracegradeKafkaPaused",
+            width=8,
+        ),
+        time_series(
+            "Records of Kafka that were not taken",
+            "Records that hold no request or are too large, and times that records were gone before they "
+            "were read, between two points.",
+            [
+                Query(
+                    total(
+                        select("tracegrade_kafka_records_total", 'outcome=~"malformed|oversized"'),
+                        "outcome",
+                        window="$__rate_interval",
+                    ),
+                    "{{outcome}}",
+                ),
+                Query(
+                    total(select("tracegrade_kafka_offsets_out_of_range_total"), window="$__rate_interval"),
+                    "gone",
+                ),
+            ],
+            runbook="TracegradeKafkaRecordsLost",
             width=8,
         ),
     ]
