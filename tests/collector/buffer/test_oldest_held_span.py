@@ -2,7 +2,7 @@
 
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
-from tests.support.held_spans import SECOND, START_UNIX_NANO, BufferUnderTest, batch, raw_span
+from tests.support.held_spans import START_UNIX_NANO, BufferUnderTest, batch, raw_span
 
 START = START_UNIX_NANO / 1e9
 
