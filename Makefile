@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install broker-install backends-install bench bench-install bench-report reference prometheus-rule dist clean
+.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install broker-install backends-install chaos fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -48,6 +48,7 @@ lock:
 	$(LOCK_GROUP):checks --upgrade --output-file requirements-checks.lock
 	$(LOCK_GROUP):backends --upgrade --output-file requirements-backends.lock
 	$(LOCK_GROUP):bench --upgrade --output-file requirements-bench.lock
+	$(LOCK_GROUP):fuzz --constraint requirements-dev.lock --upgrade --output-file requirements-fuzz.lock
 
 # The programs that check deploy/, in an environment of their own: no module of theirs may meet ours.
 CHECKS := .venv-checks
@@ -137,6 +138,22 @@ test-backends: install backends-install
 chaos: install
 	CHAOS_KILLS=50 $(BIN)/python -m pytest -s --timeout 1800 tests/end_to_end/test_chaos.py
 
+# What guides fuzzing, with all that developers need: it runs the code.
+FUZZ := .venv-fuzz
+
+fuzz-install: $(FUZZ)/.installed
+
+$(FUZZ)/.installed: requirements-dev.lock requirements-fuzz.lock
+	$(PYTHON) -m venv --clear $(FUZZ)
+	$(FUZZ)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	  -r requirements-dev.lock -r requirements-fuzz.lock
+	@touch $@
+
+# Every target of tests/fuzz/ for FUZZ_SECONDS: ten million inputs in an hour or two. A short form is among the tests.
+FUZZ_SECONDS ?= 900
+fuzz: fuzz-install
+	PYTHONPATH=$(CURDIR) $(FUZZ)/bin/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+
 # What the benchmarks compare with: packages in an environment of their own, and the Collector out of its Go modules.
 BENCH := .venv-bench
 OTELCOL := benchmarks/otelcol
@@ -194,7 +211,7 @@ dist: $(RELEASE)/.installed
 	cd $(DIST) && sha256sum * > SHA256SUMS
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(CHECKS) $(BACKENDS) $(EXPORTERS) $(COLLECTOR) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(CHECKS) $(BACKENDS) $(FUZZ) .fuzz $(EXPORTERS) $(COLLECTOR) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Writes what is generated from the code: JSON schemas and reference pages.
 reference: install

@@ -1,6 +1,6 @@
 """The service beside its peers in one interleaved run, as Markdown."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from statistics import median
 
 from benchmarks.child_process import MeasurementRefused
@@ -21,6 +21,9 @@ GOALS: Mapping[str, Sequence[tuple[Sequence[str], str, float]]] = {
 }
 """By shape, the largest ratio of any of these to a peer that is still a success, at saturation."""
 
+_TRIES_OF_A_PEER = 3
+"""A peer that loses spans now and then, as the Collector does when it is saturated, is measured again."""
+
 _Measured = Mapping[str, Sequence[Measurement]]
 
 
@@ -29,7 +32,8 @@ def peers_lines(
 ) -> Iterator[str]:
     """Measure every shape, the servers in turn, their order reversed every other round.
 
-    A shape of which any measurement cannot be trusted gets a line that begins with `REFUSED` instead.
+    A shape of which any measurement cannot be trusted gets a line that begins with `REFUSED` instead. A peer
+    is measured again before that, and a line says so; the service has one try.
     """
     missing = {server.name: why for server in servers if (why := server.missing())}
     for name, why in missing.items():
@@ -41,7 +45,7 @@ def peers_lines(
         try:
             for number in range(rounds):
                 for server in servers if number % 2 == 0 else reversed(servers):
-                    measured[server.name].append(measure(server, shape, order))
+                    measured[server.name].append((yield from _measured(server, shape, order)))
         except MeasurementRefused as refusal:
             yield f"{REFUSED} {shape.name}: {refusal}"
             continue
@@ -53,6 +57,15 @@ def peers_lines(
             yield from _ratios(measured, ours, peers)
             if not order.rate:
                 yield from _goals(shape, measured)
+
+
+def _measured(server: ServerUnderTest, shape: Shape, order: Order) -> Generator[str, None, Measurement]:
+    for _ in range(0 if isinstance(server, Tracegrade) else _TRIES_OF_A_PEER - 1):
+        try:
+            return measure(server, shape, order)
+        except MeasurementRefused as refusal:
+            yield f"measured again: {refusal}"
+    return measure(server, shape, order)
 
 
 def ratios(measured: _Measured, name: str, peer: str) -> list[float]:

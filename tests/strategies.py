@@ -97,6 +97,7 @@ def agent_runs(draw: st.DrawFn, max_calls: int = 6) -> AgentRun:
         time_to_first_output_seconds=draw(st.none() | st.sampled_from((0.0, 5.0))),
         output=output if state is ValueState.PRESENT else None,
         output_state=state,
+        error=draw(st.none() | st.just(ToolError(type="RuntimeError", message="broken"))),
         messages=messages,
         messages_state=draw(st.sampled_from((ValueState.PRESENT, ValueState.ABSENT))),
         available_tools=draw(st.none() | st.dictionaries(st.sampled_from(TOOL_NAMES), _schemas, max_size=3)),

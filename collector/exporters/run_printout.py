@@ -21,6 +21,7 @@ from processors.model import (
     Severity,
     Stage,
     ToolCall,
+    ToolError,
     ValueState,
     json_text,
     time_text,
@@ -78,6 +79,9 @@ class RunPrintout:
             yield self._fit(self._call(number, call))
         if len(calls) > _MAX_CALLS:
             yield Text(f"  {self._ellipsis} {len(calls) - _MAX_CALLS} more calls", style="dim")
+        if graded.run.error is not None:
+            told = self._error(graded.run.error)
+            yield self._fit(Text(f"  {self._cross} the run ended with {told}", style="red"))
         word_width = max((len(result.outcome.value) for result in graded.results), default=0)
         name_width = max((cell_len(self._name(result)) for result in graded.results), default=0)
         for result in graded.results:
@@ -112,6 +116,7 @@ class RunPrintout:
             "tokens": "" if run.usage is None else run.usage.total_tokens,
             "models": ",".join(run.models[:_MAX_MODELS]),
             "cost": "" if run.cost is None else f"{run.cost:.3g}",
+            "parent": run.parent_agent,
             "service": run.resource.get("service.name"),
             "agent_id": run.agent.id,
             "conversation": run.session,
@@ -141,19 +146,24 @@ class RunPrintout:
 
     def _ending(self, call: ToolCall) -> Text:
         """What came of a call."""
-        if call.error is not None:
-            shown = call.error.type or "error"
-            if self._show_content and call.error.message:
-                shown += f": {call.error.message[:_MAX_VALUE_LENGTH]}"
-            return Text(f" {self._cross} {self._clean(shown)}", style="red")
         if not call.executed:
             told = ""
-            if self._show_content and call.result_state is ValueState.PRESENT:
+            if self._show_content and call.error is not None and call.error.message:
+                told = f": {self._clean(call.error.message[:_MAX_VALUE_LENGTH])}"
+            elif self._show_content and call.result_state is ValueState.PRESENT:
                 told = f": {self._value(call.result, call.result_text, call.result_state)}"
             return Text(f" {self._cross} not executed{told}", style="yellow")
+        if call.error is not None:
+            return Text(f" {self._cross} {self._error(call.error)}", style="red")
         if not self._show_content or not _tells(call, call.result_state):
             return Text()
         return Text(f" {self._arrow} {self._value(call.result, call.result_text, call.result_state)}")
+
+    def _error(self, error: ToolError) -> str:
+        shown = error.type or "error"
+        if self._show_content and error.message:
+            shown += f": {error.message[:_MAX_VALUE_LENGTH]}"
+        return self._clean(shown)
 
     def _value(self, value: JsonValue, text: str | None, state: ValueState) -> str:
         if state is not ValueState.PRESENT:

@@ -15,6 +15,7 @@ import lmdb
 import orjson
 
 from collector.journal.records import (
+    FORMAT_VERSION,
     DamagedRecord,
     JournalledBatch,
     decode_batch,
@@ -22,7 +23,7 @@ from collector.journal.records import (
     decode_finished,
     unseal,
 )
-from collector.journal.store import ReadOnlyJournal, Table
+from collector.journal.store import FORMAT_KEY, ReadOnlyJournal, Table
 from collector.journal.verdicts import decode_verdicts
 from collector.otlp import join_spans, request_to_json
 from processors.spans import Envelope
@@ -53,7 +54,7 @@ class JournalContent:
 
 
 class _Reader:
-    """Reads all tables, and goes on behind what is damaged."""
+    """Reads all tables, and goes on behind what is damaged; nothing of a journal of a newer version."""
 
     def __init__(self, journal: ReadOnlyJournal) -> None:
         self._journal = journal
@@ -62,6 +63,8 @@ class _Reader:
     def batches(self) -> Iterator[JournalledBatch]:
         """The batches that can be read, in order of admission; counts everything on its way."""
         content = self.content
+        if self._is_newer():
+            return
         envelopes: dict[int, Envelope] = {}
         for key, record in self._records(Table.ENVELOPES):
             envelopes[int.from_bytes(key, "big")] = Envelope(*decode_envelope(record))
@@ -87,9 +90,13 @@ class _Reader:
                 content.note_damage(error)
             else:
                 content.graded_traces += 1
-        for table in (Table.DELIVERIES, Table.ATTEMPTS, Table.CRITERIA, Table.ABOUT):
+        for table in (Table.DELIVERIES, Table.ATTEMPTS, Table.CRITERIA):
             for _ in self._records(table):
                 pass
+
+    def _is_newer(self) -> bool:
+        versions = [int(version) for key, version in self._records(Table.ABOUT) if key == FORMAT_KEY]
+        return bool(versions) and versions[0] > FORMAT_VERSION
 
     def _records(self, table: Table) -> Iterator[tuple[bytes, bytes]]:
         """The whole records of a table, as far as it can be read."""
@@ -131,7 +138,7 @@ def main(arguments: list[str]) -> int:
             content = inspect(directory)
     except lmdb.Error as error:
         content = JournalContent()
-        content.note_damage(error)
+        content.note_damage(ValueError(f"it cannot be opened ({error})"))
     sys.stdout.buffer.write(orjson.dumps(asdict(content)) + b"\n")
     return DAMAGED if content.damaged_records else 0
 

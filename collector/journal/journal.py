@@ -26,7 +26,7 @@ from collector.journal.records import (
     number_key,
     trace_key,
 )
-from collector.journal.recovery import Recovered, read_journal
+from collector.journal.recovery import Recovered, read_journal, require_whole
 from collector.journal.store import (
     Change,
     JournalFailed,
@@ -120,7 +120,7 @@ class Journal:
         Raises:
             StartupError: the directory cannot be used, or what is in it is damaged.
         """
-        self._store.open()
+        self._store.open(partial(require_whole, self.config.directory))
         last = self._activity.open()
         recovered = read_journal(self._store, self.config.directory, last, envelope)
         for number, known in recovered.envelopes.items():

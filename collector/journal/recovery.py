@@ -24,7 +24,7 @@ from collector.journal.records import (
     decode_finished,
     trace_key,
 )
-from collector.journal.store import Change, JournalStore, Table
+from collector.journal.store import Change, JournalStore, Table, has_file
 from collector.journal.verdicts import StoredVerdicts, decode_verdicts
 from processors.spans import Envelope
 
@@ -76,16 +76,26 @@ def read_journal(
     Raises:
         StartupError: it is damaged.
     """
-    is_new = not any(True for table in (Table.BATCHES, Table.FINISHED) for _ in store.sealed_records(table))
-    if not is_new and (damage := inspect_apart(directory).damage):
-        raise damaged(directory, damage)
     try:
+        is_new = not any(
+            True for table in (Table.BATCHES, Table.FINISHED) for _ in store.sealed_records(table)
+        )
         return _read(store, last, envelope, is_new=is_new and not last.alive_unix_nano)
     except DamagedRecord as error:
-        raise damaged(directory, str(error)) from error
+        raise _damaged(directory, str(error)) from error
 
 
-def damaged(directory: Path, what: str) -> StartupError:
+def require_whole(directory: Path) -> None:
+    """Let a child process read a journal that is not open yet, if there is one.
+
+    Raises:
+        StartupError: it is damaged.
+    """
+    if has_file(directory) and (damage := inspect_apart(directory).damage):
+        raise _damaged(directory, damage)
+
+
+def _damaged(directory: Path, what: str) -> StartupError:
     """The journal cannot be relied on."""
     return StartupError(
         f"journal.directory: {directory} is damaged ({what}): save what can be read with `tracegrade journal "

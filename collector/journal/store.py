@@ -23,7 +23,8 @@ _PAGE_BYTES = 4096
 _LARGEST_IN_PAGE = 2000
 """LMDB puts a record of more than about half a page on pages of its own."""
 _ROOM_BYTES = 64 * 1024 * 1024
-_FORMAT = b"format"
+FORMAT_KEY = b"format"
+"""Under which the version of the format stands, in the table `ABOUT`."""
 _NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "beegfs",
      "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse"}
@@ -69,6 +70,12 @@ class JournalFailed(Exception):
 
 class JournalFull(JournalFailed):
     """There is no room for more; what is deleted makes room."""
+
+
+def has_file(directory: Path) -> bool:
+    """Whether there is a journal in the directory; a file in which nothing was ever written is none."""
+    file = directory / "data.mdb"
+    return file.is_file() and file.stat().st_size > 0
 
 
 def stored_size(content: int) -> int:
@@ -159,8 +166,11 @@ class JournalStore(_Journal):
         self._syncs = syncs
         self._lock = -1
 
-    def open(self) -> None:
+    def open(self, check: Callable[[], None] | None = None) -> None:
         """Open the directory for this process alone; again after a failure.
+
+        Args:
+            check: Called when nobody else has the directory, before the file is mapped.
 
         Raises:
             StartupError: it cannot be used; the message says why and what to do.
@@ -182,6 +192,8 @@ class JournalStore(_Journal):
                 )
             directory.chmod(0o700)
             self._take_lock()
+            if check is not None:
+                check()
             self._open_environment()
         except lmdb.VersionMismatchError as error:
             raise self._unusable(f"was written by another version of LMDB ({error})") from error
@@ -269,9 +281,9 @@ class JournalStore(_Journal):
         self._environment = environment
         self._tables = {table: environment.open_db(table.value) for table in Table}
         with environment.begin(write=True) as transaction:
-            written = transaction.get(_FORMAT, db=self._tables[Table.ABOUT])
+            written = transaction.get(FORMAT_KEY, db=self._tables[Table.ABOUT])
             if written is None:
-                transaction.put(_FORMAT, seal(b"%d" % FORMAT_VERSION), db=self._tables[Table.ABOUT])
+                transaction.put(FORMAT_KEY, seal(b"%d" % FORMAT_VERSION), db=self._tables[Table.ABOUT])
                 return
         version = int(unseal(written))
         if version > FORMAT_VERSION:

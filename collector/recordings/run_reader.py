@@ -110,6 +110,7 @@ def run_from_json(entry: object, where: str) -> AgentRun:
         input_state=input_state,
         output=run_output,
         output_state=output_state,
+        error=_error(run),
         messages=_messages(run),
         messages_state=messages_state,
         tool_calls=[_call(call) for call in run.objects("tool_calls", CALL_KEYS)],
@@ -299,13 +300,14 @@ def _requested_call(call: "_Object") -> tuple[int, ToolCall]:
     return sys.maxsize if after is None else after, replace(_call(call), executed=False)
 
 
-def _error(call: "_Object") -> ToolError | None:
-    error = call.values.get("error")
+def _error(owner: "_Object") -> ToolError | None:
+    """Why the call or the run failed."""
+    error = owner.values.get("error")
     if error is None:
         return None
     if isinstance(error, str):
         return ToolError(type="", message=error)
-    fields = _Object(error, call.path_of("error"), ERROR_KEYS, call.where, call.problems)
+    fields = _Object(error, owner.path_of("error"), ERROR_KEYS, owner.where, owner.problems)
     return ToolError(type=fields.text("type") or "", message=fields.text("message") or "")
 
 

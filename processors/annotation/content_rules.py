@@ -204,7 +204,6 @@ class ContentRules:
         """A call with what may be shown of it."""
         arguments = self.value(call.arguments, call.arguments_text, call.arguments_state)
         result = self.value(call.result, call.result_text, call.result_state)
-        error = call.error
         return replace(
             call,
             name=self.redacted(call.name),
@@ -215,10 +214,14 @@ class ContentRules:
             result=result.value,
             result_text=result.text,
             result_state=result.state,
-            error=None
-            if error is None
-            else ToolError(type=self.text(error.type), message=self.text(error.message)),
+            error=self.error(call.error),
         )
+
+    def error(self, error: ToolError | None) -> ToolError | None:
+        """An error with what may be shown of it."""
+        if error is None:
+            return None
+        return ToolError(type=self.text(error.type), message=self.text(error.message))
 
     def _result(self, result: EvaluationResult, secrets: "_Secrets") -> EvaluationResult:
         return replace(
@@ -302,6 +305,11 @@ class _ShownContent:
     @property
     def output_state(self) -> ValueState:
         return self._answered.state
+
+    @late
+    def error(self) -> ToolError | None:
+        """Why the run failed."""
+        return self._rules.error(self._run.error)
 
     @late
     def messages(self) -> Sequence[Message]:

@@ -4,14 +4,14 @@ The form is a stable contract, `run_schema` describes it, and `schema` numbers i
 grading looks at, so that it gives the verdicts of the spans that it was made from.
 
 Some keys are written only where they say something: times that are known, `graded_time` and `instance` where
-a service graded, `input_state` and `output_state` when the value is not present, `messages_state` when no
-answer of the agent was captured, `complete` when the finish reason does not tell it already,
-`carrier_span_id` when it is not the agent's own span, `available_tools` (name to JSON schema or null) when
-they are known, `requested_calls` (asked for and never executed) with how many of `tool_calls` each stands
-`after`, `duration_seconds`, `time_to_first_output_seconds`, `model_calls`, `models`, `usage` and `cost` as
-far as they are known, `resource_attributes` and `span_attributes` when there are any, `tenant`, `executed`
-and `lenient_values` when they are not the default, and a result's `stage`, `muted` and `muted_until` when it
-is in shadow or muted.
+a service graded, `input_state` and `output_state` when the value is not present, `error` of a run that
+failed, `messages_state` when no answer of the agent was captured, `complete` when the finish reason does not
+tell it already, `carrier_span_id` when it is not the agent's own span, `available_tools` (name to JSON schema
+or null) when they are known, `requested_calls` (asked for and never executed) with how many of `tool_calls`
+each stands `after`, `duration_seconds`, `time_to_first_output_seconds`, `model_calls`, `models`, `usage` and
+`cost` as far as they are known, `resource_attributes` and `span_attributes` when there are any, `tenant`,
+`executed` and `lenient_values` when they are not the default, and a result's `stage`, `muted` and
+`muted_until` when it is in shadow or muted.
 """
 
 from processors.annotation.run_schema import SCHEMA_VERSION
@@ -26,6 +26,7 @@ from processors.model import (
     Stage,
     TokenUsage,
     ToolCall,
+    ToolError,
     ValueState,
     encode_json,
     time_text,
@@ -64,6 +65,8 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         entry["input_state"] = run.input_state.value
     if run.output_state is not ValueState.PRESENT:
         entry["output_state"] = run.output_state.value
+    if run.error is not None:
+        entry["error"] = _error_to_json(run.error)
     if not run.answers_are_known():
         entry["messages_state"] = run.messages_state.value
     if run.complete != is_complete_by_default(run.finish_reason):
@@ -115,7 +118,7 @@ def _call_to_json(call: ToolCall) -> JsonObject:
         "result": call.result,
         "result_text": call.result_text,
         "result_state": call.result_state.value,
-        "error": None if call.error is None else {"type": call.error.type, "message": call.error.message},
+        "error": None if call.error is None else _error_to_json(call.error),
         "call_id": call.call_id,
         "span_id": _hex(call.span_id),
         "category": call.category.value,
@@ -132,6 +135,10 @@ def _call_to_json(call: ToolCall) -> JsonObject:
     if call.retry_of is not None:
         entry["retry_of"] = call.retry_of
     return entry
+
+
+def _error_to_json(error: ToolError) -> JsonObject:
+    return {"type": error.type, "message": error.message}
 
 
 def _model_call_to_json(call: ModelCall) -> JsonObject:

@@ -86,6 +86,13 @@ def _object(properties: JsonSchema, *required: str) -> JsonSchema:
     return {**schema, "required": [*required]} if required else schema
 
 
+def _error(description: str) -> JsonSchema:
+    return {
+        "anyOf": [{"$ref": "#/$defs/error"}, {"type": "string"}, {"type": "null"}],
+        "description": description,
+    }
+
+
 def _usage(description: str) -> JsonSchema:
     return {"$ref": "#/$defs/usage", "description": description}
 
@@ -120,6 +127,7 @@ _RUN: JsonSchema = {
     "incomplete_reason": _or_null(
         _words(get_args(IncompleteReason), "Why a run that is not complete is not.")
     ),
+    "error": _error("Why the run failed; left out: nobody told that it did."),
     "tenant": _or_null(_text("Whose run it is; left out: nobody's in particular.")),
     "available_tools": _members("The tools that the run could call, with their JSON schemas or null."),
     "requested_tools": {
@@ -162,10 +170,7 @@ _CALL: JsonSchema = {
     "result": _any("What it gave, as the arguments."),
     "result_text": _or_null(_text("The text of the result as captured.")),
     "result_state": _words(ValueState, "Whether it is known."),
-    "error": {
-        "anyOf": [{"$ref": "#/$defs/error"}, {"type": "string"}, {"type": "null"}],
-        "description": "Why the call failed.",
-    },
+    "error": _error("Why the call failed."),
     "call_id": _or_null(_text("The id that the model gave the call.")),
     "span_id": _or_null(
         _id(8, "The span of the call. Left out: made from file and line; null: there is none.")

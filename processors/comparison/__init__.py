@@ -78,6 +78,7 @@ from processors.comparison.tool_selection import (
     ToolSelectionConfig,
     calls_of,
     without_failed,
+    without_invented,
 )
 from processors.comparison.value_equality import equal_values, equality_key
 
@@ -96,4 +97,5 @@ __all__ = [
     "ordered_keys", "output_detail", "output_line", "parallel_segments", "parse_json_path", "place_text",
     "python_text", "schema_problems", "schema_violations", "share_of", "took_effect", "unknown_arguments",
     "unknown_input", "unknown_result", "value_written_in", "with_floats", "without_failed",
+    "without_invented",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ and Gemini (`STRING`) give them. A keyword that is not known here asserts nothin
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import lru_cache
 
 import re2
@@ -340,18 +341,33 @@ _NUMBERS = (
     "maxProperties",
 )  # fmt: skip
 
+_KEYWORDS = frozenset((
+    "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$ref", "$comment", "$vocabulary",
+    "title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples", "example",
+    "format", "contentEncoding", "contentMediaType", "contentSchema", "type", "enum", "const", "pattern",
+    "required", "uniqueItems", "minContains", "maxContains", "dependentRequired", "dependencies",
+    "additionalItems", "exclusiveMinimum", "exclusiveMaximum", "unevaluatedItems",
+    "unevaluatedProperties", "nullable", "discriminator", "xml", "externalDocs", "propertyOrdering",
+    "strict", "divisibleBy", "disallow", "extends",
+    *_SUBSCHEMAS, *_SUBSCHEMA_LISTS, *_SUBSCHEMA_MAPS, *_NUMBERS,
+))  # fmt: skip
+"""The words of JSON Schema's drafts, OpenAPI and Gemini, whether they assert something here or not."""
+_LIKE_A_KEYWORD = 0.8
+_LONGEST_KEYWORD = max(map(len, _KEYWORDS))
+
 
 def schema_problems(schema: JsonValue, path: str = "") -> list[str]:
     """What is wrong with a schema that a person wrote: one `path: what was expected` for each mistake.
 
     Types that do not exist, patterns that are no linear-time regular expression, and schemas, lists and
-    limits of the wrong kind. Words that are not known are no mistake, as in JSON Schema itself.
+    limits of the wrong kind. Words that are not known are no mistake, as in JSON Schema itself, unless they
+    look like a misspelt one, or hold objects where no word is known: arguments without `properties`.
     """
     if isinstance(schema, bool):
         return []
     if not isinstance(schema, dict):
         return [_at(path, "expected a JSON schema: an object, true or false")]
-    found: list[str] = []
+    found = _misspelt(schema, path)
     types = schema.get("type")
     for name in types if isinstance(types, list) else [] if types is None else [types]:
         if not isinstance(name, str) or name.lower() not in JSON_TYPES:
@@ -378,6 +394,23 @@ def schema_problems(schema: JsonValue, path: str = "") -> list[str]:
         found.append(_at(_join(path, "$ref"), "expected a reference inside the schema: #/..."))
     for inner_path, inner in _subschemas(schema, path):
         found += schema_problems(inner, inner_path)
+    return found
+
+
+def _misspelt(schema: JsonObject, path: str) -> list[str]:
+    unknown = [word for word in schema if word not in _KEYWORDS and not word.startswith(("x-", "$"))]
+    found = []
+    for word in unknown:
+        near = get_close_matches(word[:_LONGEST_KEYWORD], _KEYWORDS, n=1, cutoff=_LIKE_A_KEYWORD)
+        if near:
+            found.append(
+                _at(_join(path, word), f'expected a keyword of JSON Schema; did you mean "{near[0]}"?')
+            )
+    if not found and len(unknown) == len(schema) and any(isinstance(schema[word], dict) for word in unknown):
+        names = ", ".join(unknown[:3])
+        found.append(
+            _at(path, f'expected keywords of JSON Schema, found {names}; did you mean "properties"?')
+        )
     return found
 
 

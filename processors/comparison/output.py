@@ -171,6 +171,8 @@ def known_output(run: AgentRun) -> str | JsonObject | NotEvaluated:
         # Of an output, only the length keeps it from being read.
         if run.output_state is ValueState.UNPARSED:
             return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "output: too long to be read")
+        if run.output_state is ValueState.ABSENT and run.error is not None:
+            return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, "output: the run ended with an error")
         return NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, f"output: {run.output_state}")
     output = run.output
     if isinstance(output, (str, dict)):

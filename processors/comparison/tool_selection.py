@@ -1,7 +1,7 @@
 """Which calls criteria speak of: by category, by name, by a glob."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from typing import Literal
@@ -41,6 +41,18 @@ def calls_of(run: AgentRun, categories: frozenset[CallCategory]) -> list[ToolCal
 def without_failed(calls: Iterable[ToolCall]) -> list[ToolCall]:
     """The calls that `include_failed: false` leaves: executed, and without an error of their own."""
     return [call for call in calls if call.error is None and call.executed]
+
+
+def without_invented(run: AgentRun, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
+    """`calls` of `run` without requests for tools that it did not have, and so were never executed.
+
+    The framework's word that there is no such tool is no result of one. Where telemetry lists no tools, every
+    call stays.
+    """
+    if all(call.executed for call in calls) or not run.available_tools:
+        return calls
+    known = set(map(canonical_tool_name, run.available_tools))
+    return [call for call in calls if call.executed or canonical_tool_name(call.name) in known]
 
 
 _WILDCARD = re.compile(r"([*?])")

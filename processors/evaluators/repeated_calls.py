@@ -21,6 +21,7 @@ from processors.comparison import (
     may_have_taken_effect,
     took_effect,
     unknown_arguments,
+    without_invented,
 )
 from processors.documents import EvaluatorModel
 from processors.model import (
@@ -149,7 +150,8 @@ class ToolErrorRecovery(Evaluator):
 
     score = failed calls with a later call of their tool or of one of its `fallbacks` / failed calls. A
     call failed when it `looks_failed` (`processors.comparison.captured_value`). The later call need not
-    succeed: if it fails, it is a failed call itself. A call of the same parallel group is not later.
+    succeed: if it fails, it is a failed call itself. A call of the same parallel group is not later. Requests
+    for tools that the run did not have are no failed calls here: `tool-known` tells of them.
 
     There is nothing to expect. A run without failed calls, or without calls, scores 1: nothing is left
     unrecovered.
@@ -179,7 +181,7 @@ class ToolErrorRecovery(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        calls = calls_of(run, self._categories)
+        calls = without_invented(run, calls_of(run, self._categories))
         failed = [position for position, call in enumerate(calls) if looks_failed(call)]
         if not failed:
             return Score(1.0, {"failed": 0, "recovered": 0, "not_recovered": []}, ("no call failed",))

@@ -267,19 +267,21 @@ class TokenBudget(Evaluator):
             "output_tokens": counted.output_tokens,
             "exceeded": [*exceeded],
         }
-        within = f"{counted.total_tokens} tokens, within budget"
-        return Score(float(not exceeded), details, tuple(exceeded) or (within,))
+        return Score(float(not exceeded), details, tuple(exceeded or self._told(counted)))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """What model calls tell only grows; a total on the agent's span may come to be told in parts."""
         return 0.0, float(not self._exceeded(_told_by_calls(run)))
 
     def _exceeded(self, usage: TokenUsage) -> list[str]:
+        return self._told(usage, only_exceeded=True)
+
+    def _told(self, usage: TokenUsage, *, only_exceeded: bool = False) -> list[str]:
         counts = usage.total_tokens, usage.input_tokens, usage.output_tokens
         return [
             f"{count} {label}, at most {most}"
             for count, (label, most) in zip(counts, self._limits, strict=True)
-            if most is not None and count > most
+            if most is not None and (count > most or not only_exceeded)
         ]
 
 

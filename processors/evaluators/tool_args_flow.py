@@ -161,7 +161,7 @@ class ToolArgsFlow(Evaluator):
         arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
         if arguments is None:
             return unknown_arguments(call)
-        where = f"{call.name}[{position}].{flow.argument.text}"
+        where = f"call {position + 1}, {call.name}.{flow.argument.text}"
         values = flow.argument.values(arguments)
         if not values:
             if flow.written.required:

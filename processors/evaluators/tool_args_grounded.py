@@ -90,7 +90,7 @@ class ToolArgsGrounded(Evaluator):
     name the argument, never its value.
 
     Example: "Fly me to Oslo", search(to="Oslo") returning [{"id": "AX7"}], book(id="AX9")
-    scores 0.5, since book[1].id was never told.
+    scores 0.5, since the id of the second call was never told.
     """
 
     id = "tool-args-grounded"
@@ -168,7 +168,7 @@ class ToolArgsGrounded(Evaluator):
                     continue
                 if blind is not None:
                     return blind
-                findings.ungrounded.append(f"{call.name}[{position}].{place_text(place)}")
+                findings.ungrounded.append(f"call {position + 1}, {call.name}.{place_text(place)}")
         return findings
 
     def _told(self, run: AgentRun) -> tuple[Evidence, NotEvaluated | None]:

@@ -33,12 +33,23 @@ _SHOWN_VIOLATIONS = 20
 _NO_OBJECT = "arguments: no JSON object"
 
 
+class ToolArgsSchemaConfig(ToolSelectionConfig):
+    """Settings of `tool-args-schema`."""
+
+    telemetry_schemas: bool = Field(
+        default=False,
+        description="With schemas in the criteria: whether calls of other tools are held against the schemas "
+        "that telemetry lists. Without any in the criteria they always are.",
+    )
+
+
 class ToolArgsSchemaCriteria(EvaluatorModel):
-    """Schemas for tools of which telemetry tells none, or another one."""
+    """Schemas for the tools that the evaluation is about."""
 
     schemas: dict[str, dict[str, AnyJson]] = Field(
         default_factory=dict,
-        description="For each tool the JSON Schema of its arguments; goes before the one in the trace.",
+        description="For each tool the JSON Schema of its arguments; goes before the one in the trace. Calls of "  # noqa: E501
+        "other tools are then left alone, unless `telemetry_schemas` is set.",
         examples=[{"get_weather": {"type": "object", "required": ["city"]}}],
     )
 
@@ -46,20 +57,23 @@ class ToolArgsSchemaCriteria(EvaluatorModel):
 class ToolArgsSchema(Evaluator):
     """The share of calls whose arguments are valid against the JSON Schema of their tool.
 
-    score = calls with valid arguments / calls of tools whose schema is known. Schemas come from the criteria,
-    else from what telemetry lists for the run (`gen_ai.tool.definitions` and its kin). What is checked stands
-    in `processors.comparison.json_schema_check`. Arguments that begin like a JSON object and are none are not
+    score = calls with valid arguments / calls of tools that have a schema. With schemas in the criteria these
+    are the tools named there; without any, those whose schema telemetry lists for the run
+    (`gen_ai.tool.definitions` and its kin); with `telemetry_schemas` both. What is checked stands in
+    `processors.comparison.json_schema_check`. Arguments that begin like a JSON object and are none are not
     valid.
 
-    There is nothing to expect. A run without calls scores 1; calls of which no tool has a known schema make
-    the evaluation not applicable. Where arguments are not known the run is not evaluated.
+    A run without calls scores 1, and so does one without calls of the tools that the criteria name. Calls of
+    which telemetry lists no schema make an evaluation without criteria not applicable. Where arguments are
+    not known the run is not evaluated.
 
     Example: with a schema that requires city, the calls get_weather(city="Oslo"), get_weather(town="Oslo")
     score 0.5.
     """
 
     id = "tool-args-schema"
-    Config = ToolSelectionConfig
+    version = "2"
+    Config = ToolArgsSchemaConfig
     Criteria = ToolArgsSchemaCriteria
     example = EvaluatorExample(
         run="""
@@ -70,7 +84,7 @@ class ToolArgsSchema(Evaluator):
         evaluation="criteria: {schemas: {get_weather: {type: object, required: [city]}}}",
     )
 
-    def __init__(self, config: ToolSelectionConfig, criteria: ToolArgsSchemaCriteria | None = None) -> None:
+    def __init__(self, config: ToolArgsSchemaConfig, criteria: ToolArgsSchemaCriteria | None = None) -> None:
         self._categories = config.categories()
         self._schemas: dict[str, JsonValue] = {}
         for name, schema in ({} if criteria is None else criteria.schemas).items():
@@ -78,6 +92,7 @@ class ToolArgsSchema(Evaluator):
             if problems:
                 raise ValueError("; ".join(problems))
             self._schemas[canonical_tool_name(name)] = schema
+        self._heeds_telemetry = config.telemetry_schemas or not self._schemas
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where arguments are not known, and beyond caps."""
@@ -89,17 +104,17 @@ class ToolArgsSchema(Evaluator):
         schemas = self._known_schemas(run) if calls else {}
         checked = valid = 0
         violations: list[str] = []
-        for position, call in enumerate(calls):
+        for place, call in enumerate(run.calls, 1):
             schema = schemas.get(canonical_tool_name(call.name))
-            if schema is None:
+            if schema is None or call.category not in self._categories:
                 continue
             checked += 1
             found = _violations(call, schema)
             if isinstance(found, NotEvaluated):
                 return found
             valid += not found
-            violations += [f"{call.name}[{position}].{text}" for text in found]
-        if calls and not checked:
+            violations += [f"call {place}, {call.name}.{text}" for text in found]
+        if calls and not checked and not self._schemas:
             return NotEvaluated(
                 NotEvaluatedReason.NOT_APPLICABLE, "no schema is known of the tools that were called"
             )
@@ -110,12 +125,14 @@ class ToolArgsSchema(Evaluator):
             "violations": [*violations[:_SHOWN_VIOLATIONS]],
         }
         if not violations:
-            line = f"{valid} of {checked} calls are valid" if checked else "no call was made"
-            return Score(1.0, details, (line,))
+            none = "no call of a tool with a schema was made" if calls else "no call was made"
+            return Score(1.0, details, (f"{valid} of {checked} calls are valid" if checked else none,))
         return Score(valid / checked, details, tuple(violations[:_SHOWN_VIOLATIONS]))
 
     def _known_schemas(self, run: AgentRun) -> dict[str, JsonValue]:
         """The schemas by canonical name of the tool; without a schema a tool is left out."""
+        if not self._heeds_telemetry:
+            return self._schemas
         told = {
             canonical_tool_name(name): schema
             for name, schema in (run.available_tools or {}).items()

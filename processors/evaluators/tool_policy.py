@@ -376,8 +376,7 @@ class ToolPrecedence(Evaluator):
         for finding in applicable:
             if finding.holds is False:
                 first, second = finding.constraint.kinds
-                text = f"{second.tool} came first" if self._ran(first, run) else f"{first.tool} never ran"
-                explained[f"{first.tool} before {second.tool}"] = text
+                explained[f"{first.tool} before {second.tool}"] = self._shortfall(first, second, run)
         held = sum(finding.holds is True for finding in applicable)
         details: dict[str, JsonValue] = {
             "applicable": len(applicable),
@@ -393,11 +392,14 @@ class ToolPrecedence(Evaluator):
         """A guard, or a call that lacks one, may still come first."""
         return self._constraints.attainable(run)
 
-    def _ran(self, guard: CallCondition, run: AgentRun) -> bool:
-        return any(
-            call.name in guard.tools and (not self._require_success or took_effect(call))
-            for call in run.calls
-        )
+    def _shortfall(self, guard: CallCondition, later: CallCondition, run: AgentRun) -> str:
+        """Why `guard` did not come before `later`."""
+        guards = [call for call in run.calls if call.name in guard.tools]
+        if not guards:
+            return f"{guard.tool} never ran"
+        if self._require_success and not any(map(took_effect, guards)):
+            return f"{guard.tool} never succeeded"
+        return f"{later.tool} came first"
 
 
 class SingleToolUseConfig(EvaluatorModel):

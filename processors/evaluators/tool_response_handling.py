@@ -4,7 +4,7 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
-from processors.comparison import ToolSelectionConfig, comparable_arguments
+from processors.comparison import ToolSelectionConfig, comparable_arguments, without_invented
 from processors.model import (
     AgentRun,
     Evaluator,
@@ -36,9 +36,10 @@ from processors.response_handling import (
 )
 
 RuleName = Literal[
-    "RH1", "RH1.1", "RH1.2", "RH1.3", "RH2", "RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH3", "RH3.1", "RH3.2", "RH3.3",  # noqa: E501
+    "RH1", "RH1.1", "RH1.2", "RH1.3", "RH1.4", "RH1.5", "RH2", "RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH2.5", "RH2.6", "RH3", "RH3.1", "RH3.2", "RH3.3",  # noqa: E501
     "RH4", "RH5", "RH6", "RH7", "RH7.1", "RH7.2", "RH7.3", "RH8", "RH9", "RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e",  # noqa: E501
     "RH10", "RH11", "RH11.1", "RH11.2", "RH12", "RH12.1", "RH12.2", "RH12.3", "RH12.4", "RH12.5", "RH12.6",
+    "RH12.7", "RH13",
 ]  # fmt: skip
 _MAX_VIOLATIONS = 50
 
@@ -88,7 +89,8 @@ class ToolResponseHandling(Evaluator):
     rules that apply and found nothing. Findings of other rules are reported as advisory. The rules, how
     far each has held, and what no rule can see are listed in `docs/response-handling.md`.
 
-    There is nothing to expect. A run without calls is not applicable. Where the input, the answer or a
+    There is nothing to expect. A run without calls is not applicable, and requests for tools that the run did
+    not have are no calls here: `tool-known` tells of them. Where the input, the answer or a
     result was not captured, only the rules of errors apply; the details name the others as
     `not_applicable`, and where no gating rule applies the run is not evaluated.
 
@@ -133,7 +135,7 @@ class ToolResponseHandling(Evaluator):
         # What was never executed counts with what the model was told instead of a result, if anything.
         calls = [
             call
-            for call in run.evaluated_calls(self._categories)
+            for call in without_invented(run, run.evaluated_calls(self._categories))
             if call.executed or call.result_state is not ValueState.ABSENT
         ]
         if not calls:
@@ -141,7 +143,14 @@ class ToolResponseHandling(Evaluator):
         response = facts.once(self._facts_key, lambda: self._read(run, calls))
         if not isinstance(response, Response):
             return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, response)
-        return self._score(response)
+        score = self._score(response)
+        if (
+            isinstance(score, NotEvaluated)
+            and run.output_state is ValueState.ABSENT
+            and run.error is not None
+        ):
+            return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, "the run ended with an error, unanswered")
+        return score
 
     def _score(self, response: Response) -> Score | NotEvaluated:
         gating = self._gating

@@ -55,7 +55,7 @@ EVALUATED_CATEGORIES: frozenset[CallCategory] = frozenset(
 
 @value_type
 class ToolError:
-    """Why a tool call failed; `type` is a class or code, `message` a text for people, both maybe empty."""
+    """Why a call or run failed; `type` is a class or code, `message` a text for people, both maybe empty."""
 
     type: str
     message: str
@@ -138,6 +138,9 @@ class RunContent(Protocol):
 
     @property
     def output_state(self) -> ValueState: ...  # noqa: D102
+
+    @property
+    def error(self) -> ToolError | None: ...  # noqa: D102
 
     @property
     def messages(self) -> Sequence[Message]: ...  # noqa: D102
@@ -224,6 +227,9 @@ class AgentRun:
     input_state: ValueState = _of_content(ValueState.ABSENT)
     output: JsonValue = _of_content(None)
     output_state: ValueState = _of_content(ValueState.ABSENT)
+    error: ToolError | None = _of_content(None)
+    """Why the run failed, as the agent's own span tells it: an exception that nobody caught, mostly. None: it
+    ended well, or nobody told otherwise. A run that stops to wait for an answer has not failed."""
     messages: Sequence[Message] = _of_content(())
     messages_state: ValueState = _of_content(ValueState.PRESENT)
     """`PRESENT`: `messages` is the whole conversation. `ABSENT`: it is what telemetry shows of it. `REDACTED`

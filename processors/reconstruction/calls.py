@@ -551,7 +551,7 @@ def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trac
             continue
         fields = reading.tool
         name = fields.name or fields.inferred_name
-        call = MergedCall(position, name, fields, _error_of(reading.span, fields))
+        call = MergedCall(position, name, fields, error_of(reading.span, fields))
         outer = call_of.get(call_above.get(position, -1))
         if outer is not None and (fields.is_part or _is_one_call(outer, call)):
             outer.absorb(call)
@@ -654,12 +654,12 @@ def _are_equal(first: DecodedValue, second: DecodedValue) -> bool:
     return first.state is second.state and first.value == second.value
 
 
-def _error_of(span: Span, fields: ToolReading) -> ToolError | None:
-    """Why the call failed, as this span tells it.
+def error_of(span: Span, fields: ToolReading) -> ToolError | None:
+    """Why the call or the run failed, as this span tells it.
 
     An error type, the status, what the dialect read, or an exception event beside a status that is not OK
-    make an error; the texts come from wherever there are any. A tool that stops to wait for an answer has
-    not failed.
+    make an error; the texts come from wherever there are any. What stops to wait for an answer has not
+    failed.
     """
     status, has_type = span.status_code, "error.type" in span.by_key
     if not (has_type or fields.error is not None or status == STATUS_ERROR or span.has_events):

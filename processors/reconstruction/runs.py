@@ -10,6 +10,7 @@ from processors.frameworks import (
     CarrierKind,
     ChatMessage,
     RunScope,
+    ToolReading,
     Trace,
     after_results,
     better,
@@ -36,17 +37,19 @@ from processors.model import (
     PriceTable,
     TokenUsage,
     ToolCall,
+    ToolError,
     ValueState,
     json_value,
     late,
     text_value,
 )
-from processors.reconstruction.calls import RunCalls
+from processors.reconstruction.calls import RunCalls, error_of
 from processors.reconstruction.model_calls import TraceModels
 from processors.spans import Envelope, cached_for_small
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 _NOTHING_READ = AgentReading()
+_NO_TOOL = ToolReading()
 
 
 class Ending(NamedTuple):
@@ -140,6 +143,13 @@ class _Content:
     @property
     def output_state(self) -> ValueState:
         return self._answered.state
+
+    @late
+    def error(self) -> ToolError | None:
+        """Why the run failed, as its outermost span tells it."""
+        for reading in self._trace.told(self._run.layers[:1]):
+            return error_of(reading.span, _NO_TOOL)
+        return None
 
     @late
     def messages(self) -> Sequence[Message]:

@@ -12,13 +12,13 @@ import math
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, time
 from functools import cached_property
 from itertools import accumulate, combinations
 from typing import Final, NamedTuple
 
 from processors.response_handling.ledger import FROM_USER, Ledger, Quantity, Record
-from processors.response_handling.reading import to_date
+from processors.response_handling.lexicons.keys import STATE_KEYS
+from processors.response_handling.timeline import Timeline
 
 MAX_SERIES: Final = 400
 _PAIRED_SERIES: Final = 16
@@ -58,7 +58,8 @@ class Operand(NamedTuple):
 class Arithmetic:
     """What can be reckoned from a ledger. `money` says that amounts without a unit may be money."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, timeline: Timeline) -> None:
+        self._timeline = timeline
         self._ledger = ledger
         self._known: list[Operand] = []
         self._pool: dict[str, list[tuple[float, Made]]] = {}
@@ -90,6 +91,83 @@ class Arithmetic:
                 ):
                     best = candidate
         return best
+
+    def columns(self) -> Iterator[tuple[str, list[Operand]]]:
+        """The numbers of results under one key, row by row."""
+        for records in self._ledger.groups.values():
+            found: dict[str, list[Operand]] = defaultdict(list)
+            for record in records if len(records) <= MAX_SERIES else ():
+                for quantity in record.numbers:
+                    if quantity.is_operand and quantity.is_member:
+                        found[quantity.key].append(operand_of(quantity))
+            yield from ((key, column) for key, column in found.items() if len(column) > 1)
+        yield from self._plain_series().items()
+
+    def is_mean(self, value: float, tolerance: float, sizes: Iterable[float]) -> bool:
+        """Whether a number is an average of columns or parts of them, weighted, or a sum by a count."""
+        if any(
+            abs(made.value - value) <= tolerance
+            for made in self._made
+            if made.how.startswith(("mean", "median"))
+        ):
+            return True
+        divisors = {o.value for o in (*self._operands[:40], *self._known) if 1 < o.value <= 366}
+        for _, column in self.columns():
+            values = [operand.value for operand in column]
+            if any(abs(math.fsum(values) / divisor - value) <= tolerance for divisor in divisors):
+                return True
+            for size in {int(size) for size in sizes if 1 < size < len(values)}:
+                if any(
+                    abs(math.fsum(part) / size - value) <= tolerance
+                    for part in (values[:size], values[-size:])
+                ):
+                    return True
+        return False
+
+    def counts(self) -> set[float]:
+        """How many rows of the results have something in common, and what is left of them."""
+        found = {made.value for made in self._counts()}
+        for records in self._ledger.groups.values():
+            if len(records) > MAX_SERIES:
+                continue
+            sizes: dict[str, list[int]] = defaultdict(list)
+            for name, members in _categories(records):
+                sizes[name.partition(" ")[0]].append(len(members))
+                found |= {float(len(members)), float(len(records) - len(members))}
+            for key, own in sizes.items():
+                found |= (
+                    {float(a + b) for a, b in combinations(own, 2)} if key.lower() in STATE_KEYS else set()
+                )
+            keys: dict[str, dict[int, float]] = defaultdict(dict)
+            for record in records:
+                for quantity in record.numbers:
+                    if quantity.is_member and quantity.is_operand:
+                        keys[quantity.key][record.index] = quantity.value
+            bounds = {q.value for q in self._ledger.quantities if q.call == FROM_USER}
+            for values in keys.values():
+                for bound in [*bounds][:30]:
+                    above = sum(value > bound for value in values.values())
+                    equal = sum(value == bound for value in values.values())
+                    found |= {
+                        float(above),
+                        float(above + equal),
+                        float(len(values) - above),
+                        float(len(values) - above - equal),
+                    }
+            for one, other in combinations([*keys.values()][:8], 2):
+                less = sum(one[i] < other[i] for i in one if i in other)
+                same = sum(one[i] == other[i] for i in one if i in other)
+                found |= {
+                    float(less),
+                    float(less + same),
+                    float(len(one) - less),
+                    float(len(one) - less - same),
+                }
+            for key, values in keys.items():
+                for members in [rows for _, rows in _categories(records) if len(rows) > 1]:
+                    found.add(math.fsum(value for index, value in values.items() if index in members))
+                found |= {math.fsum(values.values())} if key else set()
+        return found
 
     def deep(self, value: float, tolerance: float, dimension: str) -> str | None:
         """An expression of a natural number and one operand more, where it hardly fits by chance.
@@ -360,42 +438,8 @@ class Arithmetic:
                 yield Made(100 * count / len(records), "percent", f"share of {category}", ())
 
     def _lapses(self) -> Iterator[Made]:
-        moments = [moment for moment in self._ledger.moments if moment.call >= 0][:20]
-        moments += [moment for moment in self._ledger.moments if moment.call < 0][:6]
-        days = [
-            day for moment in moments for written in moment.dates[:1] if (day := to_date(written)) is not None
-        ]
-        for one, other in combinations(dict.fromkeys(days), 2):
-            gap = abs((one - other).days)
-            yield Made(gap * 86400.0, "time", f"{one} to {other}", ())
-            yield Made((gap + 1) * 86400.0, "time", f"{one} to {other}, both included", ())
-            months = abs((one.year - other.year) * 12 + one.month - other.month)
-            if months:
-                yield Made(months * 2629800.0, "time", f"months from {one} to {other}", ())
-            years = abs(one.year - other.year) - (
-                1
-                if (max(one, other).month, max(one, other).day) < (min(one, other).month, min(one, other).day)
-                else 0
-            )
-            if years > 0:
-                yield Made(years * 31557600.0, "time", f"years from {one} to {other}", ())
-        clocks = list(dict.fromkeys(moment.minutes for moment in moments if moment.minutes is not None))
-        for first, second in combinations(clocks, 2):
-            gap = abs(first - second)
-            yield Made(gap * 60.0, "time", f"{clock(first)} to {clock(second)}", ())
-            yield Made((1440 - gap) * 60.0, "time", f"{clock(first)} to {clock(second)} over midnight", ())
-        full: dict[datetime, None] = {}
-        for index, moment in enumerate(moments[:-1]):
-            following = moments[index + 1]
-            if (
-                moment.dates
-                and following.minutes is not None
-                and following.path == moment.path
-                and (day := to_date(moment.dates[0]))
-            ):
-                full[datetime.combine(day, time(following.minutes // 60, following.minutes % 60))] = None
-        for start, end in combinations(list(full)[:14], 2):
-            yield Made(abs((start - end).total_seconds()), "time", f"{start} to {end}", ())
+        for seconds, how in self._timeline.lapses():
+            yield Made(seconds, "time", how, ())
 
     def _within_scopes(self) -> Iterator[Made]:
         """Pairs within records; within calls and over all, where there are few numbers."""
@@ -459,11 +503,6 @@ def operand_of(quantity: Quantity) -> Operand:
     elif quantity.unit is not None:
         value *= quantity.unit.factors[0]
     return Operand(value, quantity.dimension, quantity.key, quantity.record, quantity.call, quantity.value)
-
-
-def clock(minutes: int) -> str:
-    """Minutes since midnight as people write them."""
-    return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
 def _common(operands: Iterable[Operand]) -> str:
@@ -568,7 +607,8 @@ def _category(name: str, key: str, part: Sequence[Operand], column: Sequence[Ope
     dimension = _common(part)
     total = math.fsum(values)
     yield Made(total, dimension, f"sum of {key} of {name}", ())
-    yield Made(total / len(values), dimension, f"mean of {key} of {name}", ())
+    if len(values) > 1:
+        yield Made(total / len(values), dimension, f"mean of {key} of {name}", ())
     yield Made(rest - total, dimension, f"sum of {key} but {name}", ())
     if rest:
         yield Made(100 * total / rest, "percent", f"share of {name} in {key}", ())

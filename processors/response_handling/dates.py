@@ -6,30 +6,33 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from processors.response_handling.ledger import FROM_USER, Moment
-from processors.response_handling.lexicons.keys import ZONE_WORDS
+from processors.response_handling.lexicons.keys import LASTING, MAKES_SERIES, SPEAKS_OF_ZONES, ZONE_WORDS
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.reading import CalendarDay, Token, agree, to_date
 from processors.response_handling.response import Finding, Response, shown
+from processors.response_handling.timeline import MOST_DAYS, clock_text
 
 _LONGEST_GAP = 3_700
-_MOST = 60
-_MOST_KNOWN = 600
 _MOST_STEPS = 24
 _NEAR = (1, 2, 3, 7)
+_SLIP_DAYS = 3
 _WORD = re.compile(r"[^\W\d_]{2,20}(?:-feira)?")
+_BESIDE = re.compile(r"\s?[,(（]\s?([^\W\d_]{3,20}(?:-feira)?)")
+_DAYS = frozenset(range(1, 32))
 
 
 def unsupported_dates(response: Response) -> Iterator[Finding]:
-    """RH2.1: a date, RH2.2: a time of day, RH2.3: a weekday that its date does not have."""
+    """RH2.1: a date, RH2.2: a time of day, RH2.3: a weekday that its date does not have.
+
+    RH2.5 and RH2.6: a date or time that is a slip of one of the results, which the answer does not tell.
+    """
     claims = [token for token in response.tokens if token.kind in ("date", "time")]
     if not claims:
         return
-    moments = response.ledger.moments
-    known = list(dict.fromkeys([day for moment in moments for day in moment.dates] + _composed(response)))[
-        :_MOST_KNOWN
-    ]
-    has_results = any(moment.call >= 0 and moment.dates for moment in moments)
-    steps = _steps(response)
+    timeline = response.timeline
+    known = [*timeline.days, *((at.year, at.month, at.day) for at in timeline.local)]
+    told_days = [day for token in claims for day in token.dates]
+    steps = _lengths(response, 1440)
     for token in claims:
         claim = shown(response.output[max(0, token.start - 16) : token.end + 6])
         if token.kind == "date":
@@ -38,145 +41,100 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
             elif _is_reached(token, known, steps, response):
                 known.extend(token.dates[:1])
             else:
-                nearest = _nearest_day(token, moments)
-                where = f"; nearest: {nearest.key} {_day_text(nearest.dates[0])}" if nearest else ""
-                rule = "RH2.1" if has_results else "RH2.4"
-                yield Finding(
-                    rule,
-                    claim,
-                    f"{token.text} is not in the results{where}",
-                    nearest.path if nearest else "",
-                    nearest.call if nearest else None,
-                )
-        elif not _is_told_time(token, moments, steps, response):
-            clocks = [moment for moment in moments if moment.minutes is not None and moment.call >= 0]
-            if clocks:
-                near = min(clocks, key=lambda moment: abs((moment.minutes or 0) - token.minutes))
-                told = f"{(near.minutes or 0) // 60:02d}:{(near.minutes or 0) % 60:02d}"
-                yield Finding(
-                    "RH2.2",
-                    claim,
-                    f"{token.text.strip()} is not in the results; nearest: {near.key} {told}",
-                    near.path,
-                    near.call,
-                )
+                yield _wrong_date(token, told_days, claim, response)
+        elif not _is_told_time(token, response):
+            yield from _wrong_time(token, claim, response)
+        yield from _asked_in_vain(token, claim, response)
 
 
-def _composed(response: Response) -> list[CalendarDay]:
-    """Dates whose parts stand under keys of their own, such as `exp_month` and `exp_year`; months too."""
-    found: list[CalendarDay] = []
-    for record in response.ledger.records[:_MOST_KNOWN]:
-        parts: dict[str, int] = {}
-        for quantity in record.numbers:
-            for word in key_words(quantity.key)[-1:]:
-                if word in ("year", "month", "day") and quantity.value == int(quantity.value):
-                    parts[word] = int(quantity.value)
-        if 1 <= parts.get("month", 0) <= 12:
-            found.append((parts.get("year"), parts["month"], parts.get("day")))
-    for leaf in response.ledger.leaves[:_MOST_KNOWN]:
-        for text in (leaf.value, leaf.key):
-            if isinstance(text, str) and (
-                match := re.search(r"(?<!\d)(\d{4})-(0[1-9]|1[0-2])(?![\d-])", text[:200])
-            ):
-                found.append((int(match[1]), int(match[2]), None))
-    return found
+def _wrong_date(token: Token, told: list[CalendarDay], claim: str, response: Response) -> Finding:
+    dated = [m for m in response.ledger.moments if m.dates and m.call >= 0]
+    if not dated:
+        return Finding("RH2.4", claim, f"{token.text} is not in the results")
+    year, month, number = token.dates[0]
 
-
-def _steps(response: Response) -> list[int]:
-    """The numbers of days by which dates are moved: what evidence or answer counts in days and longer."""
-    found: dict[int, None] = {}
-    for quantity in response.ledger.quantities[:_MOST_KNOWN]:
-        if (
-            quantity.unit is not None
-            and quantity.unit.dimension == "time"
-            and quantity.unit.factors[0] >= 3600
-        ):
-            found[round(quantity.value * quantity.unit.factors[0] / 86400)] = None
-    for token in response.tokens:
-        if (
-            token.kind == "number"
-            and token.unit is not None
-            and token.unit.dimension == "time"
-            and token.unit.factors[0] >= 86400
-        ):
-            found[round(token.values[0] * token.unit.factors[0] / 86400)] = None
-    return [step for step in found if 0 < step <= _LONGEST_GAP][:_MOST_STEPS]
-
-
-def _months(response: Response) -> list[int]:
-    found: dict[int, None] = {}
-    for quantity in response.ledger.quantities[:_MOST_KNOWN]:
-        if quantity.unit is not None and quantity.unit.symbol in ("mo", "y") and 0 < quantity.value < 600:
-            found[int(quantity.value) * (12 if quantity.unit.symbol == "y" else 1)] = None
-    for token in response.tokens:
-        if (
-            token.kind == "number"
-            and token.unit is not None
-            and token.unit.symbol in ("mo", "y")
-            and 0 < token.values[0] < 600
-        ):
-            found[int(token.values[0]) * (12 if token.unit.symbol == "y" else 1)] = None
-    if _has_month_words(response):
-        found[1] = None
-    return [*found][:_MOST_STEPS]
-
-
-def _is_reached(token: Token, known: list[CalendarDay], steps: list[int], response: Response) -> bool:
-    """Whether a date lies so many days or months from one of the evidence, or fills a range."""
-    days = list(dict.fromkeys(day for one in known if (day := to_date(_with_year(one, response)))))[:_MOST]
-    texts = response.ledger.folded_texts
-    relative = _relative_days(response)
-    for written in token.dates:
-        year, month, number = written
-        if number is None:
-            continue
-        for day in days:
-            near = _NEAR if day in relative else ()
-            targets = [
-                day + timedelta(days=sign * step)
-                for step in (*steps, *near)
-                for sign in (1, -1)
-                if abs((date.max - day).days) > step
-            ]
-            if any(
-                target.month == month and target.day == number and year in (None, target.year)
-                for target in targets
-            ):
-                return True
-            for months in _months(response):
-                for sign in (1, -1):
-                    total = day.year * 12 + day.month - 1 + sign * months
-                    if total <= 12:
-                        continue
-                    last = calendar.monthrange(total // 12, total % 12 + 1)[1]
-                    if (
-                        total % 12 + 1 == month
-                        and year in (None, total // 12)
-                        and number in (min(day.day, last), min(day.day, last) - 1, last, 1)
-                    ):
-                        return True
-        if len(days) > 1 and (full := to_date((year or days[0].year, month, number))) and any(
-            word in texts for word in ("weekly", "daily", "monthly", "every", "wöchentlich", "settiman", "semanal", "hebdo")  # noqa: E501
-        ) and min(days) <= full:  # fmt: skip
-            return True
-        if number in (1, 28, 29, 30, 31) and any(day[1] == month or (day[1] - month) % 12 in (1, 11, 2, 10) for day in known) and (  # noqa: E501
-            {"mo", "y"} & {q.unit.symbol for q in response.ledger.quantities if q.unit} or _has_month_words(response)  # noqa: E501
-        ):  # fmt: skip
-            return True
-    return False
-
-
-def _relative_days(response: Response) -> set[date]:
-    """The days from which people count in words: those they named, those of now, and those told in UTC."""
-    is_relative = "relative" in response.words.categories(response.question + " " + response.output)
-    found: set[date] = set()
-    zoned = {moment.path for moment in response.ledger.moments if moment.zone in ("Z", "UTC", "GMT")}
-    for moment in response.ledger.moments[:_MOST_KNOWN]:
-        is_now = moment.call < 0 or not {"now", "today", "iso", "timestamp", "date"}.isdisjoint(
-            key_words(moment.key)
+    def distance(moment: Moment) -> int:
+        other = moment.dates[0]
+        return (
+            abs(other[1] - month) * 31 + abs((other[2] or 1) - (number or 1)) + (year not in (None, other[0]))
         )
-        if (is_relative and is_now) or moment.path in zoned:
-            found.update(day for one in moment.dates if (day := to_date(_with_year(one, response))))
+
+    near = min(dated, key=distance)
+    is_told = any(agree(day, other) for day in near.dates for other in told)
+    one, other = (near.dates[0][1], near.dates[0][2]), (month, number)
+    is_part = one[0] == other[0] or one[1] == other[1]
+    is_slip = not is_told and number is not None and (distance(near) <= _SLIP_DAYS or is_part)
+    what = f"{token.text} is not in the results; nearest: {near.key} {_day_text(near.dates[0])}"
+    return Finding("RH2.5" if is_slip else "RH2.1", claim, what, near.path, near.call)
+
+
+def _wrong_time(token: Token, claim: str, response: Response) -> Iterator[Finding]:
+    clocks = [m for m in response.timeline.clocks if m.call >= 0]
+    if not clocks:
+        return
+    near = min(clocks, key=lambda moment: abs((moment.minutes or 0) - token.minutes))
+    told = {other.minutes for other in response.tokens if other.kind == "time"}
+    slips = [
+        m for m in clocks if m.minutes not in told and not m.zone
+        and ((m.minutes or 0) % 60 == token.minutes % 60 or (m.minutes or 0) // 60 == token.minutes // 60)
+    ]  # fmt: skip
+    near = slips[0] if slips else near
+    what = f"{token.text.strip()} is not in the results; nearest: {near.key} {clock_text(near.minutes or 0)}"
+    yield Finding("RH2.6" if slips else "RH2.2", claim, what, near.path, near.call)
+
+
+def _asked_in_vain(token: Token, claim: str, response: Response) -> Iterator[Finding]:
+    """RH12.4: the date or time that was asked for, where the result has another."""
+
+    def is_it(moment: Moment, other: Token) -> bool:
+        if other.kind == "time":
+            return moment.minutes == other.minutes
+        return any(agree(a, b) for a in moment.dates for b in other.dates)
+
+    hits = [m for m in response.ledger.moments if is_it(m, token)]
+    if not hits or any(m.call >= 0 and m.is_whole for m in hits):
+        return
+    for asked in hits:
+        call = response.ledger.records[asked.record].made_for
+        for given in response.ledger.moments if call in response.last_calls else ():
+            is_other = given.call == call and given.key == asked.key and given.path == asked.path
+            if is_other and (given.minutes is None) == (asked.minutes is None):
+                if not any(is_it(given, other) for other in response.tokens):
+                    what = f"{given.key} is " + (
+                        clock_text(given.minutes) if given.minutes is not None else _day_text(given.dates[0])
+                    )
+                    yield Finding("RH12.4", claim, what, given.path, call)
+                    return
+
+
+def _lengths(response: Response, unit: int) -> list[int]:
+    """The lengths, in units of so many minutes, by which evidence and answer move dates and times."""
+    found: dict[int, None] = {}
+    for quantity in response.ledger.quantities[:600]:
+        if quantity.unit is not None and quantity.unit.dimension == "time":
+            seconds = quantity.value * quantity.unit.factors[0]
+            found[round(seconds / 60 / unit)] = None
+        elif unit == 1 and quantity.call != FROM_USER and LASTING & {*key_words(quantity.key)}:
+            found[round(quantity.value)] = None
+    for token in response.tokens:
+        if token.kind == "number" and token.unit is not None and token.unit.dimension == "time":
+            seconds = token.value * token.unit.factors[0] + sum(v * u.factors[0] for v, u in token.extra)
+            found[round(seconds / 60 / unit)] = None
+    most = _LONGEST_GAP if unit > 1 else 100_000
+    return [length for length in found if 0 < length < most][:_MOST_STEPS]
+
+
+def _months(response: Response) -> set[int]:
+    """The numbers of months by which evidence and answer may move dates."""
+    found = {1, 2} if _has_month_words(response) else set()
+    values = [(q.value, q.unit) for q in response.ledger.quantities[:600]]
+    values += [(token.value, token.unit) for token in response.tokens if token.kind == "number"]
+    for value, unit in values:
+        if value == int(value) and 0 < value < 600:
+            if unit is not None and unit.symbol == "y":
+                found.add(int(value) * 12)
+            elif unit is None or unit.symbol == "mo":
+                found |= {int(value) - 1, int(value), int(value) + 1} if unit is None else {int(value)}
     return found
 
 
@@ -186,151 +144,146 @@ def _has_month_words(response: Response) -> bool:
     return any(name in low for name in names if len(name) > 3)
 
 
-def _with_year(day: CalendarDay, response: Response) -> CalendarDay:
-    if day[0] is not None:
-        return day
-    years = [other[0] for moment in response.ledger.moments for other in moment.dates if other[0]]
-    candidate = (years[0] if years else None, day[1], day[2])
-    try:
-        to_date(candidate)
-    except ValueError:
-        return day
-    return candidate
+def _is_reached(token: Token, known: list[CalendarDay], steps: list[int], response: Response) -> bool:
+    """Whether a date lies so many days or months from one of the evidence, or fills a range."""
+    days = list(dict.fromkeys([*response.timeline.dates, *(d for one in known[-9:] if (d := to_date(one)))]))[
+        :MOST_DAYS
+    ]
+    relative = _relative_days(response)
+    months = _months(response)
+    is_monthly = _has_month_words(response)
+    for year, month, number in token.dates:
+        if number is None:
+            continue
+        for day in days:
+            near = _NEAR if day in relative else ()
+            spans = {s + o for s in steps for o in ((-1, 0, 1) if s > 6 else (0,))} | {*near}
+            for span in spans:
+                for target in (day.toordinal() + span, day.toordinal() - span):
+                    if 1 <= target <= date.max.toordinal():
+                        there = date.fromordinal(target)
+                        if (there.month, there.day) == (month, number) and year in (None, there.year):
+                            return True
+            span = ((year or day.year) - day.year) * 12 + month - day.month
+            span = span if year else span % 12
+            last = calendar.monthrange(year or day.year, month)[1]
+            if span and (span in months or -span in months):
+                if number in (min(day.day, last), min(day.day, last) - 1) or (
+                    is_monthly and number in (1, last)
+                ):
+                    return True
+        full = to_date((year or days[0].year, month, number)) if days and number <= 28 else None
+        if (
+            full
+            and len(days) > 1
+            and min(days) <= full
+            and any(w in response.ledger.folded_texts for w in MAKES_SERIES)
+        ):
+            return True
+        if is_monthly and number in (1, 28, 29, 30, 31):
+            if any((day[1] - month) % 12 in (0, 1, 2, 10, 11) for day in known):
+                return True
+    return False
+
+
+def _relative_days(response: Response) -> set[date]:
+    """The days from which people count in words: those they named, those of now, and those told in UTC."""
+    is_relative = "relative" in response.words.categories(response.question + " " + response.output)
+    found: set[date] = set()
+    zoned = {moment.path for moment in response.ledger.moments if moment.zone in ("Z", "UTC", "GMT")}
+    for moment in response.ledger.moments[:600]:
+        is_now = moment.call < 0 or not {"now", "today", "iso", "timestamp"}.isdisjoint(key_words(moment.key))
+        if (is_relative and is_now) or moment.path in zoned:
+            found.update(day for one in moment.dates if (day := to_date(one)))
+    return found
 
 
 def _weekday(token: Token, known: list[CalendarDay], response: Response) -> Iterator[Finding]:
     """A weekday right beside a date that is in the evidence has to be the day's."""
     full = {
-        day
-        for one in known
-        for written in token.dates
+        day for one in known for written in token.dates
         if agree(written, one) and (day := to_date((written[0] or one[0], one[1], one[2] or written[2])))
-    }
-    if not full:
-        return
+    }  # fmt: skip
     before = response.output[max(0, token.start - 24) : token.start]
     after = response.output[token.end : token.end + 18]
     names = response.words.weekdays
     said = None
     for match in _WORD.finditer(before.lower()):
         if match[0] in names and len(match[0]) > 2 and not re.search(r"[^\w\s,.]|\d", before[match.end() :]):
-            gap = before[match.end() :].split()
-            said = names[match[0]] if len(gap) <= 3 else None
-    if (
-        said is None
-        and (beside := re.match(r"\s?[,(（]\s?([^\W\d_]{3,20}(?:-feira)?)", after.lower()))
-        and beside[1] in names
-    ):
+            said = names[match[0]] if len(before[match.end() :].split()) <= 3 else None
+    if said is None and (beside := _BESIDE.match(after.lower())) and beside[1] in names:
         said = names[beside[1]]
     if said is None and not response.words.is_spaced:
         said = next((number for name, number in names.items() if name in after[:5]), None)
-    if said is not None and all(day.weekday() != said for day in full):
+    if said is not None and full and all(day.weekday() != said for day in full):
         day = min(full)
         yield Finding(
             "RH2.3", shown(before + token.text + after), f"{day} is a {calendar.day_name[day.weekday()]}"
         )
 
 
-def _is_told_time(token: Token, moments: list[Moment], steps: list[int], response: Response) -> bool:
-    clocks = [moment for moment in moments if moment.minutes is not None]
+def _is_told_time(token: Token, response: Response) -> bool:
+    timeline = response.timeline
+    clocks = timeline.clocks[:MOST_DAYS]
     if not clocks:
         return True
     stated = token.minutes
-    has_zone = any(moment.zone == "Z" or moment.zone.startswith(("UTC", "GMT", "+00")) for moment in clocks)
-    has_offset = any(moment.zone for moment in clocks) or len({*response.ledger.words} & ZONE_WORDS) > 0
-    lengths = _lengths(response)
-    for moment in clocks[:_MOST]:
-        told = moment.minutes or 0
-        if told == stated or ((not token.is_exact or not moment.is_exact) and (told - stated) % 720 == 0):
-            return True
-        if (
-            has_zone
-            and not token.zone
-            and (told - stated) % 30 == 0
-            and _is_other_zone(moment, stated, response)
-        ):
-            return True
-        if has_offset and (told - stated) % 60 == 0 and _speaks_of_zones(response):
-            return True
-        if (
-            token.kind == "time"
-            and "approx" in response.words.categories(response.output[max(0, token.start - 14) : token.start])
-            and abs(told - stated) <= 10
-        ):
-            return True
-        for length in lengths:
-            if (told + length - stated) % (720 if not token.is_exact else 1440) == 0 or (
-                told - length - stated
-            ) % 1440 == 0:
-                return True
-    # "24 h" and "18h" can be lengths as well as times.
-    return stated % 60 == 0 and (
-        any(float(stated // 60) == abs(q.value) for q in response.ledger.quantities)
-        or stated in (0, 720)
-        or str(stated // 60) in response.digit_groups
-        or str(stated // 60 % 12) in response.digit_groups
-    )
-
-
-def _is_other_zone(moment: Moment, stated: int, response: Response) -> bool:
-    """Whether a time in UTC can be the stated one in another zone, with the dates moved as well."""
-    written = [day for token in response.tokens for day in token.dates if day[2]]
-    told = [one for other in response.ledger.moments if other.path == moment.path for one in other.dates]
-    days = [day for one in told[:_MOST] if (day := to_date(one))]
-    if not written or not days:
-        return True
-    for offset in (stated - (moment.minutes or 0) + wrap for wrap in (-1440, 0, 1440)):
-        if -720 <= offset <= 840:
-            for day in days:
-                moved = day + timedelta(days=((moment.minutes or 0) + offset) // 1440)
-                if any(agree(one, (moved.year, moved.month, moved.day)) for one in written):
-                    return True
-    return False
-
-
-def _speaks_of_zones(response: Response) -> bool:
-    words = {
-        word.lower() for word in re.findall(r"[^\W\d_]{2,20}", response.output + " " + response.question)
+    period = 1440 if token.is_exact else 720
+    told = {m.minutes or 0 for m in clocks}
+    local = {at.hour * 60 + at.minute for at in timeline.local} | {
+        (one + shift) % 1440
+        for one in {m.minutes or 0 for m in clocks if not m.zone}
+        for shift in timeline.shifts
     }
-    return (
-        bool(
-            words
-            & {"local", "locale", "lokal", "ortszeit", "hora", "heure", "time", "tijd", "czasu", *ZONE_WORDS}
-        )
-        or "时间" in response.output
-        or "時間" in response.output
-    )
+    loose = {m.minutes or 0 for m in clocks if not m.is_exact}
+    if any((one - stated) % period == 0 for one in told | local) or any(
+        (one - stated) % 720 == 0 for one in loose
+    ):
+        return True
+    before = response.output[max(0, token.start - 14) : token.start]
+    if "approx" in response.words.categories(before) and any(abs(one - stated) <= 10 for one in told | local):
+        return True
+    # Without a place that is known, any zone is possible.
+    is_zoned = any(m.zone for m in clocks) or not ZONE_WORDS.isdisjoint(response.ledger.words)
+    speaks = any(word in response.output + " " + response.question for word in SPEAKS_OF_ZONES)
+    is_open = not timeline.local or len(timeline.places) < 1
+    if (
+        is_zoned
+        and is_open
+        and (speaks or any(m.zone == "Z" for m in clocks))
+        and _is_elsewhere(stated, response)
+    ):
+        return True
+    lengths = _lengths(response, 1)
+    if any(
+        (one + sign * length - stated) % period == 0
+        for one in told | local
+        for length in lengths
+        for sign in (1, -1)
+    ):
+        return True
+    if any(abs(seconds - stated * 60) < 30 for seconds, _ in timeline.lapses()):
+        return True  # "6 h 30" can be a length
+    # "24 h" and "18h" can be lengths as well as times.
+    if any(mark in token.text for mark in ":apAP"):
+        return False
+    return stated % 60 == 0 and (
+        any(stated // 60 == abs(q.value) for q in response.ledger.quantities) or stated in (0, 720)
+        or str(stated // 60) in response.digit_groups or str(stated // 60 % 12) in response.digit_groups
+    )  # fmt: skip
 
 
-def _lengths(response: Response) -> list[int]:
-    """The lengths in minutes by which times are moved: those of the evidence and of the answer."""
-    found: dict[int, None] = {}
-    for quantity in response.ledger.quantities[:_MOST_KNOWN]:
-        if quantity.unit is not None and quantity.unit.dimension == "time":
-            found[round(quantity.value * quantity.unit.factors[0] / 60)] = None
-        elif quantity.call != FROM_USER and {"duration", "delay", "dauer", "durata"} & {
-            *key_words(quantity.key)
-        }:
-            found[round(quantity.value)] = None
-    for token in response.tokens:
-        if token.kind == "number" and token.unit is not None and token.unit.dimension == "time":
-            found[
-                round(
-                    (token.values[0] * token.unit.factors[0] + sum(v * u.factors[0] for v, u in token.extra))
-                    / 60
-                )
-            ] = None
-    return [length for length in found if 0 < length < 100_000][:_MOST_STEPS]
-
-
-def _nearest_day(token: Token, moments: list[Moment]) -> Moment | None:
-    dated = [moment for moment in moments if moment.dates and moment.call >= 0]
-    _, month, number = token.dates[0]
-    return (
-        min(dated, key=lambda m: abs(m.dates[0][1] - month) * 31 + abs((m.dates[0][2] or 1) - (number or 1)))
-        if dated
-        else None
-    )
+def _is_elsewhere(stated: int, response: Response) -> bool:
+    """Whether some clock shows the time at one of the moments told, on the day that the answer tells."""
+    written = [day for token in response.tokens for day in token.dates if day[2]]
+    for at, _ in response.timeline.instants[:MOST_DAYS]:
+        for shift in range(-720, 841, 30):
+            there = at + timedelta(minutes=shift)
+            if there.hour * 60 + there.minute == stated:
+                if not written or any(agree(day, (there.year, there.month, there.day)) for day in written):
+                    return True
+    told = {m.minutes or 0 for m in response.timeline.clocks[:MOST_DAYS]}
+    return not response.timeline.instants and any((one - stated) % 30 == 0 for one in told)
 
 
 def _day_text(day: CalendarDay) -> str:

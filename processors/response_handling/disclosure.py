@@ -13,6 +13,7 @@ from processors.response_handling.lexicons.keys import (
     CONTACT_KEYS,
     GENERAL,
     PERSON_GROUPS,
+    PERSON_KEYS,
     PERSONAL_KEYS,
     SECRET_WORDS,
 )
@@ -258,14 +259,26 @@ def _persons(response: Response, output: str, asked: set[str], personal: frozens
     contacts = []
     for leaf in response.ledger.leaves[:2000] if asked.isdisjoint(ASKS_CONTACT) else ():
         record = response.ledger.records[leaf.record]
-        is_person = record.is_item and record.key.lower() in PERSON_GROUPS and leaf.call != FROM_USER
+        is_person = (
+            record.is_item
+            and leaf.call != FROM_USER
+            and (
+                record.key.lower() in PERSON_GROUPS
+                or any(key.lower() in PERSON_KEYS for key, _ in record.texts)
+            )
+        )
         if is_person and not CONTACT_KEYS.isdisjoint(key_words(leaf.key)) and str(leaf.value) in output:
-            contacts.append(leaf)
-    if len(contacts) > 1:
+            if not any(text in response.question for _, text in record.texts if len(text) > 2):
+                contacts.append(leaf)
+    if len(contacts) > 1 or (contacts and len(contacts[0].path) and _is_of_person(contacts[0], response)):
         yield "RH7.3", "contact data of several persons", str(contacts[0].value), contacts[0]
     for match in _SSN.finditer(output):
         if "ssn" not in asked and "social" not in asked:
             yield "RH7.3", "ssn", match[0], None
+
+
+def _is_of_person(leaf: Leaf, response: Response) -> bool:
+    return any(key.lower() in PERSON_KEYS for key, _ in response.ledger.records[leaf.record].texts)
 
 
 _CONTACTS: Final = {

@@ -55,6 +55,8 @@ _CODE = re.compile(r"\b[A-Z]{3}\b")
 _WHOLE_NUMBER = re.compile(r"\s?[-+]?\d{1,15}(?:\.\d{1,12})?\s?")
 _PIPE_RULE = re.compile(r"[\s|:+=-]{3,400}")
 _COLUMNS = re.compile(r"\s{2,40}")
+_DURATION = re.compile(r"P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
+_MEMBER = re.compile(r"\s{0,8}([^\W\d][\w .-]{0,30}?)\s{0,8}(?::\s|=)\s{0,8}(\S.{0,300})")
 _TAG = re.compile(r"<[^<>]{1,200}>")
 _DROPPED = re.compile(r"[\s\-_‐-―−'‘’ʼ.,()\[\]{}\"#*]")
 _LABEL_WORD = re.compile(r"[^\W_]{1,40}")
@@ -85,6 +87,8 @@ class Record:
     numbers: "list[Quantity]" = field(default_factory=list)
     flags: list[tuple[str, bool]] = field(default_factory=list)
     is_item: bool = False
+    made_for: int = -1
+    """Of arguments: the call that was made with them."""
 
 
 @dataclass(slots=True)
@@ -102,6 +106,7 @@ class Quantity:
     is_operand: bool = True
     is_member: bool = True
     """Whether it is the whole value of a member, not a number inside a text."""
+    made_for: int = -1
 
     @property
     def dimension(self) -> str:
@@ -121,6 +126,8 @@ class Moment:
     record: int
     zone: str = ""
     is_exact: bool = True
+    is_whole: bool = True
+    """Whether it is the whole value of a member, not a part of a longer text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +139,7 @@ class Leaf:
     path: str
     call: int
     record: int
+    made_for: int = -1
 
 
 @dataclass(slots=True)
@@ -172,9 +180,11 @@ class Ledger:
         self.keys: set[str] = set()
         self._characters = self._tokens = 0
 
-    def add(self, value: JsonValue, call: int, name: str = "", arguments: JsonObject | None = None) -> None:
+    def add(self, value: JsonValue, call: int, name: str = "", arguments: JsonObject | None = None,
+            *, made_for: int = -1) -> None:  # fmt: skip
         """Add a text or any JSON value; `arguments` label the records of the call that returned it."""
         root = self._record(-1, call, name, name)
+        root.made_for = made_for
         if arguments and call >= 0:
             root.texts.extend(
                 (key, str(value)) for key, value in arguments.items() if isinstance(value, (str, int))
@@ -183,6 +193,7 @@ class Ledger:
 
     def _record(self, parent: int, call: int, group: str, key: str) -> Record:
         record = Record(len(self.records), parent, call, group, key)
+        record.made_for = self.records[parent].made_for if parent >= 0 else -1
         self.records.append(record)
         return record
 
@@ -224,7 +235,9 @@ class Ledger:
             elif isinstance(value, str):
                 self._count(len(value), 1)
                 parsed = (
-                    _structured(value) if len(value) > 1 and ("\n" in value or value[:1] in "{[") else None
+                    _structured(value)
+                    if len(value) > 1 and ("\n" in value or value[:1] in "{[" or "<tr" in value)
+                    else None
                 )
                 if parsed is not None:
                     stack.append((parsed, key, path, record))
@@ -252,7 +265,7 @@ class Ledger:
         if isinstance(value, int) and value.bit_length() > 60 and not isinstance(value, bool):
             self._text(str(value)[:400], key, path, record)
             return
-        self.leaves.append(Leaf(value, key, path, record.call, record.index))
+        self.leaves.append(Leaf(value, key, path, record.call, record.index, record.made_for))
         if isinstance(value, bool):
             record.flags.append((key, value))
         elif value is not None and abs(value) < 1e18:
@@ -279,19 +292,46 @@ class Ledger:
             if word in _SCALE_WORDS:
                 value *= _SCALE_WORDS[word]
         quantity = Quantity(
-            value, key, path, record.call, record.index, unit, currencies, is_minor, is_operand
+            value,
+            key,
+            path,
+            record.call,
+            record.index,
+            unit,
+            currencies,
+            is_minor,
+            is_operand,
+            made_for=record.made_for,
         )
+        self._add(quantity, record)
+
+    def _add(self, quantity: Quantity, record: Record) -> None:
+        quantity.made_for = record.made_for
         self.quantities.append(quantity)
         record.numbers.append(quantity)
 
     def _text(self, text: str, key: str, path: str, record: Record) -> None:
-        self.leaves.append(Leaf(text, key, path, record.call, record.index))
+        self.leaves.append(Leaf(text, key, path, record.call, record.index, record.made_for))
         record.texts.append((key, text))
         for code in _CODE.findall(text[:2000]) if text.upper() != text or len(text) == 3 else ():
             self.currencies |= CURRENCIES.get(code.lower(), frozenset())
         if len(text) < 20 and _WHOLE_NUMBER.fullmatch(text) and not text.strip().startswith("0" * 2):
             self.ids.append(text.strip())
             self._quantity(float(text), key, path, record)
+            return
+        if text[:1] == "P" and (match := _DURATION.fullmatch(text)) is not None:
+            parts = zip(match.groups(), (86400, 3600, 60, 1), strict=True)
+            self._add(
+                Quantity(
+                    float(sum(int(n) * s for n, s in parts if n)),
+                    key,
+                    path,
+                    record.call,
+                    record.index,
+                    UNITS["s"],
+                ),
+                record,
+            )
             return
         tokens = self._reader.read(text)
         self._tokens += len(tokens)
@@ -304,11 +344,19 @@ class Ledger:
                 (UNITS[s] for w, s in self._reader.words.units.items() if w == text.lower()), None
             )
             unit = unit or unit_of_key("x_" + text)
+            for word in key_words(text):
+                if word in _SCALE_WORDS:
+                    self._scales[record.index] = _SCALE_WORDS[word]
+                self.currencies |= CURRENCIES.get(word, frozenset()) if len(word) == 3 else frozenset()
             if unit is not None:
                 for quantity in record.numbers:
                     quantity.unit = quantity.unit or unit
                 record.flags.append(("\0unit", True))
                 self._units[record.index] = unit
+
+    @cached_property
+    def _scales(self) -> dict[int, float]:
+        return {}
 
     @cached_property
     def _units(self) -> dict[int, Unit]:
@@ -325,8 +373,7 @@ class Ledger:
                     -value if token.is_negative else value, key, path, call, index, unit, token.currencies, token.is_minor,  # noqa: E501
                     not (NO_OPERANDS & {*words[-1:]}) and (not token.is_spelled or call == FROM_USER), is_whole,  # noqa: E501
                 )  # fmt: skip
-                self.quantities.append(quantity)
-                record.numbers.append(quantity)
+                self._add(quantity, record)
             for value, other in token.extra:
                 self.quantities.append(Quantity(value, key, path, call, index, other))
             if token.extra and token.unit is not None:
@@ -337,7 +384,7 @@ class Ledger:
         elif token.kind in ("date", "time"):
             minutes = token.minutes if token.kind == "time" else None
             self.moments.append(
-                Moment(token.dates, minutes, key, path, call, index, token.zone, token.is_exact)
+                Moment(token.dates, minutes, key, path, call, index, token.zone, token.is_exact, is_whole)
             )
         elif token.kind == "id":
             self.ids.append(token.text)
@@ -353,6 +400,13 @@ class Ledger:
                 if child.parent == index:
                     for quantity in child.numbers:
                         quantity.unit = quantity.unit or unit
+
+        for index, scale in self._scales.items():
+            for record in self.records:
+                if index in (record.index, record.parent):
+                    for quantity in record.numbers:
+                        if quantity.value > 9999:
+                            quantity.value *= scale
 
     @cached_property
     def _by_value(self) -> tuple[list[float], list[Quantity]]:
@@ -465,7 +519,8 @@ def _structured(text: str) -> JsonValue:
     """JSON, or the rows of a table and the lines around it; None for anything else."""
     if text.lstrip()[:1] in ("{", "["):
         value = value_written_in(text)
-        return value if isinstance(value, (dict, list)) else None
+        if isinstance(value, (dict, list)):
+            return value
     if "<tr" in text.lower():
         text = "\n".join(
             " | ".join(
@@ -476,6 +531,10 @@ def _structured(text: str) -> JsonValue:
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2:
         return None
+    members = [match for line in lines if (match := _MEMBER.fullmatch(line[:400]))]
+    if len(members) * 2 > len(lines) and len({match[1] for match in members}) == len(members):
+        rest: list[JsonValue] = [line for line in lines if not _MEMBER.fullmatch(line[:400])]
+        return {**{match[1].strip(): match[2].strip() for match in members}, **({"": rest} if rest else {})}
     for mark in ("|", "\t", ";", ",", ""):
         rows, rest = _rows(lines, mark)
         if len(rows) > 1:
@@ -493,6 +552,8 @@ def _rows(lines: Sequence[str], mark: str) -> tuple[list[JsonValue], list[JsonVa
             rest.append(line)
             continue
         if _PIPE_RULE.fullmatch(line[:400]):
+            if mark == "|" and len(rows) > 1 and (last := rows.pop()) and isinstance(last, dict):
+                header = [str(cell) for cell in last.values()]
             continue
         cells = (
             [cell.strip() for cell in (line.strip().strip("|") if mark == "|" else line.strip()).split(mark)]

@@ -15,7 +15,8 @@ from typing import Final
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ja", "zh")
 CATEGORIES: Final = (
-    "negation", "failure", "pending", "done", "all", "yes", "no", "up", "down", "approx", "relative", "secret",  # noqa: E501
+    "negation", "failure", "pending", "done", "all", "yes", "no", "up", "down", "approx", "relative",
+    "secret", "contrast", "absent", "mean", "harmless",
 )  # fmt: skip
 
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’\-][^\W\d_]{1,40}){0,2}")
@@ -64,6 +65,10 @@ class Words:
     approx: str
     relative: str
     secret: str
+    contrast: str = ""
+    harmless: str = ""
+    absent: str = ""
+    mean: str = ""
     counters: str = ""
     is_spaced: bool = True
 
@@ -87,7 +92,9 @@ class Lexicon:
         self._exact: dict[str, int] = {}
         self._starts: dict[str, int] = {}
         self._phrases: list[tuple[str, int]] = []
-        for bit, category in enumerate(CATEGORIES):
+        self._means = [word.rstrip("*").replace("_", " ") for word in words.mean.split()]
+        self._harmless = sorted((p.replace("_", " ") for p in words.harmless.split()), key=len, reverse=True)
+        for bit, category in enumerate(CATEGORIES[:-1]):
             for word in getattr(words, category).split():
                 if not self.is_spaced or "_" in word:
                     self._phrases.append((word.strip("*").replace("_", " "), 1 << bit))
@@ -112,7 +119,20 @@ class Lexicon:
                     if length > len(word):
                         break
                     found |= starts.get(word[:length], 0)
-        return frozenset(category for bit, category in enumerate(CATEGORIES) if found >> bit & 1)
+        return frozenset(category for bit, category in enumerate(CATEGORIES[:-1]) if found >> bit & 1)
+
+    def mean_places(self, text: str) -> list[int]:
+        """Where words of averages begin in `text`."""
+        low = text.lower()
+        return [place for word in self._means for place in [low.find(word)] if place >= 0]
+
+    def said(self, text: str) -> frozenset[str]:
+        """The categories of which `text` has a word outside of set phrases that say nothing."""
+        low = text.lower()
+        for phrase in self._harmless:
+            if phrase in low:
+                low = low.replace(phrase, " ")
+        return self.categories(low)
 
     @cached_property
     def known(self) -> frozenset[str]:

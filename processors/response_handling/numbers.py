@@ -1,12 +1,13 @@
 """Rules RH1 and RH11: numbers that no evidence supports, or in another unit or currency."""
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from processors.response_handling.arithmetic import operand_of
-from processors.response_handling.ledger import Quantity
-from processors.response_handling.lexicons.keys import LASTING
+from processors.response_handling.ledger import Leaf, Quantity, folded
+from processors.response_handling.lexicons.keys import AVERAGE_KEYS, HOW_MANY, LASTING, TOTAL_KEYS
 from processors.response_handling.lexicons.units import factors_of, key_words
 from processors.response_handling.reading import Token
 from processors.response_handling.response import Finding, Response, shown
@@ -24,6 +25,7 @@ _PLAIN_FACTS = {
 _SHORTEST_STEM = 4
 _MOST_COMPARED = 200
 _MOST_DERIVED = 14
+_LETTERS = re.compile(r"[^\W\d_]{4,40}")
 _IN_NAME = re.compile(r"[^\W\d_]{0,20}[A-Z][^\W\d_]{0,20}\s$")
 
 
@@ -88,6 +90,11 @@ def _needs_support(token: Token, response: Response) -> bool:
     """Whether a number is a statement at all: years, codes, parts of names and plain facts are none."""
     value = token.value
     dimension = dimension_of(token)
+    if token.is_fraction:
+        return False
+    if not response.words.is_spaced and token.unit is not None and token.unit.symbol == "d":
+        if any(day[2] == value for day in response.timeline.days):
+            return False
     if value <= (_SMALL if token.is_spelled else 1) and dimension == "time" and not token.extra:
         return False
     if (dimension, value) in _PLAIN_FACTS or (value == 0 and not dimension):
@@ -336,7 +343,7 @@ def _usual_factors(response: Response) -> dict[str, float]:
 def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Finding]:
     """RH1.1: a slip of a number of the evidence.
 
-    RH1.3: against the member named beside it; RH1.2: nowhere in it.
+    RH1.3: against the member named beside it; RH1.2: nowhere in it; RH12.5: where the result has null.
     """
     open_ones = [s for s in known if not s.is_supported and not s.other_unit and not s.other_currency]
     steps = sum(support.is_reckoned for support in known)
@@ -350,22 +357,132 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
         near = _nearly(token, response, is_lone=len(open_ones) == 1)
         claim = shown(response.output[max(0, token.start - 12) : token.end + 14])
         if near is not None:
-            yield Finding(
-                "RH1.1", claim, f"{token.text} is not in the results; nearest: {near[0]}", near[1], near[2]
-            )
+            what = f"{token.text} is not in the results; nearest: {near[0]}"
+            yield Finding("RH1.1", claim, what, near[1], near[2])
             continue
         against = (
             _against(token, response) if is_lookup and not dimension_of(token) and stated < 100 else None
         )
-        if against is not None:
-            rule = "RH12.5" if against[0].endswith(" null") else "RH1.3"
-            yield Finding(rule, claim, f"{token.text} against {against[0]}", against[1], against[2])
+        null = _null_beside(token.start, response) if is_lookup else None
+        if null is not None:
+            yield Finding("RH12.5", claim, f"{token.text} against {null.key} null", null.path, null.call)
+        elif against is not None:
+            yield Finding("RH1.3", claim, f"{token.text} against {against[0]}", against[1], against[2])
         elif is_lookup and (
             stated > _SMALL or stated != int(stated) or dimension_of(token) or token.scale != 1.0
         ):
             made = response.arithmetic.nearest(stated, ("", "money"))
             nearest = f"; nearest: {made.shown()} = {made.value:.10g}" if made is not None else ""
             yield Finding("RH1.2", claim, f"{token.text} is not in the results{nearest}")
+    yield from _wrong_means(response, known)
+    yield from _wrong_counts(response, known)
+    yield from _invented_where_null(response)
+
+
+def _null_beside(position: int, response: Response) -> Leaf | None:
+    """A null of the last calls whose key the words around a claim name."""
+    start, end = response.sentence_of(position)
+    words = {w[:5] for w in _LETTERS.findall(response.output[start:end].lower())}
+    for leaf in response.current:
+        if leaf.value is None and leaf.call >= 0:
+            if any(len(word) >= _SHORTEST_STEM and word[:5] in words for word in key_words(leaf.key)):
+                return leaf
+    return None
+
+
+def _invented_where_null(response: Response) -> Iterator[Finding]:
+    """RH12.5 as well: an identifier that nothing has, where a result has null under the key of one."""
+    evidence = response.ledger.folded_texts
+    for token in response.tokens:
+        whole = folded(token.text)
+        if (
+            token.kind == "id"
+            and len(whole) > 4
+            and sum(map(str.isdigit, whole)) > 2
+            and whole not in evidence
+        ):
+            null = next((leaf for leaf in response.current if leaf.value is None and leaf.call >= 0), None)
+            if null is not None and _null_beside(token.start, response):
+                yield Finding("RH12.5", shown(token.text), f"{null.key} is null", null.path, null.call)
+
+
+def _wrong_means(response: Response, known: list[Support]) -> Iterator[Finding]:
+    """RH1.4: a number told as an average that is none of the results, though it lies within their range."""
+    for one in response.told:
+        if "mean" not in one.categories:
+            continue
+        inside = [s for s in known if one.start <= s.token.start < one.end and not s.token.is_spelled]
+        marks = [one.start + place for word in response.words.mean_places(one.text) for place in (word,)]
+        claims = [
+            s for s in inside if s.token.value > 1 and any(-60 < mark - s.token.start < 24 for mark in marks)
+        ]
+        claims = sorted(claims, key=lambda s: min(abs(mark - s.token.start) for mark in marks))[:2]
+        if not claims or any(AVERAGE_KEYS & {*key_words(q.key)} for s in claims for q in s.direct):
+            continue
+        claims = claims[:1]
+        sizes = [s.token.value for s in known if s not in claims]
+        if any(_is_mean(s.token, response, sizes) for s in claims):
+            continue
+        for key, column in response.arithmetic.columns():
+            values = sorted(operand.value for operand in column)
+            fits = [s for s in claims if len({*values}) > 2 and _is_of(s.token, values, column[0].dimension)]
+            if len(fits) == 1 and not (
+                fits[0].token.unit is not None and fits[0].token.unit.dimension == "percent"
+            ):
+                mean = math.fsum(values) / len(values)
+                what = f"{fits[0].token.text} is no average of the results; mean of {key} = {mean:.6g}"
+                yield Finding("RH1.4", shown(one.text), what)
+                return
+
+
+def _in_base(token: Token) -> tuple[float, float]:
+    factor = token.unit.factors[0] if token.unit is not None and not token.currencies else 1.0
+    value = token.value * factor + sum(v * u.factors[0] for v, u in token.extra)
+    slack = token.tolerance(token.value) * factor
+    if token.extra:
+        slack = token.extra[-1][1].factors[0] / 2
+    return value, max(slack, 0.06 * value if token.is_approximate else 0.0)
+
+
+def _is_of(token: Token, values: list[float], dimension: str) -> bool:
+    """Whether a number may be an average of a column: of its dimension and between its ends."""
+    own = dimension_of(token)
+    value = _in_base(token)[0] if dimension else token.value
+    return (own == dimension or not own or not dimension) and values[0] < value < values[-1]
+
+
+def _is_mean(token: Token, response: Response, sizes: list[float]) -> bool:
+    value, tolerance = _in_base(token)
+    tries = [
+        (value, tolerance),
+        (token.value, max(token.tolerance(token.value), 0.06 * token.value * token.is_approximate)),
+    ]
+    return any(response.arithmetic.is_mean(v, t * 1.01 + 1e-9 * v, sizes) for v, t in tries)
+
+
+def _wrong_counts(response: Response, known: list[Support]) -> Iterator[Finding]:
+    """RH1.5: the count that was asked for, where the rows of the results give no such count."""
+    question = response.question.lower()
+    if not any(word in question for word in HOW_MANY) or not known:
+        return
+    groups = [records for records in response.ledger.groups.values() if 3 <= len(records) <= 200]
+    first = known[0]
+    token = first.token
+    is_count = token.value == int(token.value) and not dimension_of(token) and token.value > 1
+    if not groups or not is_count or token.is_approximate or token.start > 120:
+        return
+    rows = {record.index for records in groups for record in records}
+    if any(quantity.record not in rows or TOTAL_KEYS & {quantity.key.lower()} for quantity in first.direct):
+        return
+    if token.value in response.arithmetic.counts():
+        return
+    most = max(
+        [len(groups[0]), *(sum(o.value for o in column) for _, column in response.arithmetic.columns())]
+    )
+    if len(groups) > 1 or token.value > min(most, 60) or response.timeline.days:
+        return
+    what = f"{len(groups[0])} rows, none of whose values stands in {token.value:.0f}"
+    yield Finding("RH1.5", shown(response.output[: token.end + 40]), what, "", groups[0][0].call)
 
 
 def _nearly(token: Token, response: Response, *, is_lone: bool) -> tuple[str, str, int | None] | None:
@@ -429,13 +546,6 @@ def _against(token: Token, response: Response) -> tuple[str, str, int | None] | 
     for entry in response.ledger.result_lists:
         if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in key_words(entry.key)):
             return f"{entry.length} {entry.key}", entry.path, entry.call
-    for leaf in response.ledger.leaves[:_MOST_COMPARED]:
-        if (
-            leaf.value is None
-            and leaf.call >= 0
-            and any(len(w) >= _SHORTEST_STEM and w[:5] in stems for w in key_words(leaf.key))
-        ):
-            return f"{leaf.key} null", leaf.path, leaf.call
     return None
 
 
@@ -450,7 +560,51 @@ def wrong_units(response: Response, known: list[Support]) -> Iterator[Finding]:
             named = ", ".join(sorted(currencies)[:3])
             path, call = (first.path, first.call) if first is not None else ("", None)
             yield Finding("RH11.2", claim, f"{first.key if first else 'the results'}: {named}", path, call)
+        elif (
+            (slip := _scale_slip(token, response)) is not None
+            and not support.is_supported
+            and not support.other_unit
+        ):
+            what = f"{slip.key} {slip.value:.10g} {slip.unit.symbol if slip.unit else ''}"
+            yield Finding("RH11.1", claim, what, slip.path, slip.call)
         elif support.other_unit and not support.is_supported:
             first = support.other_unit[0]
             symbol = first.unit.symbol if first.unit else ""
             yield Finding("RH11.1", claim, f"{first.key} {first.value:.10g} {symbol}", first.path, first.call)
+
+
+def _scale_slip(token: Token, response: Response) -> Quantity | None:
+    """A quantity that differs by powers of 10 and 1024 alone: thousands for millions, 7 GiB for 700 MiB."""
+    if (token.unit is None and token.scale == 1.0 and not token.currencies) or (
+        token.unit and token.unit.dimension in ("percent", "temperature", "time")
+    ):
+        return None
+    factors = token.unit.factors if token.unit is not None and not token.currencies else (1.0,)
+    own = dimension_of(token)
+    for quantity in response.ledger.quantities[:_MOST_COMPARED]:
+        if quantity.call < 0 or not quantity.is_member or quantity.value < 100:
+            continue
+        if token.unit is not None and quantity.dimension != own:
+            continue
+        if (
+            token.unit is None
+            and not quantity.is_minor
+            and len(f"{token.value / token.scale:g}".replace(".", "")) < 3
+        ):
+            continue
+        if token.unit is None and token.scale == 1.0 and not quantity.is_minor:
+            continue
+        base = operand_of(quantity).value
+        for factor in factors:
+            ratio = base / (token.value * factor) if token.value else 0.0
+            for binary in (0, 1, 2, -1):
+                rest = ratio / 1024.0**binary
+                power = round(math.log10(rest)) if rest > 0 else 0
+                slack = token.tolerance(token.value) / token.value
+                if (
+                    0 < abs(power) <= 6
+                    and abs(rest / 10.0**power - 1) <= min(slack, 0.02) + 1e-9
+                    and (binary == 0 or own == "bytes")
+                ):
+                    return quantity
+    return None

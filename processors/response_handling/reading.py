@@ -63,6 +63,7 @@ _JOINTS = frozenset({"", "and", "und", "et", "y", "e", "en", "i", "と"})
 _POWER = re.compile(
     r"\s(?:cub[eioí]c?[a-z]{0,3}|quadr[a-z]{1,4}|cuadrad[a-z]{1,2}|carrés?|cubes?)(?![^\W\d_])", re.IGNORECASE
 )
+_FRACTIONS = {"½": 0.5, "¼": 0.25, "¾": 0.75}
 _DAYPARTS = {"下午": 12, "晚上": 12, "午後": 12, "上午": 0, "早上": 0, "午前": 0, "中午": 12}
 
 CalendarDay = tuple[int | None, int, int | None]
@@ -91,6 +92,8 @@ class Token:
     is_minor: bool = False
     is_approximate: bool = False
     is_spelled: bool = False
+    is_fraction: bool = False
+    """Of a number: whether it ends with a sign such as ½."""
     is_negative: bool = False
     word: str = ""
     """The word that follows a number, in lower case."""
@@ -111,6 +114,8 @@ class Token:
 
     def tolerance(self, value: float) -> float:
         """How far what was rounded to the reading `value` may lie from it."""
+        if self.is_fraction:
+            return 0.25 * self.scale
         decimals = next((places for read, places in self.readings if read * self.scale == value), 0)
         return 0.5 * 10.0**-decimals * self.scale * 1.0000001
 
@@ -203,6 +208,8 @@ class Reader:
         spans = []
         for match in _TIME.finditer(text):
             hour_text = match["hour"] or match["only"] or match["h"] or match["uhr"] or match["cjk_hour"]
+            if self.words.language == "ja" and "点" in match[0]:
+                continue
             hour = int(hour_text)
             minute = int(
                 match["minute"] or match["only_minute"] or match["h_minute"] or match["uhr_minute"]
@@ -278,6 +285,8 @@ class Reader:
         if len(readings) > 1:
             is_point = "." in token.text
             token.reading = int(is_point == (self.words.language in _POINT_LANGUAGES))
+        if (part := _FRACTIONS.get(text[end : end + 1])) is not None:
+            token.readings, token.end, token.is_fraction = ((readings[0][0] + part, 0),), end + 1, True
         before = _BEFORE.search(text, max(0, start - 6), start)
         if before is not None:
             money = before["code"] or before["sign"]

@@ -1,19 +1,25 @@
 """Rule RH10: a value of another row than the one that the answer names."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from processors.response_handling.arithmetic import clock
-from processors.response_handling.ledger import Moment, Quantity, Record
+from processors.response_handling.ledger import Leaf, Moment, Quantity, Record, folded
+from processors.response_handling.lexicons.keys import NAME_KEYS, STATE_KEYS
+from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Support
-from processors.response_handling.reading import Token, agree
+from processors.response_handling.reading import agree
 from processors.response_handling.response import Finding, Response, shown
 
-_WORD = re.compile(r"[^\W_]{1,40}")
-_CLOSE = re.compile(r"[^\d,;:]{1,20}")
 MAX_RECORDS = 60
 MOST_MOMENTS = 400
+_MOST_TEXTS = 300
+_LABEL = re.compile(r"[^\W_]{1,40}(?:[-./#][^\W_]{1,40}){0,5}")
+_CLOSE = re.compile(r"[^\d,;:、，；：。]{1,20}")
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
+_NEAR = re.compile(r"[^,;:、，；：。]{1,40}")
+_SMALL = 100
 
 
 class _Mention(NamedTuple):
@@ -22,10 +28,13 @@ class _Mention(NamedTuple):
 
 
 class _Claim(NamedTuple):
-    """A number, date or time of the answer, and where in the evidence it stands."""
+    """A number, date, time or text of the answer, and where in the evidence it stands."""
 
-    token: Token
-    entries: Sequence[Quantity | Moment]
+    start: int
+    end: int
+    text: str
+    kind: str
+    entries: Sequence[Quantity | Moment | Leaf]
 
 
 def wrong_rows(response: Response, known: list[Support]) -> Iterator[Finding]:
@@ -33,26 +42,34 @@ def wrong_rows(response: Response, known: list[Support]) -> Iterator[Finding]:
 
     The name may stand before its values or behind them; only what fits neither order is a finding.
     """
-    claims = [_Claim(s.token, s.direct) for s in known if s.direct and not s.how and not s.token.is_spelled]
-    claims = [c for c in claims if all(isinstance(e, Quantity) and e.is_operand for e in c.entries)]
-    claims += _moments(response)
-    if not claims:
-        return
+    claims = [
+        _Claim(s.token.start, s.token.end, s.token.text, "number", s.direct) for s in known
+        if s.direct and not s.how and not s.token.is_spelled
+        and all(isinstance(e, Quantity) and e.is_operand for e in s.direct)
+    ] + list(_moments(response))  # fmt: skip
     for records in response.ledger.groups.values():
         if not 1 < len(records) <= MAX_RECORDS or _is_one_thing(records, response):
             continue
-        labels = {record.index: response.ledger.labels(record) for record in records}
-        names = {record.index: response.ledger.labels(record, names_only=True) for record in records}
         by_index = {record.index: record for record in records}
-        own = [claim for claim in claims if _belongs(claim, by_index)]
+        own = [*(c for c in claims if _belongs(c, by_index)), *_texts(by_index, response)]
+        if not own:
+            continue
+        columns = Counter(entry.key for claim in own for entry in claim.entries[:1])
+        own = [claim for claim in own if _is_telling(claim, columns, response)]
+        labels = {record.index: _labels(record, response) for record in records}
+        names = {record.index: _labels(record, response, names_only=True) for record in records}
         for start, end in response.sentences:
-            inside = [claim for claim in own if start <= claim.token.start < end]
+            inside = sorted(
+                (claim for claim in own if start <= claim.start < end), key=lambda claim: claim.start
+            )
             if not inside:
                 continue
-            mentions = _mentions(response.output[start:end], start, records, names)
-            mentions = mentions or _mentions(response.output[start:end], start, records, labels)
+            said = {word for claim in inside if claim.kind == "text" for word in _words(claim.text)}
+            text = response.output[start:end]
+            mentions = _mentions(text, start, records, names, said, response)
+            mentions = mentions or _mentions(text, start, records, labels, said, response)
             if not mentions and len(response.sentences) == 1:
-                mentions = _mentions(response.question, start, records, labels)
+                mentions = _mentions(response.question, start, records, labels, said, response)
                 mentions = mentions if len(mentions) == 1 else []
             yield from _judge(inside, mentions, by_index, response)
 
@@ -69,14 +86,64 @@ def _is_one_thing(records: Sequence[Record], response: Response) -> bool:
 def _moments(response: Response) -> Iterator[_Claim]:
     told = [moment for moment in response.ledger.moments[:MOST_MOMENTS] if moment.call >= 0]
     for token in response.tokens:
+        entries: list[Moment] = []
         if token.kind == "time" and token.is_exact:
             entries = [moment for moment in told if moment.minutes == token.minutes and not moment.zone]
         elif token.kind == "date":
             entries = [m for m in told if any(agree(a, b) for a in m.dates for b in token.dates)]
-        else:
-            continue
         if entries:
-            yield _Claim(token, entries)
+            yield _Claim(token.start, token.end, token.text, token.kind, entries)
+
+
+def _texts(by_index: dict[int, Record], response: Response) -> Iterator[_Claim]:
+    """Short texts of rows that the answer repeats, names and states aside."""
+    found: dict[tuple[str, str], list[Leaf]] = {}
+    name = _name_key(by_index)
+    for leaf in response.ledger.leaves:
+        if (
+            leaf.record in by_index
+            and leaf.key != name
+            and isinstance(leaf.value, str)
+            and 1 < len(leaf.value) <= 40
+        ):
+            words = {*key_words(leaf.key)}
+            if (
+                not words & (NAME_KEYS | STATE_KEYS)
+                and any(map(str.isalpha, leaf.value))
+                and len(found) < _MOST_TEXTS
+            ):
+                found.setdefault((leaf.key, leaf.value), []).append(leaf)
+    for (_, value), entries in found.items():
+        rows = {entry.record for entry in entries}
+        if len(rows) * 2 > len(by_index) or not (
+            any(map(str.isdigit, value)) or value[:1].isupper() or _is_plain(value, response)
+        ):
+            continue
+        place = response.output.find(value)
+        end = place + len(value)
+        edges = response.output[place - 1 : place] + response.output[end : end + 1]
+        if (
+            place >= 0
+            and (not any(c.isalnum() for c in edges) or not value.isascii())
+            and len(folded(value)) > 1
+        ):
+            yield _Claim(place, end, value, "text", entries)
+
+
+def _is_plain(value: str, response: Response) -> bool:
+    return len(value) > 3 and value.isalpha() and value not in response.words.function
+
+
+def _name_key(by_index: dict[int, Record]) -> str:
+    """The first key whose texts all differ, by which rows are told apart."""
+    for key in {key: None for record in by_index.values() for key, _ in record.texts}:
+        texts = [
+            next((folded(text) for own, text in record.texts if own == key), "")
+            for record in by_index.values()
+        ]
+        if len({*texts}) == len(by_index):
+            return key
+    return ""
 
 
 def _belongs(claim: _Claim, by_index: dict[int, Record]) -> bool:
@@ -85,23 +152,63 @@ def _belongs(claim: _Claim, by_index: dict[int, Record]) -> bool:
     return rows <= by_index.keys() and len(rows) < len(by_index)
 
 
-def _mentions(text: str, offset: int, records: list[Record], labels: dict[int, set[str]]) -> list[_Mention]:
+def _is_telling(claim: _Claim, columns: Counter[str], response: Response) -> bool:
+    """Small numbers without a unit fit by chance, unless others of their column are told or it is named."""
+    entry = claim.entries[0]
+    if claim.kind != "number" or not isinstance(entry, Quantity):
+        return True
+    if abs(entry.value) >= _SMALL or entry.value != int(entry.value) or entry.unit or entry.currencies:
+        return True
+    low = response.output.lower()
+    return columns[entry.key] > 1 or any(len(word) > 3 and word[:5] in low for word in key_words(entry.key))
+
+
+def _words(text: str) -> Iterator[str]:
+    """The words of a text and the parts of those with hyphens; pairs of signs where nothing parts words."""
+    for word in _LABEL.findall(text.lower()):
+        yield word
+        if not word.isalnum():
+            yield from re.split(r"[-./#]", word)
+        if not word.isascii() and (plain := word.translate(_UMLAUTS)) != word:
+            yield plain
+        if not word.isascii() and word[0] > "\u3000" and len(word) > 1:
+            yield from (word[place : place + 2] for place in range(len(word) - 1))
+
+
+def _labels(record: Record, response: Response, *, names_only: bool = False) -> set[str]:
+    found = {
+        w for w in response.ledger.labels(record, names_only=names_only) if not w.isdigit() or len(w) > 3
+    }
+    for key, text in record.texts:
+        if (
+            len(text) < 60
+            and any(map(str.isalpha, text))
+            and (not names_only or NAME_KEYS & {*key_words(key)})
+        ):
+            found.update(_words(text))
+    return found
+
+
+def _mentions(text: str, offset: int, records: list[Record], labels: dict[int, set[str]], left_out: set[str],
+              response: Response) -> list[_Mention]:  # fmt: skip
     """The rows that a text names, each where its most telling word stands first.
 
     A row is named by the words that not all rows have; of rows with words in common the one that has most
     of them said is meant, and none if two have as many.
     """
-    common = set.intersection(*labels.values())
+    common = set.intersection(*labels.values()) | left_out
     places: dict[str, int] = {}
-    for match in _WORD.finditer(text.lower()):
-        places.setdefault(match[0], match.start())
+    low = text.lower()
+    for match in _LABEL.finditer(low):
+        for word in _words(match[0]):
+            places.setdefault(word, max(match.start(), low.find(word, match.start())))
     scores: dict[int, set[str]] = {}
     for record in records:
         said = {
-            word
-            for word in labels[record.index] - common
+            word for word in labels[record.index] - common
             if word in places and (len(word) > 1 or word.isdigit()) and not (word.isdigit() and len(word) < 4)
-        }
+            and word not in response.words.function
+        }  # fmt: skip
         if said:
             scores[record.index] = said
     found = []
@@ -115,51 +222,65 @@ def _mentions(text: str, offset: int, records: list[Record], labels: dict[int, s
         own = said - set().union(*rivals)
         if own or all(len(other) < len(said) for other in rivals):
             found.append(_Mention(offset + min(places[word] for word in (own or said)), record))
-    return sorted(found)[:12] if len({mention.start for mention in found}) == len(found) else []
+    found.sort(key=lambda mention: mention.start)
+    return found[:12] if len({mention.start for mention in found}) == len(found) else []
 
 
 def _judge(
     claims: list[_Claim], mentions: list[_Mention], by_index: dict[int, Record], response: Response
 ) -> Iterator[Finding]:
-    before, behind = [], []
-    for claim in claims:
-        token = claim.token
-        if (named := next((m for m in reversed(mentions) if m.start < token.start), None)) is not None:
-            before.append((claim, named.record))
-        if (named := next((m for m in mentions if m.start > token.start), None)) is not None:
-            behind.append((claim, named.record, _CLOSE.fullmatch(response.output, token.end, named.start)))
-    wrong = [(claim, record) for claim, record in before if not _fits(claim, record, response)]
-    if len(behind) == len(claims) > len(before) and all(near for _, _, near in behind):
-        wrong = [(claim, record) for claim, record, _ in behind if not _fits(claim, record, response)]
-    is_open = len(behind) == len(claims) or len(before) < len(claims)
-    if is_open and behind and all(_fits(claim, record, response) for claim, record, _ in behind):
+    if not mentions:
         return
+    is_open = claims[0].start < mentions[0].start
+    wrong = []
+    for claim in claims:
+        before = next((m for m in reversed(mentions) if m.start < claim.start), None)
+        behind = next((m for m in mentions if m.start > claim.start), None) if is_open else None
+        named = before or behind
+        if named is None or any(_fits(claim, m.record, response) for m in (before, behind) if m is not None):
+            continue
+        rivals = [other for other in claims if other.entries[0].key == claim.entries[0].key]
+        if len(rivals) > len(mentions) and any(_fits(other, named.record, response) for other in rivals):
+            continue
+        close = _NEAR if claim.kind == "text" else _CLOSE
+        if before is not None or close.fullmatch(response.output, claim.end, named.start):
+            wrong.append((claim, named.record))
     for claim, record in wrong:
         entry = claim.entries[0]
         name, mine = (
-            next((text for _, text in row.texts if len(text) < 60), row.key)
+            next((text for _, text in row.texts if len(text) < 60 and text != claim.text), row.key)
             for row in (by_index[entry.record], record)
         )
         own = _counterpart(claim, record, response)
-        what = f"{claim.token.text} is {entry.key} of {name}; {mine} has {own}"
-        said = response.output[max(0, claim.token.start - 30) : claim.token.end + 10]
-        yield Finding("RH10", shown(said), what, entry.path, entry.call)
+        what = f"{claim.text} is {entry.key} of {name}; {mine} has {own}"
+        yield Finding(
+            "RH10",
+            shown(response.output[max(0, claim.start - 30) : claim.end + 10]),
+            what,
+            entry.path,
+            entry.call,
+        )
 
 
 def _fits(claim: _Claim, record: Record, response: Response) -> bool:
-    return any(entry.record == record.index for entry in claim.entries) or (
-        _counterpart(claim, record, response) is None
-    )
+    is_of_it = any(entry.record == record.index for entry in claim.entries)
+    return is_of_it or _counterpart(claim, record, response) is None
 
 
 def _counterpart(claim: _Claim, record: Record, response: Response) -> str | None:
     """What the named row has under the key of the value; None where it has nothing to compare."""
     keys = {entry.key for entry in claim.entries}
+    if claim.kind == "text":
+        return next((text for key, text in record.texts if key in keys and text), None)
     for quantity in record.numbers:
         if quantity.key in keys and quantity.is_member:
             return f"{quantity.value:.10g}"
     for moment in response.ledger.moments[:MOST_MOMENTS]:
-        is_kind = (moment.minutes is not None) == (claim.token.kind == "time")
+        is_kind = (moment.minutes is not None) == (claim.kind == "time")
         if moment.record == record.index and moment.key in keys and is_kind:
-            return clock(moment.minutes) if moment.minutes is not None else "another date"
+            return (
+                f"{moment.minutes // 60:02d}:{moment.minutes % 60:02d}"
+                if moment.minutes is not None
+                else "another date"
+            )
     return None

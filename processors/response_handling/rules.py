@@ -13,14 +13,17 @@ from processors.response_handling.outcomes import (
     futile_repetitions,
     hidden_errors,
     ignored_results,
-    incomplete_results,
-    reversed_states,
-    told_from_nothing,
     uncorrected_arguments,
-    unheard_negations,
 )
 from processors.response_handling.response import Finding, Response
 from processors.response_handling.rows import wrong_rows
+from processors.response_handling.states import (
+    denied_results,
+    incomplete_results,
+    reversed_states,
+    told_from_nothing,
+    unheard_negations,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,14 @@ RULES: Final = (
     Rule("RH1.1", "a number that is a slip of one of the results", is_gating=True),
     Rule("RH1.2", "a number that no evidence supports"),
     Rule("RH1.3", "a small number against the member that is named beside it"),
+    Rule("RH1.4", "a number told as an average that the results do not have"),
+    Rule("RH1.5", "a count that the rows of the results do not have"),
     Rule("RH2.1", "a date that no evidence supports"),
     Rule("RH2.2", "a time of day that no evidence supports"),
     Rule("RH2.3", "a weekday that its date does not have", is_gating=True),
     Rule("RH2.4", "a date where no result has any"),
+    Rule("RH2.5", "a date that is a slip of one of the results"),
+    Rule("RH2.6", "a time of day that is a slip of one of the results"),
     Rule("RH3.1", "an invented address or URL", is_gating=True),
     Rule("RH3.2", "an invented identifier"),
     Rule("RH3.3", "an invented name"),
@@ -65,6 +72,8 @@ RULES: Final = (
     Rule("RH12.4", "a value that a later call replaced", is_gating=True),
     Rule("RH12.5", "a number where the result has null", is_gating=True),
     Rule("RH12.6", "particulars where every result is empty", is_gating=True),
+    Rule("RH12.7", "told of all what holds for some", is_gating=True),
+    Rule("RH13", "told as not known though a result has it", is_gating=True),
 )
 """All rules in the order of their ids."""
 
@@ -84,6 +93,8 @@ _NEEDS_NUMBERS: Final = frozenset(
         "RH1.1",
         "RH1.2",
         "RH1.3",
+        "RH1.4",
+        "RH1.5",
         "RH8",
         "RH9.d",
         "RH10",
@@ -93,14 +104,18 @@ _NEEDS_NUMBERS: Final = frozenset(
         "RH12.4",
         "RH12.5",
         "RH12.6",
+        "RH12.7",
     }
 )
 _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
     (
-        frozenset({"RH1.1", "RH1.2", "RH1.3", "RH12.5"}),
+        frozenset({"RH1.1", "RH1.2", "RH1.3", "RH1.4", "RH1.5", "RH12.5"}),
         lambda response, _, known: unsupported_numbers(response, known),
     ),
-    (frozenset({"RH2.1", "RH2.2", "RH2.3", "RH2.4"}), lambda response, _, __: unsupported_dates(response)),
+    (
+        frozenset({"RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH2.5", "RH2.6", "RH12.4"}),
+        lambda response, _, __: unsupported_dates(response),
+    ),
     (frozenset({"RH3.1", "RH3.2"}), lambda response, _, __: invented_entities(response)),
     (frozenset({"RH3.3"}), lambda response, _, __: invented_names(response)),
     (frozenset({"RH4", "RH9.a"}), lambda response, settings, _: hidden_errors(response, settings)),
@@ -112,12 +127,13 @@ _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
     ),
     (frozenset({"RH8"}), lambda response, _, known: ignored_results(response, known)),
     (
-        frozenset({"RH9.b", "RH9.c", "RH9.d", "RH12.1", "RH12.3"}),
-        lambda response, settings, known: reversed_states(response, known, settings),
+        frozenset({"RH9.b", "RH9.c", "RH9.d", "RH12.1", "RH12.3", "RH12.7"}),
+        lambda response, _, known: reversed_states(response, known),
     ),
     (frozenset({"RH10"}), lambda response, _, known: wrong_rows(response, known)),
     (frozenset({"RH11.1", "RH11.2"}), lambda response, _, known: wrong_units(response, known)),
     (frozenset({"RH9.e"}), lambda response, _, __: unheard_negations(response)),
+    (frozenset({"RH13"}), lambda response, _, __: denied_results(response)),
     (frozenset({"RH12.6"}), lambda response, _, known: told_from_nothing(response, known)),
     (frozenset({"RH12.2", "RH12.4"}), lambda response, _, known: incomplete_results(response, known)),
 )
@@ -133,7 +149,7 @@ def applicable_rules(response: Response) -> frozenset[str]:
     found = {rule.id for rule in RULES if not rule.reads_content or response.is_captured}
     failed = any(call.failure is not None for call in response.calls)
     if not response.words.language:
-        found -= {"RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.6"}
+        found -= {"RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.6", "RH12.7", "RH13"}
     if failed and not (response.words.language and response.is_answered):
         found -= {"RH4", "RH9.a"}
     return frozenset(found)

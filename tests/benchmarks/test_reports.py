@@ -71,6 +71,26 @@ def test_a_shape_that_is_refused_has_no_figures_and_the_next_is_measured(
     assert [f"| naive | {10.0} | 10,000 | 100,000 | 1.0 / 10.0 | 100 |"] == lines[-1:]
 
 
+def test_a_peer_that_loses_a_span_once_is_measured_again_and_the_service_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused: set[str] = set()
+
+    def measure(server: ServerUnderTest, shape: Shape, order: Order) -> Measurement:
+        if server.name not in refused:
+            refused.add(server.name)
+            raise MeasurementRefused(f"{server.name} lost a span")
+        return _measurement(10.0)
+
+    monkeypatch.setattr(peers, "measure", measure)
+
+    lines = list(peers_lines([Naive()], SHAPES[:1], order=Order(seconds=1), rounds=1))
+    assert "measured again: naive lost a span" in lines
+    assert "| naive | 10.0 | 10,000 | 100,000 | 1.0 / 10.0 | 100 |" in lines
+    lines = list(peers_lines([Tracegrade()], SHAPES[:1], order=Order(seconds=1), rounds=1))
+    assert ["", "REFUSED 512: tracegrade lost a span"] == lines
+
+
 def test_what_is_missing_is_left_out_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Otelcol, "missing", lambda _: "it takes Go")
 

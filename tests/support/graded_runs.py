@@ -154,6 +154,7 @@ def agent_runs(draw: st.DrawFn) -> AgentRun:
         input_state=draw(st.sampled_from(ValueState)),
         output=draw(_values),
         output_state=draw(st.sampled_from(ValueState)),
+        error=draw(st.none() | st.builds(ToolError, type=_texts, message=_texts)),
         messages=draw(
             st.lists(
                 st.builds(

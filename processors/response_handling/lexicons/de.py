@@ -32,18 +32,25 @@ WORDS: Final = Words(
     nicht nichts kein keine keinen keinem keiner keines nie niemals ohne weder noch_nicht nirgends niemand leider
     """,
     failure="""
-    fehl* problem* leider konnte* kann_nicht gescheitert abgelehnt verweigert gesperrt ungültig abgelaufen störung
-    nicht entschuldig* zeitüberschreitung unterbrochen unvollständig beschädigt abgebrochen  allerdings
-    jedoch aber unmöglich erneut warnung überschritten außer teilweise defekt bereits klappt* fehlgeschlagen
+    fehl* problem* kann_nicht gescheitert abgelehnt verweigert gesperrt ungültig abgelaufen störung nicht
+    entschuldig* zeitüberschreitung unterbrochen unvollständig beschädigt abgebrochen unmöglich erneut warnung
+    überschritten teilweise defekt klappt* fehlgeschlagen zurückgerollt übersprungen  verspätet
+    ausgefallen ausfall abgesagt gekündigt überfällig unbezahlt unzureichend ungültig* fehlt fehlen fehlend*
+    nicht_möglich
     """,
     pending="""
     ausstehend* offen* bearbeit* wartet warten geplant demnächst entwurf prüf* voraussichtlich wird werden
-    unterwegs vorläufig eingereicht beantragt würde testlauf probelauf simul* sobald
+    unterwegs vorläufig eingereicht beantragt würde testlauf probelauf simul* sobald in_prüfung wartestellung
+    vorgemerkt unbestätigt angefragt noch_nicht
     """,
     done="""
-    erledigt abgeschlossen fertig gelöscht erstellt angelegt gesendet geschickt versandt verschickt bezahlt gebucht
-    storniert aktualisiert geliefert zugestellt gespeichert hinzugefügt entfernt bestätigt genehmigt überwiesen
-    hochgeladen übermittelt erfolgreich geändert reserviert bestellt eingetragen eingegangen ausgeführt
+    erledigt abgeschlossen fertig gelöscht erstellt angelegt gesendet geschickt versandt verschickt bezahlt
+    gebucht storniert aktualisiert geliefert zugestellt gespeichert hinzugefügt entfernt bestätigt genehmigt
+    überwiesen hochgeladen übermittelt erfolgreich geändert reserviert bestellt eingetragen eingegangen
+    ausgeführt aktiv aktiviert läuft laufen bereit online live in_ordnung geklappt eingerichtet freigeschaltet
+    freigegeben beglichen gutgeschrieben angemeldet registriert veröffentlicht installiert ausgeliefert
+    umgestellt eingespielt unterwegs umgesetzt verschoben umgebucht eingeladen gestartet geschaltet
+    ausgeschaltet eingeschaltet abgemeldet aufgeladen behoben versendet erstattet zurückerstattet angewendet
     """,
     all="alle allen aller alles jede jeder jedes sämtliche beide beiden ganz komplett vollständig gesamte",
     yes="ja jawohl natürlich klar genau",
@@ -55,4 +62,19 @@ WORDS: Final = Words(
     """,
     relative="heute morgen gestern übermorgen vorgestern jetzt nächste* kommende* wochenende letzte* vorige*",
     secret="passwort kennwort geheim* token schlüssel zugangsdaten pin code",
+    contrast="""
+    allerdings jedoch aber außer bereits konnte* leider nur
+    """,
+    harmless="""
+    kein_problem keine_sorge keine_weiteren keine_weitere nichts_weiter nichts_mehr nicht_nötig nicht_vergessen
+    ohne_probleme ohne_weiteres ohne_aufpreis keine_kosten kein_aufpreis falls_nicht nicht_nur wenn_sie
+    falls_sie falls_du wenn_du keine_fehler keine_probleme brauchen_nichts müssen_nichts
+    """,
+    absent="""
+    nichts_über nichts_zu keine_information* keine_angabe* keine_daten keine_hinweise nicht_angegeben nicht_bekannt nicht_hinterlegt
+    nicht_aufgeführt keine_auskunft geht_nicht_hervor nicht_erwähnt informationen angaben keine_info
+    """,
+    mean="""
+    durchschnitt* mittel mittelwert schnitt mittlere* mittleren
+    """,
 )

@@ -39,22 +39,28 @@ WORDS: Final = Words(
     """,
     failure="""
     fail* error* problem* trouble* issue* unable sorry apolog* unfortunately regret* went_wrong denied deny
-    declin* reject* refus* block* unavailable unreachable unresponsive down offline outage maintenance timeout
-    timed time_out invalid expired insufficient exceed* locked crash* however but although missing incomplete
-    unsuccess* impossible unauthori* forbidden permission* overload* busy try_again retry retried glitch*
-    couldn't can't cannot wasn't stuck short damaged partial* except quota limit conflict*  warning*
-    wrong broken  unknown
+    declin* reject* refus* block* unavailable unreachable unresponsive offline outage maintenance timeout timed
+    time_out invalid expired insufficient locked crash* missing incomplete unsuccess* impossible unauthori*
+    forbidden permission* overload* try_again retry retried glitch* couldn't can't cannot wasn't damaged
+    partial* broken roll* skipped skip void bounced  revoked suspend* missed unread* unresolved overdue
+    unpaid degraded aborted abort* lapse* returned
     """,
     pending="""
-    pending process* await* waiting queue* schedul* progress review* submitted draft* expect*
-    will would later provisional* tentativ* in_transit on_its_way estimate* dry simulat* preview*
-    not_yet_been initiated request* hold requires
+    pending process* await* waiting queue* schedul* progress review* submitted draft* provisional* tentativ*
+    estimate* dry simulat* preview* not_yet_been initiated request* would will expect*
+    requires hold under_review on_hold not_final pre-author* preliminary planned plan backorder* in_preparation
+    preparing unconfirmed waitlist* wait_list
     """,
     done="""
-    done completed complete finished deleted created sent paid booked cancelled canceled updated delivered shipped
-    saved added removed confirmed approved processed transferred uploaded submitted scheduled deployed restored
-    refunded activated merged published resolved succeeded successful successfully passed received set_up all_set
-    renamed moved changed ordered reserved issued charged closed green arrived archived renewed
+    done completed complete finished deleted created sent paid booked cancelled canceled updated delivered
+    shipped saved added removed confirmed approved processed transferred uploaded submitted scheduled deployed
+    restored refunded activated merged published resolved succeeded successful successfully passed received
+    set_up all_set renamed moved changed ordered reserved issued charged closed green arrived archived renewed
+    gone_through went_through taken_care done_and live running online active working ready enabled installed
+    registered enrolled unlocked opened placed posted subscribed unsubscribed turned_on turned_off switched
+    reset applied cleaned cleared migrated rebooted restarted signed filed paid_out settled on_the_way
+    on_its_way succeeds passing passes healthy cashed credited rescheduled rebooked invited assigned dispatched
+    fixed replaced in_place went_out is_out sorted
     """,
     all="all every each both everything entire everyone whole fully complete completely any",
     yes="yes yep yeah sure absolutely certainly indeed correct",
@@ -69,4 +75,27 @@ WORDS: Final = Words(
     """,
     relative="today tonight tomorrow yesterday now next coming upcoming weekend ago later last previous",
     secret="password passcode secret token key credential* pin code ssn social",
+    contrast="""
+    however but although though except short down left stuck limit conflict* exceed* quota unknown wrong busy
+    warning* only rather instead
+    """,
+    harmless="""
+    in_all at_all after_all no_further no_additional nothing_else nothing_more nothing_to_worry no_problem no_need no_worries not_need
+    don't_need don't_worry don't_forget don't_hesitate don’t_hesitate don’t_need don’t_worry don’t_forget
+    can't_wait no_extra no_cost no_charge no_fee no_errors no_issues no_problems no_trouble without_problems
+    without_any without_issue without_error without_a_hitch without_locking if_not if_you if_anything not_only
+    hasn't_changed no_delay no_delays up_and_running down_to down_for cool_down left_over i_can't_wait
+    no_later_than no_more_than no_less_than not_just let_me_know would_you_like put_you_down write_down if_there
+    never_mind any_questions any_problems
+    """,
+    absent="""
+    anything_about anything_on nothing_about no_information any_information find_information no_info any_info no_details any_details no_data no_mention
+    any_mention doesn't_say doesn’t_say does_not_say doesn't_mention doesn’t_mention does_not_mention
+    not_mentioned not_listed not_specified doesn't_specify doesn’t_specify isn't_listed isn’t_listed not_stated
+    isn't_clear not_given no_indication any_indication doesn't_list doesn’t_list doesn't_show doesn’t_show
+    no_word_on information_about information_on
+    """,
+    mean="""
+    average* avg mean means averaged per_day_on_average
+    """,
 )

@@ -31,16 +31,21 @@ WORDS: Final = Words(
     failure="""
     error* fall* problema* no_se_pudo no_pude lamento lamentablemente siento desgraciadamente rechaz* deneg*
     bloque* caduc* venci* inválid* insuficiente* indisponible imposible interrump* incomplet* parcial* dañad*
-     sin_embargo pero aunque salvo excepto excedi* reintent* disculp* no avería*
+    excedi* reintent* disculp* no avería* rechazad*  omitid* suspendid* retras* impagad* revertid*
+    no_disponible ausente falt*
     """,
     pending="""
-    pendiente* proceso procesando espera* previst* pronto borrador revisión será sería programad*
-    provisional* simul* camino trámite solicitad* prueba
+    pendiente* proceso procesando espera* previst* pronto borrador revisión será sería programad* provisional*
+    simul* camino trámite solicitad* prueba en_espera en_proceso en_curso en_revisión en_trámite por_confirmar
+    sin_confirmar
     """,
     done="""
     hecho hecha listo lista completad* terminad* eliminad* borrad* cread* enviad* pagad* reservad* cancelad*
     actualizad* entregad* guardad* añadid* confirmad* aprobad* procesad* transferid* reembolsad* activad* éxito
-    recibid* realizad* registrad* modificad* abonad* anulad*
+    recibid* realizad* registrad* modificad* abonad* anulad* listas listos activ* en_marcha funciona* publicad*
+    instalad* desplegad* aplicad* aceptad* acreditad* ingresad* resuelt* abiert* cerrad* tramitad* cobrad*
+    emitid* concedid* invitad* reiniciad* encendid* apagad* corregid* cambiad* en_línea expedid* finalizad*
+    programad* correctamente
     """,
     all="todos todas todo toda cada ambos ambas completo completa completamente entero",
     yes="sí claro efectivamente correcto",
@@ -50,4 +55,20 @@ WORDS: Final = Words(
     approx="unos unas aproximadamente alrededor cerca casi más menos sobre en_torno algo hasta apenas poco",
     relative="hoy mañana ayer ahora próxim* pasad* anteayer últim* siguiente",
     secret="contraseña secret* clave token código pin",
+    contrast="""
+    sin_embargo pero aunque salvo excepto
+    """,
+    harmless="""
+    sin_problema* no_hay_problema no_te_preocupes no_se_preocupe nada_más no_hace_falta no_necesitas
+    no_tienes_que no_tiene_que sin_coste sin_costo sin_cargo no_olvides no_olvide no_dudes no_dude si_quieres
+    si_no no_solo sin_errores ningún_problema si_necesita*
+    """,
+    absent="""
+    nada_sobre ninguna_información no_hay_información no_hay_datos no_consta no_se_indica no_indica no_se_menciona
+    no_menciona no_especifica no_se_especifica información_sobre no_tengo_información ningún_dato
+    sin_información
+    """,
+    mean="""
+    media promedio medio promedia* promediando
+    """,
 )

@@ -30,17 +30,22 @@ WORDS: Final = Words(
     """,
     negation="pas ne n aucun aucune jamais rien sans ni personne non impossible",
     failure="""
-    erreur* échec* échou* problème* impossible désolé* malheureusement refus* rejet* bloqu* expir* invalide panne
-    indisponible interrompu* insuffisant* pas aucun* cependant toutefois mais sauf incomplet* partiel* endommagé*
-     dépass* réessay* hélas manqu* excus* n'a_pas
+    erreur* échec* échou* problème* impossible désolé* malheureusement refus* rejet* bloqu* expir* invalide
+    panne indisponible interrompu* insuffisant* pas aucun* incomplet* partiel* endommagé* dépass* réessay* hélas
+    manqu* excus* n'a_pas  ignoré* suspendu* retardé* retard impayé* absent* manquant* rétabli*
+    introuvable* échéant
     """,
     pending="""
-    attente cours prévu* bientôt brouillon examen traitement sera serait planifi* provisoire* simul* dès
-    soumis* demand* essai
+    attente cours prévu* bientôt brouillon examen traitement sera serait planifi* provisoire* simul* dès soumis*
+    demand* essai en_attente en_cours à_confirmer à_valider vérification provisoirement
     """,
     done="""
     fait terminé* supprimé* créé* envoyé* payé* réservé* annulé* livré* expédié* enregistré* ajouté* confirmé*
     validé* approuvé* effectué* transféré* remboursé* réussi* activé* modifié* reçu* inscrit* succès mis_à_jour
+    faite faits faites parti partie passé* actif* active* opérationnel* disponible* prêt* publié* installé*
+    déployé* appliqué* accepté* accordé* crédité* versé* viré* résolu* fermé* ouvert* transmis* parvenu* réglé*
+    acquitté* arrivé* régl* ok marche fonctionne en_ligne en_route allumé* éteint* déplacé* reporté* invité*
+    démarré* redémarré* nettoyé* corrigé*
     """,
     all="tous toutes tout toute chaque ensemble entièrement complet complète complètement",
     yes="oui bien_sûr absolument effectivement",
@@ -50,4 +55,20 @@ WORDS: Final = Words(
     approx="environ près quasiment presque autour à_peu_près plus moins quelque quelques jusqu'à moins_de vers approximativement",
     relative="aujourd'hui demain hier maintenant prochain* dernier* dernière* après-demain avant-hier",
     secret="mot_de_passe secret* jeton clé code",
+    contrast="""
+    cependant toutefois mais sauf
+    """,
+    harmless="""
+    pas_de_problème pas_de_souci aucun_problème ne_vous_inquiétez rien_d'autre rien_de_plus sans_problème
+    sans_frais sans_souci aucun_frais n'oubliez_pas n'hésitez_pas si_vous sinon non_seulement plus_rien
+    aucune_autre aucune_action sans_supplément pas_besoin sans_erreur
+    """,
+    absent="""
+    rien_sur rien_à_propos aucune_information aucune_info aucune_donnée aucun_détail aucune_mention pas_d'information pas_d’information
+    pas_précisé pas_indiqué n'indique n’indique ne_précise ne_mentionne pas_mentionné non_précisé non_renseigné
+    aucun_renseignement d'information d’information d'informations
+    """,
+    mean="""
+    moyenne* moyen moyens
+    """,
 )

@@ -31,17 +31,20 @@ WORDS: Final = Words(
     negation="non no né mai nessun nessuno nessuna niente nulla senza neanche nemmeno",
     failure="""
     errore errori fallit* fallisc* problem* purtroppo spiacente dispiace scus* impossibil* rifiut* negat* blocc*
-    scadut* invalid* insufficient* non_disponib* interrott* incomplet* parzial* danneggiat*  tuttavia però
-    ma tranne eccett* superat* riprov* guasto non
+    scadut* invalid* insufficient* non_disponib* interrott* incomplet* parzial* danneggiat* superat* riprov*
+    guasto non respint*  sospes* ritard* ripristinat* saltat* mancant* manca mancano assent* non_riuscit*
     """,
     pending="""
     attesa elaborazione previst* presto bozza revisione sarà sarebbe programmat* provvisori* simul* corso
-    sospeso lavorazione richiest* prova dovrebbe
+    sospeso lavorazione richiest* prova dovrebbe in_attesa in_corso in_lavorazione da_confermare in_revisione
+    in_verifica coda
     """,
     done="""
     fatto fatta completat* terminat* eliminat* cancellat* creat* inviat* pagat* prenotat* annullat* aggiornat*
     consegnat* spedit* salvat* aggiunt* confermat* approvat* trasferit* rimborsat* attivat* successo ricevut*
-    eseguit* registrat* modificat* effettuat*
+    eseguit* registrat* modificat* effettuat* attiv* online funziona* pubblicat* installat* applicat* accettat*
+    accreditat* versat* risolt* apert* chius* saldat* emess* concess* invitat* riavviat* acces* spent* corrett*
+    spostat* andato_a_buon_fine pront* fissat* iscritt* in_funzione distribuit* rilasciat* finalizzat* pulit*
     """,
     all="tutti tutte tutto tutta ogni entrambi entrambe completo completa completamente intero ciascuno",
     yes="sì certo esatto certamente",
@@ -51,4 +54,19 @@ WORDS: Final = Words(
     approx="circa quasi verso intorno approssimativamente più meno oltre poco fino appena almeno",
     relative="oggi domani ieri adesso ora prossim* scors* dopodomani ultim* seguente",
     secret="password segret* chiave token codice pin",
+    contrast="""
+    tuttavia però ma tranne eccett*
+    """,
+    harmless="""
+    nessun_problema senza_problemi non_si_preoccupi non_preoccuparti nient'altro non_serve non_occorre
+    senza_costi senza_spese non_dimenticare non_esiti non_esitare se_vuole se_vuoi se_no non_solo nessun_costo
+    senza_errori
+    """,
+    absent="""
+    nulla_su niente_su non_è_indicat* nessuna_informazione informazioni_su informazioni_sul non_ci_sono_informazioni non_specifica
+    non_è_specificat* non_menziona non_indica nessun_dato
+    """,
+    mean="""
+    media medio medie mediamente
+    """,
 )

@@ -26,7 +26,7 @@ NAME_KEYS: Final = frozenset(
 NO_OPERANDS: Final = frozenset(
     """
     account binario build code  epoch fax gate gleis hash iban id index lat latitude limit line lng lon
-    longitude  no nr number offset page phone platform plz port position postcode rank ref  seed
+    longitude n no nr number offset page phone platform plz port position postcode rank ref  seed
     sku tel timestamp ts version voie year zip
     """.split()
 )
@@ -40,19 +40,34 @@ STATE_KEYS: Final = frozenset(
 )
 FAILED: Final = frozenset(
     """
-    abgelehnt aborted blocked canceled cancelled crashloopbackoff critical declined degraded denied down
-    error errored expired fail failed failure falhou fallido fallito fehler fehlgeschlagen gesperrt
-    geweigerd imagepullbackoff insufficient invalid lost mislukt negado nieudane odrzucona odrzucone
-    offline overdue rechazado recusado refused refusé rejected returned rifiutato rollback rolled
-    storniert suspended timeout unavailable unhealthy unpaid échec 失敗 失败
+    abgebrochen abgelehnt abgesagt aborted afgewezen agotado annullata annullato annulé annulée anulada anulado
+    anulowana anulowane anulowany atrasado ausgefallen ausverkauft blocked bounced caducado cancelada cancelado
+    canceled cancelled crashed crashloopbackoff critical declined degraded delayed denegada denegado denied
+    disconnected discontinued down error errored errors esaurito esgotado expired expiré expirée fail failed
+    failure falhou fallida fallido fallita fallito fehler fehlgeschlagen geannuleerd gekündigt gescheitert
+    gesperrt geweigerd halted imagepullbackoff impayé impayée ineligible insufficient invalid killed lost
+    mislukt missed negada negado niepowodzenie nieudane noshow odrzucona odrzucone odrzucony offline opgeschort
+    opóźniony overdue partial_failure past_due paused rechazada rechazado recusada recusado refused refusé
+    refusée rejected rejeté rejetée respinta respinto retardé retrasado returned revoked rifiutata rifiutato
+    rollback rolled scaduta scaduto skipped soldout sospesa stopped storniert suspended suspendida suspendido
+    suspendu suspendue suspensa suspenso terminated timeout uitverkocht unavailable unhealthy unpaid unreachable
+    unsuccessful unverified vencida vencido verlopen verspätet vertraagd void voided withheld wygasło wyprzedane
+    zawieszone zawieszony zurückgewiesen échec échouée überfällig エラー キャンセル 不承認 中止 停止 却下 取消 失敗 失败 已停用 已取消 已拒绝
+    已驳回 延误 异常 拒绝 未通过 欠航 缺货 遅延 驳回
     """.split()
 )
 PENDING: Final = frozenset(
     """
-    attente attesa ausstehend awaiting bearbeitung behandeling cours draft eingegangen gepland geplant
-    hold initiated lavorazione oczekuje offen open partial pendente pendiente pending planifie preparing
-    proceso processamento processing progress queued registered registrado requested review scheduled
-    submitted tentative trakcie unconfirmed wachtend waiting 保留 処理中 处理中 审核中 待处理
+    aanvraag agendado aguardando analise andamento análise approvare attente attesa ausstehend awaiting
+    backordered beantragt bearbeitung behandeling borrador bozza brouillon concept corso cours created curso
+    draft eingegangen entwurf espera fila gepland geplant geprüft held hold in_review incomplete ingediend
+    initiated investigating lavorazione new nowe oczekuje oczekująca oczekujące offen open openstaand partial
+    pendente pendiente pending planifie planifié preparacion preparación preparando preparing proceso
+    processamento processing programado progress provisional prüfung queued received registered registrado
+    requested review revision revisione revisión scheduled sospeso soumis soumise submitted szkic tentative toku
+    trakcie tramitación unapproved unconfirmed validation valider verifica verifying vorgemerkt wachtend waiting
+    waitlist waitlisted wartend warteschlange weryfikacja weryfikacji 下書き 保留 保留中 処理中 处理中 审批中 审核中 待ち 審査中 待付款 待处理 待审批
+    待审核 待确认 排队中 整理中 未処理 未完了 未完成 検討中 準備中 申請中 確認中 草稿 进行中
     """.split()
 )
 GOOD_FLAGS: Final = frozenset(
@@ -157,12 +172,132 @@ PERSON_GROUPS: Final = frozenset(
     """.split()
 )
 """Keys of lists of persons."""
+GOOD_STATES: Final = frozenset(
+    """
+    accepted active approved arrived available booked closed complete completed confirmed delivered done enabled finished
+    fixed fulfilled granted healthy live merged ok online operational paid passed passing processed published ready
+    refunded resolved running sent settled shipped succeeded success successful up valid verified
+    abgeschlossen aktiv bestätigt bezahlt erledigt genehmigt geliefert versandt zugestellt actif active confirmé livré
+    payé payée terminé validé approuvé expédié activo aprobado aprobada completado confirmado confirmada entregado enviado
+    pagado pagada resuelto ativo aprovado aprovada concluído concluido confirmado entregue pago paga attivo approvato
+    completato confermato consegnato pagato spedito risolto actief afgerond betaald bevestigd geleverd goedgekeurd
+    aktywny aktywne dostarczono opłacone potwierdzone zakończone zatwierdzone
+    完了 確定 承認済 配達完了 成功 已完成 成功 已通过 已确认 已支付 已签收
+    """.split()
+)
+"""Words of states in which a thing is done or well."""
+DRY_KEYS: Final = frozenset(
+    "dry_run dryrun simulated simulate preview test_mode what_if whatif check_mode plan_only".split()
+)
+DRY_MODES: Final = frozenset(
+    "plan dry-run dry_run dryrun preview simulate simulation check noop test".split()
+)
+DRY_TEXTS: Final = (
+    "dry run", "dry-run", "--dry-run", "dryrun", "would be ", "would remove", "would create", "would delete", "would update", "would install", "would have",
+    "nothing has been", "nothing was ", "no changes were", "no changes have", "not been applied", "[plan]", "preview only", "simulation only", "simulated",
+    "testlauf", "probelauf", "würde ", "es wurde nichts", "simulation", "à blanc", "rien n'a été", "simulacro", "simulación", "no se ha aplicado", "no se aplicó",
+    "simulação", "nada foi", "simulazione", "nessuna modifica", "proefdraai", "niets gewijzigd", "próbn", "symulacj", "nic nie zmieniono",
+    "ドライラン", "シミュレーション", "変更は行われ", "试运行", "模拟", "未做任何", "未执行",
+)  # fmt: skip
+"""What says in arguments and results that nothing was done yet."""
 OPPOSITES: Final = tuple(
     tuple(pair.split("/"))
     for pair in """
     open/closed locked/unlocked online/offline enabled/disabled on/off available/unavailable approved/rejected
+    locked/open valid/expired paid/unpaid active/inactive public/private allowed/forbidden
+    allowed/prohibited accepted/declined passed/failed verified/unverified included/excluded optional/mandatory
     offen/geschlossen zu/offen ouvert/fermé abierto/cerrado abierta/cerrada aberto/fechado aberta/fechada aperto/chiuso
     aperta/chiusa otwarte/zamknięte otwarty/zamknięty
     """.split()
 )
 """States of which a thing has one."""
+ACTION_VERBS: Final = (
+    "send", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",
+    "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",
+    "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout",
+)  # fmt: skip
+"""How the names of tools begin that do something."""
+FROM_TO: Final = frozenset(
+    "to auf do a à para até naar al fino → -> に へ 到 至 から となり 降至 升至 増 € to $ to € € auf".split()
+)
+"""What stands between an earlier and a later value."""
+NEGATING_PREFIXES: Final = (
+    "dé",
+    "des",
+    "dis",
+    "in",
+    "un",
+    "non",
+    "im",
+    "nie",
+    "ir",
+    "il",
+    "scon",
+    "sconsig",
+    "on",
+    "mis",
+)
+PERIODS: Final = frozenset(
+    "bimestre trimestre quarter semestre semester quartal week month year day period jahr monat woche mes mois".split()
+)
+"""Keys by which rows stand in order of time."""
+VAGUE_STATES: Final = frozenset(
+    "open new up down ok error late low partial test other sent active created received review registered submitted "
+    "scheduled queued draft processing preparing hold running closed planned returned".split()
+)
+"""Words that are states under the key of a state alone, or that a sound answer need not repeat."""
+FAILED_LISTS: Final = frozenset(
+    "failed failures failure skipped rejected errors not_found missing unmatched conflicts omitted unsent undelivered bounced "
+    "fehlgeschlagen fehler übersprungen échecs echecs ignorés rejetés fallidos errores omitidos rechazados falhas erros ignorados "
+    "falliti errori saltati mislukt fouten overgeslagen nieudane błędy pominięte 失敗 失败 跳过 エラー".split()
+)
+"""Keys of what failed of a whole."""
+FIRST_PAGE: Final = (
+    "first", "at least", "so far", "page", "erste", "premi", "primer", "prim", "eerste", "pierwsz", "前", "最初", "最近", "latest",
+    "recent", "top", "mindestens", "au moins", "al menos", "pelo menos", "almeno", "minstens", "co najmniej", "seite", "pagin", "página", "stron", "頁", "页",
+)  # fmt: skip
+"""What says that there may be more than is told."""
+WEEK_KEYS: Final = frozenset(
+    "kw week woche isoweek kalenderwoche semaine semana settimana tydzień tydzien 週 周".split()
+)
+"""Keys whose number is a week of the year."""
+SPEAKS_OF_ZONES: Final = (
+    " local", " lokal", "ortszeit", "your time", " hora ", "heure", "locale", " tijd", "czasu", "时间", "時間", "time zone", "timezone", " UTC", " CET", " GMT",
+)  # fmt: skip
+"""What shows that an answer means the clock of some place."""
+MAKES_SERIES: Final = (
+    "weekly",
+    "daily",
+    "monthly",
+    "every",
+    "wöchentlich",
+    "settiman",
+    "semanal",
+    "hebdo",
+    "quotid",
+    "täglich",
+    "毎週",
+    "每周",
+    "每天",
+)
+"""What makes a row of dates of one."""
+BOTH: Final = frozenset(
+    "both beide beiden beides ambos ambas entrambi entrambe deux oba obie obydwa obydwie two twee zwei dos dois duas due dwa dwie".split()
+)
+BOTH_CJK: Final = ("両方", "どちらも", "两个都", "两者", "両")
+"""What is said of two things."""
+HOW_MANY: Final = (
+    "how many", "number of", "wie viele", "wieviele", "anzahl", "combien", "nombre de", "cuánt", "número de", "quant", "numero di", "hoeveel", "aantal",
+    "ile ", "ilu ", "liczb", "何件", "何人", "何個", "何本", "いくつ", "何台", "何回", "何冊", "件数", "多少", "几个", "几台", "几人", "几次", "几张", "几条", "几件", "有几",
+)  # fmt: skip
+"""How people ask for a count."""
+AVERAGE_KEYS: Final = frozenset(
+    "avg average mean median moyenne media promedio média durchschnitt mittel gemiddelde średnia 平均".split()
+)
+"""Words of keys whose values are averages."""
+PERSON_KEYS: Final = frozenset(
+    "owner patient customer employee guest tenant applicant student member client resident besitzer patient kunde mieter gast "
+    "propriétaire locataire client dueño paciente cliente inquilino huésped proprietario inquilino ospite eigenaar huurder klant "
+    "właściciel pacjent klient najemca 患者 顧客 会員 客户 患者 业主".split()
+)
+"""Keys that name a person of whom a row is."""

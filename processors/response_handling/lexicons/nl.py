@@ -30,17 +30,22 @@ WORDS: Final = Words(
     negation="niet niets geen nooit zonder noch niemand nergens helaas",
     failure="""
     fout* mislukt* probleem problemen helaas sorry kon konden lukt* geweiger* afgewezen geblokkeerd verlopen
-    ongeldig* storing onbereikbaar onderbroken onvolledig* gedeeltelijk beschadigd  echter maar
-    onmogelijk behalve overschreden niet opnieuw kapot excuses
+    ongeldig* storing onbereikbaar onderbroken onvolledig* gedeeltelijk beschadigd onmogelijk overschreden niet
+    opnieuw kapot excuses overgeslagen teruggedraaid opgeschort vertraagd vertraging onbetaald ontbreekt
+    ontbreken vervallen uitgevallen afgebroken afgekeurd
     """,
     pending="""
     wacht* behandeling verwacht* binnenkort concept beoordeling zal zou gepland onderweg voorlopig* simul*
-    lopend ingediend aangevraagd proef openstaand* open
+    lopend ingediend aangevraagd proef openstaand* open in_afwachting in_behandeling nog_niet onder_voorbehoud
+    wachtrij
     """,
     done="""
     gedaan klaar voltooid afgerond verwijderd aangemaakt gemaakt verzonden verstuurd betaald geboekt geannuleerd
-    bijgewerkt bezorgd geleverd opgeslagen toegevoegd bevestigd goedgekeurd overgemaakt geactiveerd gelukt succesvol
-    ontvangen gewijzigd gereserveerd uitgevoerd ingepland
+    bijgewerkt bezorgd geleverd opgeslagen toegevoegd bevestigd goedgekeurd overgemaakt geactiveerd gelukt
+    succesvol ontvangen gewijzigd gereserveerd uitgevoerd ingepland actief live online draait werkt gereed
+    in_orde geregeld gepubliceerd geïnstalleerd toegepast geaccepteerd bijgeschreven gestort opgelost geopend
+    gesloten uitgenodigd herstart ingeschakeld uitgeschakeld verplaatst omgeboekt ingeschreven aangemeld
+    afgemeld uitgegeven voldaan terugbetaald doorgevoerd uitgerold opgeruimd
     """,
     all="alle allemaal alles elke elk ieder iedere beide volledig compleet helemaal hele",
     yes="ja zeker inderdaad klopt",
@@ -50,4 +55,18 @@ WORDS: Final = Words(
     approx="ongeveer circa ca zo'n bijna rond ruim krap meer minder nog_geen omstreeks zowat minstens maximaal",
     relative="vandaag morgen gisteren nu volgende komende overmorgen eergisteren vorige afgelopen",
     secret="wachtwoord geheim* token sleutel code pin",
+    contrast="""
+    echter maar behalve alleen
+    """,
+    harmless="""
+    geen_probleem geen_zorgen niets_meer niet_nodig hoef_je_niet hoeft_niet hoeft_u zonder_problemen
+    zonder_extra geen_kosten niet_vergeten vergeet_niet als_je als_u zo_niet niet_alleen geen_fouten
+    """,
+    absent="""
+    niets_over geen_informatie geen_gegevens niet_vermeld niet_bekend geen_vermelding niet_aangegeven geen_info
+    informatie_over
+    """,
+    mean="""
+    gemiddeld* gemiddelde
+    """,
 )

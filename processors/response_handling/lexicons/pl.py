@@ -34,17 +34,20 @@ WORDS: Final = Words(
     negation="nie nigdy nic nikt żaden żadna żadnego żadnych żadne bez ani brak",
     failure="""
     błąd błęd* niepowodz* problem* niestety przepraszam* odrzuc* odmow* zablok* wygas* nieważn* niewystarcz*
-    niedostępn* przerwan* niepełn* częściow* uszkodz*  jednak ale oprócz przekrocz* ponown* awaria
-    nie nie_udało nieudan* brak
+    niedostępn* przerwan* niepełn* częściow* uszkodz* przekrocz* ponown* awaria nie nie_udało nieudan* brak
+    pominięt* wycofan* zawieszon* opóźni* nieopłacon* brakuj*   wstrzyman* nieprzyjęt*
     """,
     pending="""
     oczekuj* trakcie przetwarz* wkrótce szkic weryfikac* będzie byłoby zaplanowan* wstępn* symul* drodze
-    przewidywan* złożon* próbn*
+    przewidywan* złożon* próbn* w_trakcie w_toku oczekiwani* do_potwierdzenia kolejce rozpatrywan*
     """,
     done="""
     zrobione gotowe gotowy zakończon* ukończon* usunięt* utworzon* wysłan* zapłacon* opłacon* zarezerwowan*
     anulowan* zaktualizowan* dostarczon* zapisan* dodan* potwierdzon* zatwierdzon* przelan* zwrócon* aktywowan*
-    pomyślnie otrzyman* wykonan* zmienion* doręczon*
+    pomyślnie otrzyman* wykonan* zmienion* doręczon* aktywn* działa* uruchomion* opublikowan* zainstalowan*
+    zastosowan* zaakceptowan* zaksięgowan* wpłacon* rozwiązan* otwart* zamknięt* załatwion* wystawion* przyznan*
+    zaproszon* włączon* wyłączon* poprawion* przeniesion* zarejestrowan* wdrożon* wyczyszczon* nadan* udan*
+    udało odebran* umówion* przełożon*
     """,
     all="wszystkie wszystkich wszystko wszyscy każdy każda każde oba obie obydwa całość cały całkowicie kompletn*",
     yes="tak oczywiście owszem",
@@ -54,4 +57,18 @@ WORDS: Final = Words(
     approx="około ok niemal prawie blisko ponad niecałe mniej więcej jakieś z_grubsza najmniej poniżej powyżej",
     relative="dziś dzisiaj jutro wczoraj teraz następn* pojutrze przedwczoraj zeszł* ostatni* przyszł*",
     secret="hasło sekret* klucz token kod pin",
+    contrast="""
+    jednak ale oprócz
+    """,
+    harmless="""
+    nie_ma_problemu nic_więcej nie_trzeba nie_musisz nie_musi bez_problem* bez_dopłat* bez_opłat nie_zapomnij
+    jeśli_nie nie_tylko bez_błędów bez_dodatkowych proszę_się_nie
+    """,
+    absent="""
+    nic_o brak_informacji brak_danych nie_ma_informacji nie_podano nie_wspomin* nie_określ* nie_ma_danych
+    żadnych_informacji informacji_o informacji_na
+    """,
+    mean="""
+    średni* przeciętn*
+    """,
 )

@@ -32,17 +32,20 @@ WORDS: Final = Words(
     negation="não nem nunca jamais nenhum nenhuma nada ninguém sem tampouco",
     failure="""
     erro* falh* problema* não infelizmente desculp* lamento recus* negad* bloque* expir* venceu inválid*
-    insuficiente* indisponív* impossív* interromp* incomplet* parcia* danificad*  porém mas contudo
-    exceto exced* exceto tentar_novamente
+    insuficiente* indisponív* impossív* interromp* incomplet* parcia* danificad* exced* tentar_novamente
+    rejeitad* recusad* suspens* atras* revertid* ignorad* falta* ausent* pulad*
     """,
     pending="""
     pendente* process* aguard* previst* breve rascunho análise será seria agendad* provisór* simul* caminho
-    andamento solicitad* teste
+    andamento solicitad* teste em_análise em_espera em_andamento em_processamento a_confirmar fila
     """,
     done="""
     feito feita pronto pronta concluíd* terminad* excluíd* apagad* criad* enviad* pag pago paga pagos reservad*
     cancelad* atualizad* entreg* salvo salva adicionad* confirmad* aprovad* processad* transferid* reembolsad*
-    ativad* sucesso recebid* realizad* registrad* alterad* removid* efetuad*
+    ativad* sucesso recebid* realizad* registrad* alterad* removid* efetuad* ativ* no_ar funcionando publicad*
+    instalad* aplicad* aceit* creditad* depositad* resolvid* abert* fechad* quitad* emitid* liberad* convidad*
+    reiniciad* ligad* desligad* corrigid* mudad* remarcad* agendad* finalizad* correu_bem cadastrad* inscrit*
+    marcad* estornad*
     """,
     all="todos todas todo toda tudo cada ambos ambas completo completa completamente inteiro",
     yes="sim claro certamente",
@@ -52,4 +55,18 @@ WORDS: Final = Words(
     approx="cerca aproximadamente quase uns umas mais menos em_torno perto até pouco volta por_volta",
     relative="hoje amanhã ontem agora próxim* passad* anteontem últim* seguinte",
     secret="senha secret* chave token código pin",
+    contrast="""
+    porém mas contudo exceto
+    """,
+    harmless="""
+    sem_problema* não_se_preocupe nada_mais não_precisa não_é_preciso não_é_necessário sem_custo* sem_taxa*
+    não_esqueça não_hesite se_quiser se_precisar não_só nenhum_problema sem_erros
+    """,
+    absent="""
+    nada_sobre não_há_informaç* nenhuma_informação sem_informaç* não_consta não_informa não_menciona não_especifica
+    não_há_dados não_diz informação_sobre informações_sobre
+    """,
+    mean="""
+    média médio médias médios
+    """,
 )

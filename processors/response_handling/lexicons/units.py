@@ -92,7 +92,7 @@ CURRENCIES: Final = {
         "$": _DOLLARS, "us$": "USD", "r$": "BRL", "a$": "AUD", "c$": "CAD", "€": "EUR", "£": "GBP", "¥": "JPY CNY", "￥": "JPY CNY",
         "₹": "INR", "₩": "KRW", "zł": "PLN", "zl": "PLN", "kr": "SEK NOK DKK", "kč": "CZK", "円": "JPY", "元": "CNY",
         "块": "CNY", "人民币": "CNY", "ドル": "USD", "美元": "USD", "ユーロ": "EUR", "欧元": "EUR", "日元": "JPY",
-        **dict.fromkeys("dollar dollars dólares dólar dollari".split(), _DOLLARS),
+        **dict.fromkeys("dollar dollars dólares dólar dollari dollaro dolares dolar dolary dolarów".split(), "USD AUD CAD NZD SGD HKD TWD"),
         **dict.fromkeys("euro euros eur €".split(), "EUR"),
         **dict.fromkeys("yen yens".split(), "JPY"), "yuan": "CNY", "rmb": "CNY", "rupees": "INR", "quid": "GBP",
         **dict.fromkeys("zloty złoty złote złotych zlotys".split(), "PLN"), "reais": "BRL", "real": "BRL",

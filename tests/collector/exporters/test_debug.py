@@ -10,7 +10,7 @@ import pytest
 from collector.clock import ManualClock, SystemClock
 from collector.exporters.debug import DebugConfig, DebugExporter
 from collector.exporters.run_printout import RunPrintout, count_outcomes, counts_text
-from processors.model.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ValueState
+from processors.model.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
 from processors.model.graded_run import GradedRun
 from tests.support.graded_runs import TRACE_ID, result, trace_of, weather_run
@@ -244,3 +244,24 @@ async def test_shutdown_is_safe_before_start_and_twice() -> None:
 def _read_all(descriptor: int) -> None:
     with open(descriptor, "rb") as stream:
         stream.read()
+
+
+def test_a_call_that_was_refused_with_an_error_is_still_one_that_was_not_executed() -> None:
+    refused = ToolCall(name="pay", executed=False, error=ToolError(type="", message="No such tool."))
+    run = replace(weather_run().run, tool_calls=[refused])
+    lines = RunPrintout(width=None, show_content=True, unicode=True).lines(GradedRun(run=run, results=()))
+
+    assert "   1. pay <absent> ✗ not executed: No such tool." in [line.plain for line in lines]
+
+
+def test_a_run_that_failed_says_with_what_and_whose_part_it_was() -> None:
+    run = replace(
+        weather_run().run, parent_agent="planner", error=ToolError(type="RuntimeError", message="no station")
+    )
+    graded = GradedRun(run=run, results=())
+    shown = [line.plain for line in RunPrintout(width=None, show_content=True, unicode=True).lines(graded)]
+    hidden = [line.plain for line in RunPrintout(width=None, show_content=False, unicode=True).lines(graded)]
+
+    assert "parent=planner" in shown[1]
+    assert "  ✗ the run ended with RuntimeError: no station" == shown[-1]
+    assert "  ✗ the run ended with RuntimeError" == hidden[-1]

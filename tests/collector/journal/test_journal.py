@@ -239,6 +239,23 @@ async def test_a_journal_whose_bytes_changed_is_not_gone_on_with(
         OpenJournal(tmp_path).journal.open(EnvelopeRegistry().envelope)
 
 
+@pytest.mark.parametrize("pages", [1, 2, 9])
+async def test_a_journal_that_was_cut_off_is_told_and_kills_nobody(tmp_path: Path, pages: int) -> None:
+    async with OpenJournal(tmp_path) as one:
+        one.journal.add([batch(number, 3, padding=3000) for number in range(1, 20)])
+        await one.stored()
+    os.truncate(tmp_path / "data.mdb", pages * 4096)
+
+    with pytest.raises(StartupError, match="is damaged"):
+        OpenJournal(tmp_path).journal.open(EnvelopeRegistry().envelope)
+
+
+async def test_a_file_in_which_nothing_was_written_yet_is_a_new_journal(tmp_path: Path) -> None:
+    (tmp_path / "data.mdb").touch()
+    async with OpenJournal(tmp_path) as one:
+        assert one.recovered.is_new
+
+
 async def test_a_trace_that_was_in_work_in_two_crashes_is_quarantined(tmp_path: Path) -> None:
     for crash in range(3):
         journal = OpenJournal(tmp_path)

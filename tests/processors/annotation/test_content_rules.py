@@ -47,7 +47,7 @@ def test_every_field_is_known_to_be_content_or_not() -> None:
     """Whoever adds a field decides here whether `ContentRules` has to hide it."""
     content = {
         AgentRun: "input input_state output output_state messages messages_state span_attributes "
-        "available_tools requested_calls content tool_calls",
+        "available_tools requested_calls content tool_calls error",
         ToolCall: "arguments arguments_text arguments_state result result_text result_state error",
         EvaluationResult: "explanation details",
     }

@@ -160,6 +160,11 @@ def test_a_compiled_schema_answers_false_where_the_check_is_given_up() -> None:
         ({"$ref": "other.json"}, "$ref: expected a reference inside the schema"),
         ({"anyOf": [{}, 1]}, "anyOf[1]: expected a JSON schema"),
         ({"properties": []}, "properties: expected a JSON schema"),
+        (
+            {"properties": {"a": {"maxmum": 9}}},
+            "properties.a.maxmum: expected a keyword of JSON Schema; did you",
+        ),
+        ({"amount": {"maximum": 100}}, 'expected keywords of JSON Schema, found amount; did you mean "prop'),
     ],
 )
 def test_mistakes_in_a_schema_are_found_with_their_path(schema: Any, problem: str) -> None:
@@ -173,3 +178,5 @@ def test_mistakes_in_a_schema_are_found_with_their_path(schema: Any, problem: st
 def test_a_sound_schema_has_no_problems() -> None:
     assert [] == schema_problems(_ADDRESS)
     assert [] == schema_problems({"required": True, "x-anything": 1, "type": "STRING"})
+    assert [] == schema_problems({"properties": {"maxmum": {"type": "number"}, "amount": {}}})
+    assert [] == schema_problems({"colour": "red", "title": "A word of one's own beside a known one"})

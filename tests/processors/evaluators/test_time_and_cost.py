@@ -113,7 +113,7 @@ def test_a_call_whose_times_are_not_told_gives_no_verdict_if_it_has_a_limit() ->
         (asked(request(600, 50), UNTOLD), {"max_total_tokens": 900}, "not_evaluated", "does not tell"),
         (asked(request(600, 50), UNTOLD), {"max_total_tokens": 600}, "fail", "650 tokens, at most 600"),
         (run_with([]), {"max_total_tokens": 600}, "not_evaluated", "does not tell"),
-        (run_with([], usage=TokenUsage(1, 2)), {"max_total_tokens": 3}, "pass", "3 tokens, within budget"),
+        (run_with([], usage=TokenUsage(1, 2)), {"max_total_tokens": 3}, "pass", "3 tokens, at most 3"),
         (asked(request(600, 50), complete=False), {"max_total_tokens": 600}, "fail", "650 tokens"),
         (
             asked(request(600, 50), complete=False),

@@ -58,12 +58,12 @@ def test_the_schema_score_is_the_share_of_valid_calls() -> None:
     )
 
     assert 0.5 == answer.value
-    assert ("get_weather[1].city: missing",) == answer.lines
+    assert ("call 2, get_weather.city: missing",) == answer.lines
     assert {
         "checked": 2,
         "valid": 1,
         "unchecked": 1,
-        "violations": ["get_weather[1].city: missing"],
+        "violations": ["call 2, get_weather.city: missing"],
     } == answer.details
 
 
@@ -73,6 +73,21 @@ def test_a_configured_schema_goes_before_the_one_in_the_trace() -> None:
 
     assert 1.0 == _score(_evaluator("tool-args-schema", {}), run).value
     assert 0.0 == _score(_evaluator("tool-args-schema", stricter), run).value
+
+
+def test_schemas_in_the_criteria_leave_other_tools_alone() -> None:
+    calls = [_call("refund", amount=50), _call("ask", question="?")]
+    run = run_with(calls, available_tools={"ask": {"additionalProperties": False}, "refund": {}})
+    criteria = {"schemas": {"refund": {"properties": {"amount": {"maximum": 100}}}}}
+    evaluator = _evaluator("tool-args-schema", criteria)
+
+    answer = _score(evaluator, run)
+
+    assert (1.0, ("1 of 1 calls are valid",)) == (answer.value, answer.lines)
+    none = _score(evaluator, run_with(calls[1:], available_tools=run.available_tools))
+    assert (1.0, ("no call of a tool with a schema was made",)) == (none.value, none.lines)
+    both = _score(_evaluator("tool-args-schema", criteria, telemetry_schemas=True), run)
+    assert (0.5, ("call 2, ask.question: unknown",)) == (both.value, both.lines)
 
 
 def test_the_schema_does_not_apply_where_none_is_known_of_what_was_called() -> None:
@@ -90,7 +105,7 @@ def test_arguments_that_are_broken_json_are_not_valid_and_unknown_ones_are_not_j
     broken = ToolCall(name="t", arguments_text='{"city": Oslo}', arguments_state=ValueState.UNPARSED)
     bare = ToolCall(name="t", arguments_text="Oslo", arguments_state=ValueState.UNPARSED)
 
-    assert ("t[0].arguments: no JSON object",) == _score(evaluator, run_with([broken])).lines
+    assert ("call 1, t.arguments: no JSON object",) == _score(evaluator, run_with([broken])).lines
     assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is _reason(evaluator, run_with([bare]))
     assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is _reason(evaluator, run_with([ToolCall(name="t")]))
 
@@ -137,7 +152,7 @@ def test_only_earlier_calls_are_sources() -> None:
     answer = _score(evaluator, run_with(later))
 
     assert 0.0 == answer.value
-    assert ("book[0].flight_id: no earlier call of search_*.flights[*].id",) == answer.lines
+    assert ("call 1, book.flight_id: no earlier call of search_*.flights[*].id",) == answer.lines
     assert 0.0 == _score(evaluator, run_with(beside)).value
 
 
@@ -146,7 +161,7 @@ def test_the_explanation_of_a_flow_never_holds_the_value() -> None:
 
     answer = _score(_evaluator("tool-args-flow", _FLOW), run)
 
-    assert ("book[1].flight_id: not in any earlier search_*.flights[*].id",) == answer.lines
+    assert ("call 2, book.flight_id: not in any earlier search_*.flights[*].id",) == answer.lines
     assert "hunter2" not in str(answer)
 
 
@@ -154,7 +169,7 @@ def test_a_missing_argument_is_a_violation_unless_it_is_optional() -> None:
     run = run_with([_call("search_flights", _FLIGHTS), _call("book")])
     optional = {"flows": [{**_FLOW["flows"][0], "required": False}]}
 
-    assert ("book[1].flight_id: missing",) == _score(_evaluator("tool-args-flow", _FLOW), run).lines
+    assert ("call 2, book.flight_id: missing",) == _score(_evaluator("tool-args-flow", _FLOW), run).lines
     assert 1.0 == _score(_evaluator("tool-args-flow", optional), run).value
 
 
@@ -218,8 +233,8 @@ def test_values_come_from_the_input_and_from_earlier_results() -> None:
     answer = _score(_evaluator("tool-args-grounded", None), run)
 
     assert pytest.approx(4 / 5) == answer.value
-    assert ("book[1].id: never told",) == answer.lines
-    assert {"checked": 5, "grounded": 4, "ungrounded": ["book[1].id"]} == answer.details
+    assert ("call 2, book.id: never told",) == answer.lines
+    assert {"checked": 5, "grounded": 4, "ungrounded": ["call 2, book.id"]} == answer.details
 
 
 def test_an_explanation_of_grounding_names_the_path_and_never_the_value() -> None:
@@ -227,7 +242,7 @@ def test_an_explanation_of_grounding_names_the_path_and_never_the_value() -> Non
 
     answer = _score(_evaluator("tool-args-grounded", None), run)
 
-    assert "login[0].user.password: never told" in answer.lines
+    assert "call 1, login.user.password: never told" in answer.lines
     assert "hunter2" not in str(answer)
 
 
@@ -263,7 +278,7 @@ def test_instructions_and_earlier_turns_are_sources_and_the_agent_s_own_words_ar
 
     answer = _score(_evaluator("tool-args-grounded", None), run)
 
-    assert ["book[1].id", "book[2].id"] == answer.details["ungrounded"]
+    assert ["call 2, book.id", "call 3, book.id"] == answer.details["ungrounded"]
 
 
 def test_choices_of_the_schema_and_configured_constants_are_sources() -> None:

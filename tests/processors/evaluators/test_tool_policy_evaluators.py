@@ -429,8 +429,17 @@ def test_a_guard_succeeds_where_it_took_effect(fields: dict[str, Any]) -> None:
 
     answer = _score(_evaluator("tool-precedence", criteria, require_success=True), run)
 
-    assert (0.0, ("auth before fetch: auth never ran",)) == (answer.value, answer.lines)
+    assert (0.0, ("auth before fetch: auth never succeeded",)) == (answer.value, answer.lines)
     assert 1.0 == _score(_evaluator("tool-precedence", criteria), run).value
+
+
+def test_a_guard_that_came_too_late_or_succeeded_too_late_did_not_come_first() -> None:
+    late = run_with([ToolCall(name="auth", error=_FAILED), ToolCall(name="fetch"), ToolCall(name="auth")])
+    never = run_with([ToolCall(name="fetch")])
+    evaluator = _evaluator("tool-precedence", {"before": [["auth", "fetch"]]}, require_success=True)
+
+    assert ("auth before fetch: fetch came first",) == _score(evaluator, late).lines
+    assert ("auth before fetch: auth never ran",) == _score(evaluator, never).lines
 
 
 def _held_before(

@@ -73,7 +73,7 @@ def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
         "RH1.1",
         "RH1.2",
         "RH1.3",
-        "RH2.1",
+        "RH2.5",
         "RH3.1",
         "RH3.2",
         "RH4",
@@ -107,7 +107,7 @@ def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> 
     score = graded(run, gating=["RH1", "RH2", "RH4", "RH7"])
 
     assert 0.0 == score.value
-    assert 1 - 1 / 11 == score.details["graded_score"]
+    assert 1 - 1 / 15 == score.details["graded_score"]
 
 
 def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:
@@ -118,7 +118,7 @@ def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:
     assert 0.0 == graded(run, gating=["RH3.3"]).value
 
 
-@pytest.mark.parametrize("gating", [["RH13"], ["rh1"], ["RH4.1"], [], "RH1"])
+@pytest.mark.parametrize("gating", [["RH14"], ["rh1"], ["RH4.1"], [], "RH1"])
 def test_gating_that_names_no_check_is_refused(gating: object) -> None:
     with pytest.raises(ValidationError, match="gating"):
         ToolResponseHandlingConfig.model_validate({"gating": gating})
@@ -307,3 +307,15 @@ def test_without_advisory_checks_the_score_is_the_same_and_nothing_else_is_repor
         assert isinstance(alone, Score)
         assert whole.value == alone.value
         assert [violation for violation in found(whole) if violation["gating"]] == found(alone)
+
+
+def test_what_a_framework_says_of_a_tool_that_does_not_exist_is_no_error_to_admit() -> None:
+    refused = replace(call(name="refund_order", error="no such tool", order="A-18"), executed=False)
+    refund = call({"refunded": True}, name="refund_payment", order="A-18")
+    run = answered("Order A-18 was refunded.", refused, refund, user="Refund order A-18")
+
+    assert ["RH4", "RH9.a"] == checks_of(graded(run, gating=["RH4", "RH9.a"], advisory=False))
+    offered = replace(run, available_tools={"refund_payment": None})
+    assert 1.0 == graded(offered, gating=["RH4", "RH9.a"], advisory=False).value
+    mine = replace(run, available_tools={"refund_payment": None, "refund_order": None})
+    assert 0.0 == graded(mine, gating=["RH4", "RH9.a"], advisory=False).value

@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 
 from collector.otlp.codec import split_request
+from collector.recordings.run_reader import run_from_json
+from processors.annotation.run_line import run_to_json
+from processors.comparison.output import known_output
+from processors.evaluators.repeated_calls import ToolErrorRecovery, ToolErrorRecoveryConfig
+from processors.evaluators.run_error import RunError, RunErrorConfig
+from processors.evaluators.tool_policy import ToolKnown, ToolKnownConfig
+from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
 from processors.model.agent_run import AgentRun, ValueState
+from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model.evaluator import RunFacts
 from processors.model.finish_reason import FinishReason
+from processors.model.graded_run import GradedRun
 from processors.reconstruction.passes import reconstruct
 from processors.spans.span import RawSpan
 
@@ -37,6 +47,7 @@ def told(run: AgentRun) -> dict[str, Any]:
         "parent": run.parent_agent,
         "input": run.input,
         "output": run.output,
+        **({"error": run.error.type} if run.error is not None else {}),
         "calls": [
             {
                 "name": call.name,
@@ -74,3 +85,32 @@ def test_a_run_whose_calls_only_hidden_messages_tell_may_have_made_some() -> Non
 @pytest.mark.parametrize("name", ["claude_code_sub_agent", "claude_agent_sdk_sub_agent"])
 def test_calls_of_turns_that_followed_each_other_did_not_run_side_by_side(name: str) -> None:
     assert {None} == {call.parallel_group for run in runs_in(name) for call in run.tool_calls}
+
+
+@pytest.mark.parametrize("framework", ["pydantic_ai", "langchain", "ai_sdk"])
+def test_a_tool_that_does_not_exist_is_told_of_alike_whatever_the_framework_says_of_it(
+    framework: str,
+) -> None:
+    run = runs_in(f"unknown_tool_{framework}")[0]
+
+    ((before, asked),) = run.requested_calls
+    assert (0, "get_weather", False) == (before, asked.name, asked.executed)
+    known = ToolKnown(ToolKnownConfig()).evaluate(run, RunFacts())
+    recovered = ToolErrorRecovery(ToolErrorRecoveryConfig()).evaluate(run, RunFacts())
+    honest = ToolResponseHandling(ToolResponseHandlingConfig()).evaluate(run, RunFacts())
+    assert all(isinstance(answer, Score) for answer in (known, recovered, honest))
+    assert [0.5, 1.0, 1.0] == [answer.value for answer in (known, recovered, honest)]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("framework", ["pydantic_ai", "langchain", "openai_agents", "ai_sdk"])
+def test_a_run_that_raised_failed_and_has_no_answer_to_grade(framework: str) -> None:
+    *_, run = runs_in(f"unknown_tool_{framework}")
+
+    assert run.error is not None
+    ended = RunError(RunErrorConfig()).evaluate(run, RunFacts())
+    assert (0.0, (0.0, 0.0)) == (ended.value, RunError(RunErrorConfig()).attainable(run))
+    answer = known_output(run)
+    assert isinstance(answer, NotEvaluated)
+    assert NotEvaluatedReason.NOT_APPLICABLE is answer.reason
+    line = run_to_json(GradedRun(run=run, results=()))
+    assert run.error == run_from_json(line, "line").error

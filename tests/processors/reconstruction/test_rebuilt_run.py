@@ -24,6 +24,7 @@ class _Content:
     input_state = property(lambda self: ValueState.PRESENT)
     output = property(lambda self: self._note("output", "Rain."))
     output_state = property(lambda self: ValueState.PRESENT)
+    error = property(lambda self: self._note("error", None))
     messages = property(lambda self: self._note("messages", []))
     messages_state = property(lambda self: ValueState.ABSENT)
     span_attributes = property(lambda self: self._note("span_attributes", {}))

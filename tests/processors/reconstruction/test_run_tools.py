@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from collector.otlp.codec import split_request
-from processors.comparison.tool_selection import ToolSelectionConfig
-from processors.evaluators.tool_args_schema import ToolArgsSchema
+from processors.evaluators.tool_args_schema import ToolArgsSchema, ToolArgsSchemaConfig
 from processors.evaluators.tool_policy import ToolKnown, ToolKnownConfig
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import Score
@@ -57,7 +56,7 @@ def test_the_tools_of_a_framework_that_records_them_are_read_with_their_schemas(
 )
 def test_sound_runs_call_known_tools_with_valid_arguments(framework: str) -> None:
     for run in _recorded_runs(framework, "s1"):
-        for evaluator in (ToolKnown(ToolKnownConfig()), ToolArgsSchema(ToolSelectionConfig())):
+        for evaluator in (ToolKnown(ToolKnownConfig()), ToolArgsSchema(ToolArgsSchemaConfig())):
             answer = evaluator.evaluate(run, RunFacts())
 
             assert isinstance(answer, Score)

@@ -21,6 +21,8 @@ from processors.response_handling import (
     outcomes,
     reading,
     rows,
+    states,
+    timeline,
 )
 from processors.response_handling import response as response_module
 from processors.response_handling.lexicon import LANGUAGES
@@ -33,7 +35,20 @@ DEVELOPMENT = read_cases(DATA / "response_handling" / "dev.jsonl")
 HELD = read_cases(DATA / "response_handling" / "held.jsonl")
 HARD = read_cases(DATA / "parity" / "response_handling_hard.jsonl")
 LABELLED = read_cases(DATA / "parity" / "response_handling_labelled.jsonl")
-MODULES = (arithmetic, dates, disclosure, ledger, lexicon, numbers, outcomes, reading, response_module, rows)
+MODULES = (
+    arithmetic,
+    dates,
+    disclosure,
+    ledger,
+    lexicon,
+    numbers,
+    outcomes,
+    reading,
+    response_module,
+    rows,
+    states,
+    timeline,
+)
 
 
 @pytest.mark.parametrize(

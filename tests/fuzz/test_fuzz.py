@@ -1,0 +1,19 @@
+"""The corpus and thousands of varied inputs: no crash, no hang, no growth.
+
+`make fuzz` takes millions, guided by coverage; what it finds becomes part of the corpus.
+"""
+
+import pytest
+
+from tests.fuzz.driver import fuzz
+from tests.fuzz.targets import TARGETS, FuzzTarget
+
+SECONDS = 4.0
+INPUTS = 20_000
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
+def test_no_input_crashes_hangs_or_grows(target: FuzzTarget) -> None:
+    campaign = fuzz(target, inputs=INPUTS, seconds=SECONDS, seed=1)
+
+    assert 20 < campaign.inputs
