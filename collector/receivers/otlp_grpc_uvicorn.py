@@ -47,7 +47,7 @@ class UvicornGrpcReceiver(GrpcReceiver):
         """Health says `NOT_SERVING` until `set_serving`."""
         from collector.http2_connection import Http2Connection  # with it zttp is loaded, only where asked for
 
-        context = ssl_context(self.config.tls) if self.config.tls else None
+        context = ssl_context(self.config.tls, self._tell_failed_handshake) if self.config.tls else None
         if context is not None:
             context.set_alpn_protocols(["h2"])
         self._health = {LIVENESS_SERVICE: HealthCheckResponse.SERVING}

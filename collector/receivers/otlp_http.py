@@ -39,7 +39,7 @@ class OtlpHttpReceiver(Receiver):
     _server: AsgiServer | None = None
 
     async def _listen(self) -> str:
-        context = ssl_context(self.config.tls) if self.config.tls else None
+        context = ssl_context(self.config.tls, self._tell_failed_handshake) if self.config.tls else None
         self._large_json = asyncio.Lock()
         host, port = parse_endpoint(self.config.endpoint)
         server = AsgiServer(self._answer, host, port, ssl=context, clock=self._clock)

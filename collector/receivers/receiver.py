@@ -7,6 +7,7 @@ import asyncio
 import hmac
 import logging
 import random as random_module
+import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
@@ -166,6 +167,16 @@ class Receiver(ABC):
                 peer=peer,
                 error=status.message,
             )
+
+    def _tell_failed_handshake(self, error: ssl.SSLError) -> None:
+        """Log, at most once in ten seconds, that a client and the listener did not come to terms over TLS."""
+        self._log.warning(
+            "failed_handshake",
+            "A TLS handshake failed.",
+            listener=self.endpoint,
+            transport=self.transport,
+            error=error.reason or str(error),
+        )
 
     def _begun(self) -> None:
         """A request runs that `_drain` waits for, until it is `_ended`."""

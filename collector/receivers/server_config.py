@@ -1,6 +1,7 @@
 """What the listeners' configurations share: TLS and authentication."""
 
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 
 import grpc
@@ -57,8 +58,12 @@ class ServerConfig(BaseModel):
     endpoint: Endpoint
 
 
-def ssl_context(tls: ServerTlsConfig) -> ssl.SSLContext:
+def ssl_context(
+    tls: ServerTlsConfig, on_failed_handshake: Callable[[ssl.SSLError], None] | None = None
+) -> ssl.SSLContext:
     """The context of a TLS listener, TLS 1.2 or newer.
+
+    `on_failed_handshake` is told of handshakes that end with an error, which event loops tell nobody.
 
     Raises:
         StartupError: a file cannot be read or does not hold what it should.
@@ -81,7 +86,23 @@ def ssl_context(tls: ServerTlsConfig) -> ssl.SSLContext:
         except (ssl.SSLError, OSError) as error:
             raise StartupError(f"{tls.client_ca_file}: no certificates in PEM form: {error}") from error
         context.verify_mode = ssl.CERT_REQUIRED
+    if on_failed_handshake is not None:
+        context.sslobject_class = _telling_of_failures(on_failed_handshake)
     return context
+
+
+def _telling_of_failures(tell: Callable[[ssl.SSLError], None]) -> type[ssl.SSLObject]:
+    class Connection(ssl.SSLObject):
+        def do_handshake(self) -> None:
+            try:
+                super().do_handshake()
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                raise  # it goes on when there is more to read
+            except ssl.SSLError as error:
+                tell(error)
+                raise
+
+    return Connection
 
 
 def grpc_credentials(tls: ServerTlsConfig) -> grpc.ServerCredentials:

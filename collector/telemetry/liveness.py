@@ -76,7 +76,7 @@ class Watchdog:
     """Logs once what a loop is doing that has not turned for `step_seconds`, and again when it turns.
 
     `watched` is looked for among what the loop's thread is executing, by the key that the log has for it; it
-    costs nothing while the loop turns.
+    costs nothing while the loop turns. Where the process as a whole did not run, the log says that instead.
     """
 
     def __init__(
@@ -103,7 +103,18 @@ class Watchdog:
     def _watch(self) -> None:
         is_told = False
         longest = 0.0
-        while not self._stopped.wait(min(_LOOK_SECONDS, self._step_seconds / 2)):
+        look = min(_LOOK_SECONDS, self._step_seconds / 2)
+        began, used = time.monotonic(), time.process_time()
+        while not self._stopped.wait(look):
+            late, worked = time.monotonic() - began - look, time.process_time() - used
+            began, used = time.monotonic(), time.process_time()
+            if late > self._step_seconds and worked < late / 2:
+                # Not even this thread ran, and nothing of the process did instead: no step is to blame.
+                _logger.warning(
+                    "The process did not run: it was paused, or others had the CPU.",
+                    extra={"seconds": round(late, 1)},
+                )
+                continue
             silent = self._heartbeat.silent_seconds
             if silent > self._step_seconds:
                 longest = silent

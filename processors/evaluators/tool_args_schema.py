@@ -6,7 +6,6 @@ from pydantic import JsonValue as AnyJson
 from processors.comparison import (
     SchemaTooComplexError,
     ToolSelectionConfig,
-    calls_of,
     comparable_arguments,
     is_oversized,
     schema_problems,
@@ -40,6 +39,10 @@ class ToolArgsSchemaConfig(ToolSelectionConfig):
         default=False,
         description="With schemas in the criteria: whether calls of other tools are held against the schemas "
         "that telemetry lists. Without any in the criteria they always are.",
+    )
+    include_failed: bool = Field(
+        default=True,
+        description="Whether calls that ended in an error, or were never executed, count as calls.",
     )
 
 
@@ -92,11 +95,12 @@ class ToolArgsSchema(Evaluator):
             if problems:
                 raise ValueError("; ".join(problems))
             self._schemas[canonical_tool_name(name)] = schema
+        self._include_failed = config.include_failed
         self._heeds_telemetry = config.telemetry_schemas or not self._schemas
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where arguments are not known, and beyond caps."""
-        calls = calls_of(run, self._categories)
+        calls = [(place, call) for place, call in enumerate(run.calls, 1) if self._counts(call)]
         if len(calls) > MAX_ASSIGNMENT_ATTEMPTS:
             return NotEvaluated(
                 NotEvaluatedReason.OVER_LIMIT, f"{len(calls)} tool calls, at most {MAX_ASSIGNMENT_ATTEMPTS}"
@@ -104,9 +108,9 @@ class ToolArgsSchema(Evaluator):
         schemas = self._known_schemas(run) if calls else {}
         checked = valid = 0
         violations: list[str] = []
-        for place, call in enumerate(run.calls, 1):
+        for place, call in calls:
             schema = schemas.get(canonical_tool_name(call.name))
-            if schema is None or call.category not in self._categories:
+            if schema is None:
                 continue
             checked += 1
             found = _violations(call, schema)
@@ -128,6 +132,10 @@ class ToolArgsSchema(Evaluator):
             none = "no call of a tool with a schema was made" if calls else "no call was made"
             return Score(1.0, details, (f"{valid} of {checked} calls are valid" if checked else none,))
         return Score(valid / checked, details, tuple(violations[:_SHOWN_VIOLATIONS]))
+
+    def _counts(self, call: ToolCall) -> bool:
+        is_failed = call.error is not None or not call.executed
+        return call.category in self._categories and (self._include_failed or not is_failed)
 
     def _known_schemas(self, run: AgentRun) -> dict[str, JsonValue]:
         """The schemas by canonical name of the tool; without a schema a tool is left out."""

@@ -141,6 +141,10 @@ class UsageDialect(Protocol):
     What it leaves out is read from the attributes that all conventions share (`shapes.model_usage`).
     """
 
+    def tells_usage(self, span: Span) -> bool:
+        """Whether spans like this have any of it; remembered as what `role` says is."""
+        ...
+
     def usage(self, span: Span) -> UsageReading:
         """What the span tells of a model call, or of all of a run."""
         ...

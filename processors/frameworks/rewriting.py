@@ -105,6 +105,11 @@ class SpanReading:
         return None if shape.usage_plan is None else shape.usage_plan.tokens(self.span)
 
     @property
+    def is_request(self) -> bool:
+        """Whether the span of a model's turn is a request to one, not what only tells of its messages."""
+        return not self.shape.usage_dialects or self.usage.is_request
+
+    @property
     def usage(self) -> UsageReading:
         """The model, the tokens and the time to the first output that the span tells; read anew each time."""
         told = NO_USAGE

@@ -57,7 +57,7 @@ class TraceModels:
                 tokens = self._repeated_tokens(position)
             if tokens is not None:
                 told.append(tokens)
-            elif reading is None or reading.span.status_code != STATUS_ERROR:
+            elif reading is None or (reading.span.status_code != STATUS_ERROR and reading.is_request):
                 is_whole = False
         if told and is_whole:
             return told[0] if len(told) == 1 else sum_of_usage(told)
@@ -94,6 +94,8 @@ class TraceModels:
             if reading is None:
                 continue
             told = reading.usage
+            if not told.is_request:
+                continue
             for again in self._trace.told(self._reports.repeated.get(position, ())):
                 told = merged_usage(told, again.usage._replace(usage=None))
             call = ModelCall(

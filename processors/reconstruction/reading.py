@@ -169,7 +169,11 @@ class SpanReader:
             role,
             found,
             usage_plan=usage_plan(common) if common else None,
-            usage_dialects=[dialect for dialect in found if isinstance(dialect, UsageDialect)],
+            usage_dialects=[
+                dialect
+                for dialect in found
+                if isinstance(dialect, UsageDialect) and dialect.tells_usage(span)
+            ],
         )
         if len(found) == 1 and isinstance(only, PlannedDialect):
             if role is SpanRole.TOOL:

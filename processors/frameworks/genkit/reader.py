@@ -12,6 +12,7 @@ from processors.frameworks.shapes.attribute_reading import (
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.chat_envelope import decode_output, first_input
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
+from processors.frameworks.shapes.model_usage import UsageReading, usage_in_object
 from processors.model import (
     ABSENT,
     CallCategory,
@@ -80,6 +81,14 @@ class _Genkit:
             lambda: _messages(_object(attributes, _INPUT).get("messages"), "user"),
             lambda: _messages([_answered(_object(attributes, _OUTPUT))], "assistant"),
         ).offering(lambda: read_tool_definitions(_object(attributes, _INPUT).get("tools")))
+
+    def tells_usage(self, span: Span) -> bool:
+        return _kind(span.attributes) == "model"
+
+    def usage(self, span: Span) -> UsageReading:
+        attributes = span.attributes
+        told = usage_in_object(_object(attributes, _OUTPUT).get("usage"))
+        return UsageReading(first_text(attributes, _NAME), told)
 
 
 def _single(attributes: Attributes, result: DecodedValue) -> DecodedValue:

@@ -12,6 +12,7 @@ from processors.frameworks.shapes.attribute_reading import (
 )
 from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.messages import CallResponse, ChatMessage, last_text, read_messages
+from processors.frameworks.shapes.model_usage import NO_USAGE, UsageReading, usage_in_object
 from processors.model import JsonObject, JsonValue, ToolError, text_value
 from processors.spans import STATUS_ERROR, Attributes, Span
 
@@ -97,6 +98,22 @@ class _Haystack:
             # The outcome repeats what went in.
             lambda: _messages(attributes, "haystack.agent.output", "messages")[len(asked()) :],
         ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
+
+    def tells_usage(self, span: Span) -> bool:
+        return self.role(span) is SpanRole.MODEL
+
+    def usage(self, span: Span) -> UsageReading:
+        attributes = span.attributes
+        if attributes.get(_COMPONENT) == _INVOKER:
+            return UsageReading(is_request=False)
+        made = first_value(attributes, (_MODEL_OUTPUT, _COMPONENT_OUTPUT))
+        replies = made.get("replies") if isinstance(made, dict) else None
+        reply = replies[0] if isinstance(replies, list) and replies else None
+        about = reply.get("meta") if isinstance(reply, dict) else None
+        if not isinstance(about, dict):
+            return NO_USAGE
+        model = about.get("model")
+        return UsageReading(model if isinstance(model, str) else "", usage_in_object(about.get("usage")))
 
 
 def _may_hide_calls(attributes: Attributes) -> bool:

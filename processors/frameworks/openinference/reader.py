@@ -46,6 +46,7 @@ from processors.frameworks.shapes.messages import (
     read_messages,
 )
 from processors.frameworks.shapes.model_response import read_model_response
+from processors.frameworks.shapes.model_usage import NO_USAGE, UsageReading, usage_in_object
 from processors.frameworks.shapes.placeholder_names import (
     DELEGATION_TOOL_NAMES,
     FINAL_ANSWER_TOOL_NAMES,
@@ -93,6 +94,7 @@ _OPTIONS_OF_CALLS = frozenset({"sanitize_inputs_outputs", "tool_name"})
 _INPUT = "input.value"
 _OUTPUT = "output.value"
 _MESSAGES = "messages"
+_TOTAL = "token_usage"
 _STEERING_KEYS = {"agent", "context", "tools"}
 _WORKFLOW_KEYS = {"init_state", "start_event"}
 _WORKFLOW_BEGINS = '{"init_state": {'
@@ -206,6 +208,15 @@ class _OpenInference:
             lambda: read_messages(flattened_list(attributes, "llm.input_messages."), "user"),
             lambda: () if _answers_with_error(span) else _answered(attributes),
         ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
+
+    def tells_usage(self, span: Span) -> bool:
+        return span.attributes.get(_KIND) == "CHAIN" and span.envelope.scope_name == _COMPONENTS_SCOPE
+
+    def usage(self, span: Span) -> UsageReading:
+        if _COMPONENT_ROLES.get(span.name) is not SpanRole.AGENT:
+            return UsageReading(is_request=False)
+        made = first_value(span.attributes, (_OUTPUT,))
+        return UsageReading(usage=usage_in_object(made.get(_TOTAL))) if isinstance(made, dict) else NO_USAGE
 
 
 def _may_hide_calls(span: Span) -> bool:

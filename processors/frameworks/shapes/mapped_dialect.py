@@ -42,6 +42,7 @@ class MappedUsageDialect(MappedDialect):
     """The same for a convention that tells models and tokens under names of its own."""
 
     usage: Callable[[Span], UsageReading]
+    tells_usage: Callable[[Span], bool] = lambda _: True
 
 
 class Sign(NamedTuple):

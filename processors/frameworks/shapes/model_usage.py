@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from processors.frameworks.shapes.attribute_reading import first_text
-from processors.model import JsonValue, TokenUsage, decode_result
+from processors.model import JsonObject, JsonValue, TokenUsage, decode_result
 from processors.spans import Attributes, Span
 
 _MODELS: Final = (
@@ -104,6 +104,8 @@ class UsageReading(NamedTuple):
     usage: TokenUsage | None = None
     """None unless input and output are both told."""
     time_to_first_output_seconds: float | None = None
+    is_request: bool = True
+    """False for a span that tells what went to a model and is no request to one."""
 
 
 NO_USAGE: Final = UsageReading()
@@ -116,6 +118,7 @@ def merged_usage(first: UsageReading, second: UsageReading) -> UsageReading:
         first.model or second.model,
         first.usage or second.usage,
         second.time_to_first_output_seconds if seconds is None else seconds,
+        first.is_request and second.is_request,
     )
 
 
@@ -144,14 +147,15 @@ class UsagePlan:
         return first_text(span.attributes, self._models)
 
     def tokens(self, span: Span) -> TokenUsage | None:
-        """The tokens, None unless input and output are both told."""
+        """The tokens, None unless input and output are both told, and not as 0 together."""
         encoded = span.by_key.get
         if self._is_counted:
             given, made = _count(encoded(self._given)), _count(encoded(self._made))
             if given is not None and made is not None:
                 if not self._has_parts:
-                    return TokenUsage(given, made, None, None, None)  # defaults cost as much again
-                return _usage(
+                    # No request is of no tokens at all: some write 0 where a provider told none.
+                    return TokenUsage(given, made, None, None, None) if given or made else None
+                usage = _usage(
                     given,
                     made,
                     _count(encoded(self._cached)),
@@ -160,8 +164,9 @@ class UsagePlan:
                     cache_is_apart=self._given in _WITHOUT_CACHE,
                     reasoning_is_apart=self._reasoning in _WITHOUT_REASONING,
                 )
+                return usage if usage.total_tokens else None
         if self._object:
-            return _usage_in_object(decode_result(span.attributes.get(self._object)).value)
+            return usage_in_object(decode_result(span.attributes.get(self._object)).value)
         return None
 
     def first_output(self, span: Span) -> float | None:
@@ -222,24 +227,29 @@ def _usage(
     return TokenUsage(given, made, cached, written, reasoning)
 
 
-def _usage_in_object(told: JsonValue) -> TokenUsage | None:
+def usage_in_object(told: JsonValue) -> TokenUsage | None:
     """The usage in an object of counts: its members' names say which are input and which output.
 
     `input`, `input_cached_tokens` and `cache_read_input_tokens` are apart from each other, as Langfuse has
-    them; names of whole counts (`input_tokens`, `prompt_tokens`) hold what is in the details.
+    them; names of whole counts (`input_tokens`, `prompt_tokens`, `inputTokens`) hold what is in the details.
+    Thoughts (Genkit) are apart from the output where only so the members come to the total.
     """
     if not isinstance(told, dict):
         return None
-    counts = {
-        key.lower(): value
-        for key, value in told.items()
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    }
-    for given, made in (("input_tokens", "output_tokens"), ("prompt_tokens", "completion_tokens")):
+    counts = _counts(told)
+    for given, made in (("inputtokens", "outputtokens"), ("prompttokens", "completiontokens")):
         if given in counts and made in counts:
-            cached = _member(counts, ("cache_read_input_tokens", "cached_tokens", "cached_input_tokens"))
-            written = _member(counts, ("cache_creation_input_tokens", "cache_write_tokens"))
-            return _usage(counts[given], counts[made], cached, written, counts.get("reasoning_tokens"))
+            parts = dict(counts)
+            for key, member in told.items():
+                if key.lower().endswith("details") and isinstance(member, dict):
+                    parts = _counts(member) | parts
+            cached = _member(
+                parts, ("cachereadinputtokens", "cachedtokens", "cachedinputtokens", "cachedcontenttokens")
+            )
+            written = _member(parts, ("cachecreationinputtokens", "cachewritetokens"))
+            reasoning = _member(parts, ("reasoningtokens", "thoughtstokens"))
+            apart = counts[given] + counts[made] + (reasoning or 0) == counts.get("totaltokens")
+            return _usage(counts[given], counts[made], cached, written, reasoning, reasoning_is_apart=apart)
     inputs = {key: count for key, count in counts.items() if "input" in key}
     outputs = {key: count for key, count in counts.items() if "output" in key}
     if "input" not in inputs or "output" not in outputs:
@@ -248,6 +258,15 @@ def _usage_in_object(told: JsonValue) -> TokenUsage | None:
     written = _total(count for key, count in inputs.items() if "cache" in key and _is_written(key))
     reasoning = _total(count for key, count in outputs.items() if "reasoning" in key)
     return TokenUsage(sum(inputs.values()), sum(outputs.values()), cached, written, reasoning)
+
+
+def _counts(told: JsonObject) -> dict[str, int]:
+    """The counts among the members, under their names in lower case without underscores."""
+    return {
+        key.lower().replace("_", ""): value
+        for key, value in told.items()
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    }
 
 
 def _is_written(key: str) -> bool:

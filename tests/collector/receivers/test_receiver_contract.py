@@ -340,7 +340,9 @@ async def test_tls_carries_requests(bench: Bench) -> None:
     assert setup.sink.spans == 2
 
 
-async def test_mutual_tls_takes_only_known_clients(bench: Bench) -> None:
+async def test_mutual_tls_takes_only_known_clients_and_logs_others(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     tls = ServerTlsConfig(
         cert_file=TLS / "server.pem", key_file=TLS / "server.key", client_ca_file=TLS / "ca.pem"
     )
@@ -357,6 +359,11 @@ async def test_mutual_tls_takes_only_known_clients(bench: Bench) -> None:
     assert known.code == "OK"
     assert unknown == "UNAVAILABLE"
     assert setup.sink.spans == 2
+    failed = [vars(record) for record in caplog.records if "handshake" in record.getMessage()]
+    told = [(fields["listener"], fields["error"]) for fields in failed]
+    # grpcio shakes hands by itself, and tells nobody.
+    refused = [(setup.receiver.endpoint, "PEER_DID_NOT_RETURN_A_CERTIFICATE")]
+    assert told == ([] if bench.transport == "grpc" else refused)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 import asyncio
 import json
 import logging
+import signal
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -127,3 +130,33 @@ def test_what_is_watched_is_there() -> None:
         assert watched.variable in watched.code.co_varnames
     assert "trace_id" in FinishedTrace.__dataclass_fields__
     assert FinishReason.ROOT
+
+
+_WATCHED_LOOP = """
+import asyncio, logging
+from collector.telemetry import Heartbeat, Watchdog
+logging.basicConfig(format="%(message)s")
+async def main():
+    heartbeat = Heartbeat()
+    heartbeat.start()
+    watchdog = Watchdog(heartbeat, {}, step_seconds=1)
+    watchdog.start()
+    print("ready", flush=True)
+    await asyncio.sleep(4)
+    watchdog.stop()
+asyncio.run(main())
+"""
+
+
+def test_a_process_that_was_paused_blames_no_step() -> None:
+    command = [sys.executable, "-c", _WATCHED_LOOP]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert "ready\n" == process.stdout.readline()
+        time.sleep(0.7)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(2.5)
+        process.send_signal(signal.SIGCONT)
+        _, logged = process.communicate(timeout=30)
+
+    assert ["The process did not run: it was paused, or others had the CPU."] == logged.splitlines()

@@ -1,5 +1,6 @@
 """Arguments against schemas, against earlier results, and against all that the agent was told."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -88,6 +89,17 @@ def test_schemas_in_the_criteria_leave_other_tools_alone() -> None:
     assert (1.0, ("no call of a tool with a schema was made",)) == (none.value, none.lines)
     both = _score(_evaluator("tool-args-schema", criteria, telemetry_schemas=True), run)
     assert (0.5, ("call 2, ask.question: unknown",)) == (both.value, both.lines)
+
+
+def test_calls_that_failed_or_never_ran_can_be_left_out_of_the_schema_check() -> None:
+    refused = replace(_call("refund", amount="lots"), error=_FAILED)
+    denied = replace(_call("refund", amount=5000), executed=False)
+    run = run_with([refused, denied, _call("refund", amount=50), _call("refund", amount=500)])
+    criteria = {"schemas": {"refund": {"properties": {"amount": {"type": "number", "maximum": 100}}}}}
+
+    assert 0.25 == _score(_evaluator("tool-args-schema", criteria), run).value
+    answer = _score(_evaluator("tool-args-schema", criteria, include_failed=False), run)
+    assert (0.5, ("call 4, refund.amount: more than 100",)) == (answer.value, answer.lines)
 
 
 def test_the_schema_does_not_apply_where_none_is_known_of_what_was_called() -> None:

@@ -20,6 +20,7 @@ from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason,
 from processors.model.evaluator import RunFacts
 from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
+from processors.model.model_usage import TokenUsage
 from processors.reconstruction.passes import reconstruct
 from processors.spans.span import RawSpan
 
@@ -114,3 +115,24 @@ def test_a_run_that_raised_failed_and_has_no_answer_to_grade(framework: str) -> 
     assert NotEvaluatedReason.NOT_APPLICABLE is answer.reason
     line = run_to_json(GradedRun(run=run, results=()))
     assert run.error == run_from_json(line, "line").error
+
+
+@pytest.mark.parametrize(
+    ("name", "usage", "models"),
+    [
+        ("genkit_flow", TokenUsage(230, 45, 64, None, 5), ["scripted/small"] * 2),
+        ("haystack_own_tracing", TokenUsage(200, 40), ["hs"] * 2),
+        ("haystack_2_agent_in_pipeline", TokenUsage(20, 10), ["gpt-4o"] * 2),
+        ("haystack_2_pipeline_of_components", TokenUsage(10, 5), ["gpt-4o"]),
+        ("haystack_agent_in_pipeline", TokenUsage(20, 10), []),
+        ("haystack_agent_behind_prompt", TokenUsage(20, 10), []),
+        ("haystack_agent_without_content", None, []),
+    ],
+)
+def test_tokens_are_read_out_of_what_components_put_out(
+    name: str, usage: TokenUsage | None, models: list[str]
+) -> None:
+    (run,) = runs_in(name)
+
+    assert usage == run.usage
+    assert models == [call.model for call in run.model_calls]

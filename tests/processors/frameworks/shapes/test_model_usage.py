@@ -104,6 +104,21 @@ def read(attributes: dict[str, JsonValue]) -> UsageReading:
             id="Google ADK, whose output leaves out thoughts",
         ),
         pytest.param(
+            {
+                "mlflow.chat.tokenUsage": json.dumps(
+                    {
+                        "prompt_tokens": 300,
+                        "completion_tokens": 40,
+                        "total_tokens": 340,
+                        "prompt_tokens_details": {"cached_tokens": 100, "audio_tokens": None},
+                        "completion_tokens_details": {"reasoning_tokens": 30},
+                    }
+                )
+            },
+            TokenUsage(300, 40, 100, None, 30),
+            id="an object with details, as OpenAI's",
+        ),
+        pytest.param(
             {"mlflow.chat.tokenUsage": json.dumps({"input_tokens": 300, "output_tokens": 40})},
             TokenUsage(300, 40),
             id="MLflow",
@@ -162,6 +177,8 @@ def test_tokens_are_read_whatever_they_are_called(
         {"gen_ai.usage.input_tokens": 1e300, "gen_ai.usage.output_tokens": 1},
         {"mlflow.chat.tokenUsage": "[1]"},
         {"langfuse.observation.usage_details": '{"total": 5}'},
+        {"llm.token_count.prompt": 0, "llm.token_count.completion": 0, "llm.token_count.total": 0},
+        {"ai.usage.inputTokens": 0, "ai.usage.outputTokens": 0, "ai.usage.cachedInputTokens": 0},
     ],
 )
 def test_what_does_not_tell_both_counts_tells_none(attributes: dict[str, JsonValue]) -> None:
