@@ -81,6 +81,7 @@ def test_what_the_example_has_commented_out_is_valid_too() -> None:
     )
 
     keys = {"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_SECRET_KEY": "sk", "PHOENIX_API_KEY": "key"}
+    keys["KAFKA_PASSWORD"] = "secret"
     content = yaml.safe_load(text)
     kafka = content["receivers"].pop("kafka")
     config = load(yaml.safe_dump(content), LANGFUSE_AUTH="Basic x", **keys)
