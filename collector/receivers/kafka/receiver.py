@@ -97,6 +97,8 @@ class KafkaReceiver:
         self._deadline: float | None = None
         self._loop: asyncio.AbstractEventLoop
         self._client: Consumer | None = None
+        self._asker: Consumer | None = None
+        self._owned: set[int] = set()  # what the thread has assigned
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._room = threading.Semaphore(_BATCHES_AHEAD)
@@ -409,10 +411,14 @@ class KafkaReceiver:
 
     def _leave(self, client: "Consumer") -> None:
         """Leave the group, which revokes what is still assigned."""
-        try:
-            client.close()
-        except Exception as failure:
-            self._tell(self._note_failure, failure)
+        asker, self._asker = self._asker, None
+        for leaving in (client, asker):
+            try:
+                if leaving is not None:
+                    leaving.close()
+            except Exception as failure:
+                self._tell(self._note_failure, failure)
+        self._owned.clear()
         self._ask(self._close(list(self._partitions), "lost"))
 
     def _obey(self, client: "Consumer") -> None:
@@ -425,16 +431,24 @@ class KafkaReceiver:
             command(client)
 
     def _assigned(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
-        """Find out where each partition is to be read from, and read it."""
-        from confluent_kafka import TopicPartition
+        """Find out where each partition is to be read from, and read it.
+
+        In a callback nothing may be asked of the client itself that makes it wait: the next callback of the
+        same poll would end the process. Another client, which is no member, is asked.
+        """
+        from confluent_kafka import Consumer, TopicPartition
 
         topic = self.config.topic
-        count = len(client.list_topics(topic, _BROKER_SECONDS).topics[topic].partitions)
+        if self._asker is None:
+            settings = {"group.id": self.config.group_id, "enable.auto.commit": False}
+            self._asker = Consumer({**self.config.client_settings(), **settings})
+        asker = self._asker
+        count = len(asker.list_topics(topic, _BROKER_SECONDS).topics[topic].partitions)
         found: list[_Assigned] = []
-        for known in client.committed(partitions, _BROKER_SECONDS):
+        for known in asker.committed(partitions, _BROKER_SECONDS) if partitions else ():
             if known.error is not None:
                 raise _failure(known.error)
-            low, high = client.get_watermark_offsets(known, _BROKER_SECONDS)
+            low, high = asker.get_watermark_offsets(known, _BROKER_SECONDS)
             number = known.partition
             if known.offset < 0:
                 start = low if self.config.initial_offset == "earliest" else high
@@ -447,24 +461,27 @@ class KafkaReceiver:
             start = known.offset
             if progress.unix_milli is not None and self.config.lookback:
                 since = progress.unix_milli - int(self.config.lookback * 1000)
-                at = client.offsets_for_times([TopicPartition(topic, number, max(since, 0))], _BROKER_SECONDS)
+                at = asker.offsets_for_times([TopicPartition(topic, number, max(since, 0))], _BROKER_SECONDS)
                 if at[0].error is None and at[0].offset >= 0:
                     start = max(low, min(start, at[0].offset))
             found.append(_Assigned(number, start, progress, False))
         self._ask(self._open(found, count))
+        self._owned.update(each.number for each in found)
         client.incremental_assign([TopicPartition(topic, each.number, each.start) for each in found])
 
     def _revoked(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
         """Give partitions away: not before what is in flight has arrived, and is committed."""
-        self._obey(client)
-        commits = self._ask(self._close([each.partition for each in partitions], "revoked"))
-        if commits:
-            self._send_commits(client, commits, waits=True)
+        numbers = [each.partition for each in partitions]
+        commits = self._ask(self._close(numbers, "revoked"))
+        self._send_commits(client, commits)  # the client gives nothing away before it is answered
+        self._owned.difference_update(numbers)
         client.incremental_unassign(partitions)
 
     def _lost(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
         """Somebody else reads these partitions already."""
-        self._ask(self._close([each.partition for each in partitions], "lost"))
+        numbers = [each.partition for each in partitions]
+        self._ask(self._close(numbers, "lost"))
+        self._owned.difference_update(numbers)
         client.incremental_unassign(partitions)
 
     def _restart_partition(self, client: "Consumer", number: int) -> None:
@@ -476,24 +493,18 @@ class KafkaReceiver:
         self._tell(self._note_out_of_range, number)
         client.seek(TopicPartition(self.config.topic, number, low))
 
-    def _send_commits(
-        self, client: "Consumer", commits: Sequence[tuple[int, Commit]], *, waits: bool = False
-    ) -> None:
+    def _send_commits(self, client: "Consumer", commits: Sequence[tuple[int, Commit]]) -> None:
         from confluent_kafka import KafkaException, TopicPartition
 
-        owned = {each.partition for each in client.assignment()}
         offsets = [
             TopicPartition(self.config.topic, number, commit.offset, commit.metadata)
             for number, commit in commits
-            if number in owned
+            if number in self._owned
         ]
         if not offsets:
             return
         try:
-            if waits:
-                client.commit(offsets=offsets, asynchronous=False)
-            else:
-                client.commit(offsets=offsets, asynchronous=True)
+            client.commit(offsets=offsets, asynchronous=True)
         except KafkaException as failure:
             self._note_commits(failure.args[0], offsets)
 
