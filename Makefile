@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install broker-install backends-install chaos fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
+.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install broker-install backends-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -137,6 +137,19 @@ test-backends: install backends-install
 # kill -9 at 50 moments under load, with the journal on; ten of them are among the tests.
 chaos: install
 	CHAOS_KILLS=50 $(BIN)/python -m pytest -s --timeout 1800 tests/end_to_end/test_chaos.py
+
+# Each fault of a backend for a minute; some seconds of each are among the tests.
+faults: install
+	FAULT_SECONDS=60 $(BIN)/python -m pytest -s tests/end_to_end/test_backend_faults.py
+
+# Two minutes of everything that senders can do, with each gRPC server; some seconds of it are among the tests.
+overload: install
+	OVERLOAD_SECONDS=120 OVERLOAD_SERVERS="grpcio uvicorn" $(BIN)/python -m pytest -s tests/end_to_end/test_overload.py
+
+# An hour of mixed traffic with failures and reloads; half a minute of it is among the tests.
+SOAK_SECONDS ?= 3600
+soak: install
+	SOAK_SECONDS=$(SOAK_SECONDS) $(BIN)/python -m pytest -s tests/end_to_end/test_soak.py
 
 # What guides fuzzing, with all that developers need: it runs the code.
 FUZZ := .venv-fuzz

@@ -12,18 +12,21 @@ from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import join_spans, split_request
 from collector.pipeline import EvaluationStage
+from collector.store import RunDatabase, rows_of
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, SpanBatch
 from processors.annotation import append_results
 from processors.criteria import CriteriaSet, read_criteria
 from processors.evaluate import evaluate_run
-from processors.model import FinishReason
+from processors.model import FinishReason, GradedRun
 from processors.reconstruction import reconstruct
 from processors.spans import RawSpan, Span
 
 _REPEATS = 7
 _SECONDS_PER_REPEAT = 0.15
 _HELD_BYTES = 1 << 40
+_STORE_BYTES = 1 << 26
+_RUNS_PER_WRITE = 100
 
 
 def micro_lines() -> Iterator[str]:
@@ -95,6 +98,16 @@ def _per_trace_lines(traces: dict[bytes, list[RawSpan]]) -> Iterator[str]:
         criteria=lambda: criteria, metrics=Metrics(), clock=ManualClock(), instance="micro"
     )
     yield _line("evaluation stage, whole", "trace", count, lambda: [stage.grade(trace) for trace in finished])
+    graded = [run for trace in finished for run in stage.grade(trace).runs]
+    yield _line("store of runs, in its own thread", "trace", count, lambda: _stored(graded))
+
+
+def _stored(runs: Sequence[GradedRun]) -> None:
+    database = RunDatabase(None, _STORE_BYTES)
+    database.open()
+    for start in range(0, len(runs), _RUNS_PER_WRITE):
+        database.write([rows_of(run, 1) for run in runs[start : start + _RUNS_PER_WRITE]], 0)
+    database.close()
 
 
 def new_buffer(clock: ManualClock) -> TraceBuffer:

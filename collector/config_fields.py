@@ -17,16 +17,16 @@ from pydantic import (
 
 AnyT = TypeVar("AnyT")
 
-_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
-_PATTERN = r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)$"
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
+_PATTERN = r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+)$"
 _EXPECTED = "expected a duration such as 200ms, 5s, 1m or 1h30m"
 
 
 def parse_duration(text: str) -> float:
     """The seconds that `text` stands for.
 
-    A duration is one or more numbers with a unit (`ms`, `s`, `m`, `h`), largest or smallest first, added
+    A duration is one or more numbers with a unit (`ms`, `s`, `m`, `h`, `d`), largest or smallest first, added
     up; `0` needs no unit.
 
     Raises:

@@ -31,6 +31,7 @@ from collector.otlp import EnvelopeRegistry
 from collector.pipeline import WATCHED, EvaluationStage, Pipeline
 from collector.receivers import Receiver, build_receivers
 from collector.resumption import Resumption
+from collector.store import RunStore
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import (
     Metrics,
@@ -167,6 +168,7 @@ class Service:
         self._journal = (
             None if config.journal is None else Journal(config.journal, metrics=metrics, clock=clock)
         )
+        store = RunStore(config.store, metrics=metrics, clock=clock) if config.keeps_runs else None
         self._fan_out = build_fan_out(
             config.exporters,
             config.results,
@@ -176,6 +178,7 @@ class Service:
             dead_letters=None
             if config.service.dead_letters is None
             else DeadLetters(config.service.dead_letters, metrics, clock),
+            store=store,
         )
         self._resumption = Resumption(
             buffer=buffer,

@@ -38,6 +38,7 @@ from collector.journal import JournalConfig
 from collector.memory_limiter import MemoryLimiterConfig
 from collector.receivers import ReceiversConfig, listening_at
 from collector.results_config import ResultsConfig
+from collector.store import StoreConfig, StoreSection
 from collector.telemetry import PrometheusConfig, TelemetryConfig
 from collector.text_file import read_text_file
 from collector.workers.config import WorkersConfig
@@ -139,6 +140,7 @@ class ServiceConfig(StrictModel):
     journal: JournalConfig | None = Field(
         default=None, description="Keeps what is acknowledged over crashes. Off unless written."
     )
+    store: StoreSection = StoreConfig()
     cluster: ClusterConfig | None = Field(
         default=None, description="The replicas, where there are several. Left out, there is one."
     )
@@ -156,6 +158,11 @@ class ServiceConfig(StrictModel):
     def references(self) -> Mapping[tuple[str | int, ...], str]:
         """The settings that came from environment variables, by path, as written and without values."""
         return self._references
+
+    @property
+    def keeps_runs(self) -> bool:
+        """Whether there is a store: in a file, or in memory."""
+        return self.store.enabled and self.store.path is not None
 
     def criteria_patterns(self) -> list[str]:
         """The criteria to load: `builtin`, files, folders and globs."""
@@ -218,7 +225,7 @@ def parse_configuration(
         if config.journal is not None and config.receivers.kafka is not None:
             message = "Kafka keeps what is not delivered: expected no journal beside receivers.kafka"
             problems.append(document.problem(("journal",), message))
-    problems += _shared_files(exporters, None if config is None else config.service.dead_letters, document)
+    problems += _shared_files(exporters, config, document)
     problems = document.all_problems(problems)
     if problems or config is None:
         raise ProblemsFound(problems)
@@ -353,13 +360,17 @@ def _hears_logs(exporters: Mapping[str, BaseModel], results: ResultsConfig) -> b
 
 
 def _shared_files(
-    exporters: Mapping[str, BaseModel], dead_letters: DeadLettersConfig | None, document: LocatedYaml
+    exporters: Mapping[str, BaseModel], config: ServiceConfig | None, document: LocatedYaml
 ) -> Iterator[Problem]:
     """Files that two settings name: what is in them could not be told apart."""
     settings = [("exporters", name, key) for name in exporters for key in ("path", "logs_path")]
-    files = [(path, getattr(exporters[path[1]], path[2], None)) for path in settings]
-    if dead_letters is not None:
-        files.append((("service", "dead_letters", "path"), dead_letters.path))
+    files: list[tuple[tuple[str, ...], FilesystemPath | None]] = [
+        (path, getattr(exporters[path[1]], path[2], None)) for path in settings
+    ]
+    if config is not None:
+        if config.service.dead_letters is not None:
+            files.append((("service", "dead_letters", "path"), config.service.dead_letters.path))
+        files.append((("store", "path"), config.store.path))
     for path, first in _repeated((path, normpath(file)) for path, file in files if file is not None):
         yield document.problem(path, f"{first} is the same file")
 

@@ -35,11 +35,13 @@ def build_fan_out(
     *,
     end_of_spans: str,
     dead_letters: DeadLetters | None = None,
+    store: ResultExporter | None = None,
 ) -> FanOut:
     """The fan-out to all exporters in `configs`.
 
     Where no exporter gets spans (there is none, or `results.mode` is `verdicts_only`), the spans end at the
     first exporter of results, which counts them as forwarded, or at `end_of_spans` without such an exporter.
+    `store` gets results beside the exporters.
     """
     queues: list[SpanQueue] = []
     log_queues: list[SendingQueue] = []
@@ -86,6 +88,8 @@ def build_fan_out(
     if not queues:
         name = result_exporters[0].name if result_exporters else end_of_spans
         queues.append(DiscardingQueue(name, context.metrics))
+    if store is not None:
+        result_exporters.append(store)
     return FanOut(
         queues,
         result_exporters,

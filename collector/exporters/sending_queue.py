@@ -20,6 +20,8 @@ from collector.exporters.exporter import ExportResponse, SpanExporter, TaskOwner
 from collector.exporters.span_exporter_config import BackOff, SpanExporterConfig
 from collector.telemetry import Metrics, RateLimitedLogger
 
+_OUTAGE_SECONDS = 5.0
+"""Without any answer for so long, the next one says that the backend is back."""
 _MAX_SPLITS = 64
 """How often one request may be cut in two in search of the spans that a backend refuses."""
 
@@ -79,6 +81,8 @@ class SendingQueue:
         self._arrived = asyncio.Event()
         self._full = asyncio.Event()
         self._closing = asyncio.Event()
+        self._worth_trying = asyncio.Event()
+        """An outage is over, or the queue closes; another event each time."""
         self._collecting = asyncio.Lock()
         self._shutting_down = asyncio.Lock()
         self._deadline = 0.0
@@ -173,6 +177,7 @@ class SendingQueue:
         async with self._shutting_down:
             self._deadline = deadline
             self._closing.set()
+            self._worth_trying.set()
             self._arrived.set()
             self._full.set()
             if self._consumers:
@@ -310,7 +315,8 @@ class SendingQueue:
                 return None
             self._metrics.export_attempts.add(1, self.name, "retry")
             is_closing = self._closing.is_set()
-            wait = back_off.next_wait(getattr(failure, "retry_after_seconds", None))
+            told_wait = getattr(failure, "retry_after_seconds", None)
+            wait = back_off.next_wait(told_wait)
             now = self._clock.monotonic()
             if self._failing_since is None:
                 self._failing_since = now
@@ -329,7 +335,8 @@ class SendingQueue:
                     # The last waits are cut so that there is an attempt left before the deadline.
                     await self._clock.sleep(min(wait, max((self._deadline - now) / 2, 0.1)))
                 else:
-                    await ends_within(wait, self._closing.wait(), self._clock)
+                    wakes = self._worth_trying if told_wait is None else self._closing
+                    await ends_within(wait, wakes.wait(), self._clock)
             finally:
                 self._backing_off.remove(request)
             if self._closing.is_set() and not is_closing:
@@ -386,9 +393,17 @@ class SendingQueue:
             trace.delivery.let_go(self.name, required=self.is_required)
 
     def _note_answer(self) -> None:
+        """The backend answers.
+
+        After an outage what waits goes at once, but where the backend named the time itself. One request
+        among others that fails again and again is no outage.
+        """
         if self._failing_since is not None:
             seconds = self._clock.monotonic() - self._failing_since
             self._failing_since = None
+            if seconds >= _OUTAGE_SECONDS:
+                self._worth_trying.set()
+                self._worth_trying = asyncio.Event()
             self._log.info(
                 "recovered",
                 "A backend answers again.",

@@ -141,6 +141,7 @@ class Journal:
                 del self._envelopes[known]
                 self._change(Table.ENVELOPES, number_key(number), None)
         self._changes += recovered.changes
+        self._activity.end()  # it counts once, also if this process is killed before it grades anything
         return recovered
 
     def start(self, tasks: TaskOwner) -> None:

@@ -473,6 +473,22 @@ class Metrics:
         self.journal_failures = Counter(
             "tracegrade_journal_failures", "Transactions of the journal that failed, by reason.", ("reason",)
         )
+        self.store_bytes = Gauge(
+            "tracegrade_store_bytes",
+            "What the runs of the store take, indices included. Absent without a store.",
+        )
+        self.store_limit_bytes = Gauge(
+            "tracegrade_store_limit_bytes", "What they may take: the oldest go first. Absent without a store."
+        )
+        self.store_runs = Counter(
+            "tracegrade_store_runs",
+            "Runs that were written to the store, and that were removed from it for their age or for room.",
+            ("outcome",),
+        )
+        self.store_failures = Counter(
+            "tracegrade_store_failures",
+            "Times that the disk failed the store: until it is well, runs are graded and not kept.",
+        )
         self.traces_quarantined = Counter(
             "tracegrade_traces_quarantined",
             "Traces that were being graded in two crashes: forwarded ungraded, and kept for a report.",

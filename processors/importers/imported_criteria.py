@@ -135,19 +135,39 @@ def _refusal(items: Sequence[ImportedEvaluation]) -> str | None:
 
 
 def write_criteria(agent: str, entries: Sequence[JsonObject | str], heading: Sequence[str] = ()) -> str:
-    """A criteria file with the evaluations of one agent.
+    """A criteria file with the evaluations of one agent; as `write_criteria_file`."""
+    return write_criteria_file({agent: entries}, heading)
+
+
+def write_criteria_file(
+    agents: Mapping[str, Sequence[JsonObject | str]],
+    heading: Sequence[str] = (),
+    *,
+    tests: Sequence[JsonObject] = (),
+    tenant: str = "",
+) -> str:
+    """A criteria file with the evaluations of each agent, and with tests of them.
 
     An entry that is a text becomes a comment; `heading` are the comments at the top. The file reads back
     (`processors.criteria.criteria_file`) as exactly these values, whatever dollar signs are in them.
 
     Raises:
-        ValueError: a text holds an even number of dollar signs before `{`, which no criteria file can say.
+        ValueError: a text holds an even number of dollar signs before `{`, or a number is not finite: no
+            criteria file can say that.
     """
     lines = [line for text in heading for line in _comment(text, 0)]
-    is_empty = all(isinstance(entry, str) for entry in entries)
-    lines += ["agents:", f"  {_scalar(agent)}:", "    evaluations: []" if is_empty else "    evaluations:"]
-    for entry in entries:
-        lines += _comment(entry, _INDENT) if isinstance(entry, str) else _item(entry, _INDENT)
+    lines += [f"tenant: {_scalar(tenant)}"] if tenant else []
+    lines.append("agents:")
+    for agent, entries in agents.items():
+        is_empty = all(isinstance(entry, str) for entry in entries)
+        lines += [f"  {_scalar(agent)}:", "    evaluations: []" if is_empty else "    evaluations:"]
+        for entry in entries:
+            lines += _comment(entry, _INDENT) if isinstance(entry, str) else _item(entry, _INDENT)
+    if tests:
+        lines.append("tests:")
+        for test in tests:
+            first, *others = _block(test, 4)
+            lines += [f"  - {first[4:]}", *others]
     return "\n".join(lines) + "\n"
 
 

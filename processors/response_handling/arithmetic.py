@@ -26,8 +26,13 @@ _RUNNING_SERIES: Final = 40
 _MOST_OPERANDS: Final = 14
 _MOST_CATEGORIES: Final = 12
 _MOST_MADE: Final = 3_000
-_DEEP_POOL: Final = 400
-_LEAST_CHANCE: Final = 0.06
+_MOST_TERMS: Final = 24
+_MOST_LUCK: Final = 0.5
+"""Hits by chance that a search may expect, where its hits are to count."""
+_LONG: Final = 4_000
+"""How many times its tolerance a number is, which nothing fits in a wide search either."""
+_DECADES: Final = 4.0
+"""Over how many powers of e the numbers tried are spread."""
 
 
 class Made(NamedTuple):
@@ -62,13 +67,15 @@ class Arithmetic:
         self._timeline = timeline
         self._ledger = ledger
         self._known: list[Operand] = []
-        self._pool: dict[str, list[tuple[float, Made]]] = {}
+        self.said: list[float] = []
+        """All numbers of the answer, in their order."""
 
-    def know(self, value: float, dimension: str) -> None:
+    def know(self, value: float, dimension: str, raw: float = 0.0) -> None:
         """Let a number of the answer that was supported be an operand of the next."""
         if len(self._known) < _MOST_OPERANDS and all(known.value != value for known in self._known):
-            self._known.append(Operand(value, dimension, "", -2, FROM_USER))
-            self._pool.clear()
+            self._known.append(Operand(value, dimension, "", -2, FROM_USER, raw))
+            self.__dict__.pop("_terms", None)
+            self.__dict__.pop("_pairs", None)
 
     def natural(self, value: float, tolerance: float, dimensions: Sequence[str]) -> Made | None:
         """The natural expression that gives `value`, if any."""
@@ -92,8 +99,12 @@ class Arithmetic:
                     best = candidate
         return best
 
-    def columns(self) -> Iterator[tuple[str, list[Operand]]]:
+    @cached_property
+    def columns(self) -> list[tuple[str, list[Operand]]]:
         """The numbers of results under one key, row by row."""
+        return [*self._all_columns()]
+
+    def _all_columns(self) -> Iterator[tuple[str, list[Operand]]]:
         for records in self._ledger.groups.values():
             found: dict[str, list[Operand]] = defaultdict(list)
             for record in records if len(records) <= MAX_SERIES else ():
@@ -101,7 +112,7 @@ class Arithmetic:
                     if quantity.is_operand and quantity.is_member:
                         found[quantity.key].append(operand_of(quantity))
             yield from ((key, column) for key, column in found.items() if len(column) > 1)
-        yield from self._plain_series().items()
+        yield from self._plain_series.items()
 
     def is_mean(self, value: float, tolerance: float, sizes: Iterable[float]) -> bool:
         """Whether a number is an average of columns or parts of them, weighted, or a sum by a count."""
@@ -112,7 +123,7 @@ class Arithmetic:
         ):
             return True
         divisors = {o.value for o in (*self._operands[:40], *self._known) if 1 < o.value <= 366}
-        for _, column in self.columns():
+        for _, column in self.columns:
             values = [operand.value for operand in column]
             if any(abs(math.fsum(values) / divisor - value) <= tolerance for divisor in divisors):
                 return True
@@ -169,94 +180,116 @@ class Arithmetic:
                 found |= {math.fsum(values.values())} if key else set()
         return found
 
-    def deep(self, value: float, tolerance: float, dimension: str) -> str | None:
-        """An expression of a natural number and one operand more, where it hardly fits by chance.
+    def deep(self, value: float, tolerance: float, dimension: str) -> tuple[str | None, bool]:
+        """An expression in up to three steps, and whether the search was so narrow that its answer is sure.
 
-        What the answer said before and the evidence itself are tried first, since they are fewer.
+        Two numbers of answer or evidence are put together first, then two and a third. How many tries there
+        are and how many digits have to be met say how often one would fit by chance.
         """
-        how = self._told(value, tolerance, dimension)
-        if how is not None:
-            return how
-        operands = [*self._known, *self._operands][: _MOST_OPERANDS + 4]
-        known = sorted(
-            ((o.value, Made(o.value, o.dimension, "{}", (o.value,))) for o in self._known),
-            key=lambda entry: entry[0],
-        )
-        how = self._step(value, tolerance, dimension, known, operands, 4 * _LEAST_CHANCE)
-        return how or self._step(
-            value, tolerance, dimension, self._deep_pool(dimension), operands, _LEAST_CHANCE
-        )
-
-    def _told(self, value: float, tolerance: float, dimension: str) -> str | None:
-        """A step between numbers that the answer itself shows, or a small multiple of a number."""
-        kinds = (dimension,) if dimension == "percent" else (dimension, "")
-        shown = [known for known in self._known if known.dimension in kinds or dimension == ""]
-        for one, other in combinations(shown, 2):
-            for made, sign in ((one.value + other.value, "+"), (abs(one.value - other.value), "-")):
-                if abs(made - value) <= tolerance:
-                    return f"{one.value:.10g} {sign} {other.value:.10g}"
-        for one, other in combinations(self._known, 2):
-            if tolerance * 2_000 <= value and abs(one.value * other.value - value) <= tolerance:
-                return f"{one.value:.10g} × {other.value:.10g}"
-        for size in range(3, len(shown) + 1):
-            for start in range(len(shown) - size + 1):
-                part = [known.value for known in shown[start : start + size]]
-                if abs(math.fsum(part) - value) <= tolerance:
-                    return " + ".join(f"{number:.10g}" for number in part)
-        counts = [known.value for known in self._known if not known.dimension and known.value <= 31]
-        for operand in (*shown, *self._operands[:_MOST_OPERANDS]):
-            o = operand.value
-            if o <= 0 or operand.dimension not in kinds:
-                continue
-            for count in {2.0, 3.0, *counts}:
-                if count > 1 and abs(o / count - value) <= tolerance:
-                    return f"{o:.10g} ÷ {count:g}"
-            times = round(value / o)
-            is_exact = 1 < times <= 31 and abs(times * o - value) <= tolerance
-            if is_exact and (times in counts or tolerance * 4_000 <= value):
-                return f"{times} × {o:.10g}"
-            if is_exact and any(a * b == times for a, b in combinations(counts, 2)):
-                return f"{times} × {o:.10g}"
-        return None
-
-    def _step(self, value: float, tolerance: float, dimension: str, pool: list[tuple[float, Made]],
-              operands: list[Operand], most: float) -> str | None:  # fmt: skip
-        if value == 0 or len(pool) * max(1, len(operands)) * 4 * tolerance / abs(value) > most:
-            return None
-        values = [number for number, _ in pool]
-
-        def hit(wanted: float, slack: float) -> Made | None:
-            place = bisect_left(values, wanted - slack)
-            return pool[place][1] if place < len(values) and values[place] <= wanted + slack else None
-
-        for one in operands:
-            o = one.value
-            if o == 0:
-                continue
-            is_same = one.dimension in (dimension, "") or dimension == ""
-            is_factor = one.dimension in ("", "percent") or dimension == "percent"
-            share = o / 100 if one.dimension == "percent" or o < 100 else 0.0
-            tries = []
-            if is_same:
-                tries += [
-                    (value - o, tolerance, "{} + {:.10g}"),
-                    (value + o, tolerance, "{} - {:.10g}"),
-                    (o - value, tolerance, "{:.10g} - {}"),
+        if value <= 0:
+            return None, False
+        if tolerance * 2_000 <= value and self._is_told_sum(value, tolerance):
+            return "the sum of what the answer tells in a row", True
+        if dimension == "percent":
+            how = _hit(self._pairs, value / 100, tolerance / 100)
+            if how is not None and "÷" in how:
+                return how, True
+            shares = [
+                o.value
+                for o in (*self._known, *self._operands)
+                if o.dimension == "percent" or 0 < o.value < 1
+            ][:8]
+            shares = [share / 100 if share > 1 else share for share in shares]
+            for size in (2, 3):
+                for part in combinations(shares, size):
+                    if abs(100 * math.prod(part) - value) <= tolerance:
+                        return " × ".join(f"{share:.10g}" for share in part), True
+            return None, self._is_all
+        terms, pairs = self._terms, self._pairs
+        luck = 2 * tolerance / value / _DECADES
+        if len(pairs[0]) * luck <= _MOST_LUCK and (how := _hit(pairs, value, tolerance)):
+            return how, True
+        is_narrow = len(pairs[0]) * len(terms) * 4 * luck <= _MOST_LUCK
+        for term in terms:
+            a = term.value
+            tries = [
+                (value - a, 1.0, "{} + {:.10g}"),
+                (value + a, 1.0, "{} - {:.10g}"),
+                (a - value, 1.0, "{1:.10g} - {0}"),
+            ]
+            if term.dimension == "percent":
+                share = _share(term)
+                tries = [
+                    (value / (1 + share), 1.0, "{} + {:.10g} %"),
+                    (value / share, 1 / share, "{1:.10g} % of {0}"),
                 ]
-            if is_factor:
-                tries += [
-                    (value / o, tolerance / abs(o), "{} × {:.10g}"),
-                    (value * o, tolerance * abs(o), "{} ÷ {:.10g}"),
+                tries += [(value / (1 - share), 1.0, "{} - {:.10g} %")] if share < 1 else []
+            elif a > 0 and (not term.dimension or term.dimension != dimension):
+                tries += [(value / a, 1 / a, "{} × {:.10g}"), (value * a, a, "{} ÷ {:.10g}")]
+            for wanted, factor, pattern in tries:
+                if wanted > 0 and (found := _hit(pairs, wanted, tolerance * factor)):
+                    return (pattern.format(f"({found})", a), True) if is_narrow else (None, False)
+        return None, self._is_all and (is_narrow or tolerance * _LONG <= value)
+
+    def _is_told_sum(self, value: float, tolerance: float) -> bool:
+        for start in range(len(self.said)):
+            for size in range(2, 9):
+                part = self.said[start : start + size]
+                if value not in part and abs(math.fsum(part) - value) <= tolerance:
+                    return True
+        return False
+
+    @cached_property
+    def _is_all(self) -> bool:
+        """Whether the numbers that people may reckon with are few, and none stands inside a text."""
+        is_told = any(q.call >= 0 and not q.is_member and q.is_operand for q in self._ledger.quantities)
+        members = sum(q.call >= 0 and q.is_operand for q in self._ledger.quantities)
+        return not is_told and members > 1 and len(self._operands) + len(self._known) <= _MOST_TERMS
+
+    @cached_property
+    def _terms(self) -> list[Operand]:
+        """The numbers that steps are made of: what the answer said before, the evidence, sums of columns."""
+        found: dict[tuple[float, str], Operand] = {}
+        sums = [
+            Operand(made.value, made.dimension, made.how, -1, 0) for made in self._made
+            if made.how.startswith(("sum of", "Σ")) and " of " not in made.how[7:]
+        ]  # fmt: skip
+        for operand in (*self._known, *sums[:6], *self._operands):
+            if operand.value > 0 and len(found) < _MOST_TERMS:
+                found.setdefault((operand.value, operand.dimension), operand)
+                if operand.dimension not in ("", "money", "percent") and operand.raw:
+                    found.setdefault((operand.raw, ""), operand._replace(value=operand.raw, dimension=""))
+        return list(found.values())
+
+    @cached_property
+    def _pairs(self) -> tuple[list[float], list[tuple[str, float, float]]]:
+        """What two terms give, in order, and how."""
+        found: list[tuple[float, tuple[str, float, float]]] = []
+        for one, other in combinations(self._terms, 2):
+            for first, second in ((one, other), (other, one)):
+                a, b = first.value, second.value
+                if second.dimension == "percent" and first.dimension != "percent":
+                    share = _share(second)
+                    found += [
+                        (a * share, ("{1:.10g} % of {0:.10g}", a, b)),
+                        (a * (1 + share), ("{:.10g} + {:.10g} %", a, b)),
+                        (a * (1 - share), ("{:.10g} - {:.10g} %", a, b)),
+                    ]
+                elif first.dimension != "percent":
+                    found.append((a / b, ("{:.10g} ÷ {:.10g}", a, b)))
+            a, b = one.value, other.value
+            if one.dimension == other.dimension or not one.dimension or not other.dimension:
+                found += [
+                    (a + b, ("{:.10g} + {:.10g}", a, b)),
+                    (abs(a - b), ("{:.10g} - {:.10g}", max(a, b), min(a, b))),
                 ]
-            if 0 < share < 1 and one.dimension in ("", "percent"):
-                tries += [(value / (1 + share), tolerance / (1 + share), "{} + {:.10g} %"), (value / (1 - share), tolerance / (1 - share), "{} - {:.10g} %"),  # noqa: E501
-                          (value / share, tolerance / share, "{:.10g} % of {}")]  # fmt: skip
-            for wanted, slack, how in tries:
-                made = hit(wanted, slack)
-                if made is not None:
-                    shown = made.shown()
-                    return how.format(o, shown) if how.startswith("{:") else how.format(shown, o)
-        return None
+            if (
+                "percent" not in (one.dimension, other.dimension)
+                and not one.dimension == other.dimension == "money"
+            ):
+                found.append((a * b, ("{:.10g} × {:.10g}", a, b)))
+        found.sort(key=lambda entry: entry[0])
+        return [value for value, _ in found], [how for _, how in found]
 
     def near_sums(self, value: float, dimensions: Sequence[str]) -> Iterator[Made]:
         """The sums and means within a sixth of `value`, and sums of what was said in a row."""
@@ -273,34 +306,6 @@ class Arithmetic:
             ]:
                 if candidate.how.startswith(("sum of", "Σ", "mean of")):
                     yield candidate
-
-    def _deep_pool(self, dimension: str) -> list[tuple[float, Made]]:
-        pool = self._pool.get(dimension)
-        if pool is None:
-            wanted = {dimension, ""}
-            found = [(made.value, made) for made in self._made if made.dimension in wanted][:_DEEP_POOL]
-            found += [
-                (o.value, Made(o.value, o.dimension, "{}", (o.value,)))
-                for o in (*self._operands, *self._known)
-            ]
-            for one, other in combinations(self._known, 2):
-                if one.dimension == other.dimension:
-                    found.append(
-                        (
-                            one.value + other.value,
-                            Made(one.value + other.value, one.dimension, "{} + {}", (one.value, other.value)),
-                        )
-                    )
-            known = [known.value for known in self._known if known.dimension in wanted]
-            for size in range(3, len(known) + 1):
-                for start in range(len(known) - size + 1):
-                    part = known[start : start + size]
-                    found.append(
-                        (sum(part), Made(sum(part), dimension, " + ".join(["{}"] * size), tuple(part)))
-                    )
-            found.sort(key=lambda entry: entry[0])
-            pool = self._pool[dimension] = found
-        return pool
 
     @cached_property
     def _sorted(self) -> dict[str, tuple[list[float], list[Made]]]:
@@ -388,7 +393,7 @@ class Arithmetic:
                             (),
                         )
             yield from self._of_columns(columns)
-        for key, plain in self._plain_series().items():
+        for key, plain in self._plain_series.items():
             yield from _series(key, plain)
 
     def _of_columns(self, columns: dict[str, list[tuple[Operand, Record]]]) -> Iterator[Made]:
@@ -415,6 +420,7 @@ class Arithmetic:
                 for share in (a / b, b / a, (a - b) / a, (b - a) / b):
                     yield Made(100 * share, "percent", how, ())
 
+    @cached_property
     def _plain_series(self) -> dict[str, list[Operand]]:
         found: dict[tuple[int, str], list[Operand]] = defaultdict(list)
         for quantity in self._ledger.quantities:
@@ -503,6 +509,22 @@ def operand_of(quantity: Quantity) -> Operand:
     elif quantity.unit is not None:
         value *= quantity.unit.factors[0]
     return Operand(value, quantity.dimension, quantity.key, quantity.record, quantity.call, quantity.value)
+
+
+def _share(operand: Operand) -> float:
+    return operand.value / 100
+
+
+def _hit(
+    pairs: tuple[list[float], list[tuple[str, float, float]]], value: float, tolerance: float
+) -> str | None:
+    """How the first number within the tolerance is made."""
+    values, hows = pairs
+    place = bisect_left(values, value - tolerance)
+    if place < len(values) and values[place] <= value + tolerance:
+        pattern, a, b = hows[place]
+        return pattern.format(a, b)
+    return None
 
 
 def _common(operands: Iterable[Operand]) -> str:

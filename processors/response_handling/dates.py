@@ -14,6 +14,8 @@ from processors.response_handling.timeline import MOST_DAYS, clock_text
 
 _LONGEST_GAP = 3_700
 _MOST_STEPS = 24
+_MOST_CLAIMS = 40
+_MOST_MOMENTS = 150
 _NEAR = (1, 2, 3, 7)
 _SLIP_DAYS = 3
 _WORD = re.compile(r"[^\W\d_]{2,20}(?:-feira)?")
@@ -26,19 +28,21 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
 
     RH2.5 and RH2.6: a date or time that is a slip of one of the results, which the answer does not tell.
     """
-    claims = [token for token in response.tokens if token.kind in ("date", "time")]
+    claims = [token for token in response.tokens if token.kind in ("date", "time")][:_MOST_CLAIMS]
     if not claims:
         return
     timeline = response.timeline
     known = [*timeline.days, *((at.year, at.month, at.day) for at in timeline.local)]
     told_days = [day for token in claims for day in token.dates]
-    steps = _lengths(response, 1440)
+    reach = _reach(response, known)
     for token in claims:
         claim = shown(response.output[max(0, token.start - 16) : token.end + 6])
         if token.kind == "date":
             if any(agree(day, other) for day in token.dates for other in known):
                 yield from _weekday(token, known, response)
-            elif _is_reached(token, known, steps, response):
+            elif _is_reached(token, known, reach, response) and not _is_beside_untold(
+                token, told_days, response
+            ):
                 known.extend(token.dates[:1])
             else:
                 yield _wrong_date(token, told_days, claim, response)
@@ -48,7 +52,7 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
 
 
 def _wrong_date(token: Token, told: list[CalendarDay], claim: str, response: Response) -> Finding:
-    dated = [m for m in response.ledger.moments if m.dates and m.call >= 0]
+    dated = [m for m in response.ledger.moments if m.dates and m.call >= 0][:_MOST_MOMENTS]
     if not dated:
         return Finding("RH2.4", claim, f"{token.text} is not in the results")
     year, month, number = token.dates[0]
@@ -91,12 +95,12 @@ def _asked_in_vain(token: Token, claim: str, response: Response) -> Iterator[Fin
             return moment.minutes == other.minutes
         return any(agree(a, b) for a in moment.dates for b in other.dates)
 
-    hits = [m for m in response.ledger.moments if is_it(m, token)]
+    hits = [m for m in response.ledger.moments[:_MOST_MOMENTS] if is_it(m, token)]
     if not hits or any(m.call >= 0 and m.is_whole for m in hits):
         return
     for asked in hits:
         call = response.ledger.records[asked.record].made_for
-        for given in response.ledger.moments if call in response.last_calls else ():
+        for given in response.ledger.moments[:_MOST_MOMENTS] if call in response.last_calls else ():
             is_other = given.call == call and given.key == asked.key and given.path == asked.path
             if is_other and (given.minutes is None) == (asked.minutes is None):
                 if not any(is_it(given, other) for other in response.tokens):
@@ -105,6 +109,23 @@ def _asked_in_vain(token: Token, claim: str, response: Response) -> Iterator[Fin
                     )
                     yield Finding("RH12.4", claim, what, given.path, call)
                     return
+
+
+def _is_beside_untold(token: Token, told: list[CalendarDay], response: Response) -> bool:
+    """Whether a date lies a day beside one of a result that the answer does not tell."""
+    days = {q.value for q in response.ledger.quantities if q.unit is not None and q.unit.symbol == "d"}
+    if 1.0 in days or any(m.zone for m in response.ledger.moments) or len(response.timeline.days) > 8:
+        return False
+    for moment in response.ledger.moments:
+        full = to_date(moment.dates[0]) if moment.dates and moment.call >= 0 else None
+        if full is None or any(agree(moment.dates[0], other) for other in told):
+            continue
+        for year, month, number in token.dates:
+            if number and year in (None, full.year) and (month, number) in {
+                ((full + timedelta(days=by)).month, (full + timedelta(days=by)).day) for by in (-1, 1)
+            }:  # fmt: skip
+                return True
+    return False
 
 
 def _lengths(response: Response, unit: int) -> list[int]:
@@ -144,26 +165,31 @@ def _has_month_words(response: Response) -> bool:
     return any(name in low for name in names if len(name) > 3)
 
 
-def _is_reached(token: Token, known: list[CalendarDay], steps: list[int], response: Response) -> bool:
-    """Whether a date lies so many days or months from one of the evidence, or fills a range."""
-    days = list(dict.fromkeys([*response.timeline.dates, *(d for one in known[-9:] if (d := to_date(one)))]))[
-        :MOST_DAYS
-    ]
+def _reach(response: Response, known: list[CalendarDay]) -> frozenset[date]:
+    """The days that lie a told length, or a length in words, from one of the evidence."""
+    steps = _lengths(response, 1440)
     relative = _relative_days(response)
-    months = _months(response)
-    is_monthly = _has_month_words(response)
+    spans = {step + off for step in steps for off in ((-1, 0, 1) if step > 6 else (0,))}
+    days = {*response.timeline.dates, *(day for one in known[-9:] if (day := to_date(one)))}
+    ordinals = {
+        day.toordinal() + sign * span for day in days
+        for span in (spans | {*_NEAR} if day in relative else spans) for sign in (1, -1)
+    }  # fmt: skip
+    return frozenset(date.fromordinal(o) for o in ordinals if 1 <= o <= date.max.toordinal())
+
+
+def _is_reached(token: Token, known: list[CalendarDay], reach: frozenset[date], response: Response) -> bool:
+    """Whether a date lies so many days or months from one of the evidence, or fills a range."""
+    days = [*response.timeline.dates, *(day for one in known[-9:] if (day := to_date(one)))][:MOST_DAYS]
+    months, is_monthly = _months(response), _has_month_words(response)
     for year, month, number in token.dates:
         if number is None:
             continue
+        if year and to_date((year, month, number)) in reach:
+            return True
+        if not year and any((day.month, day.day) == (month, number) for day in reach):
+            return True
         for day in days:
-            near = _NEAR if day in relative else ()
-            spans = {s + o for s in steps for o in ((-1, 0, 1) if s > 6 else (0,))} | {*near}
-            for span in spans:
-                for target in (day.toordinal() + span, day.toordinal() - span):
-                    if 1 <= target <= date.max.toordinal():
-                        there = date.fromordinal(target)
-                        if (there.month, there.day) == (month, number) and year in (None, there.year):
-                            return True
             span = ((year or day.year) - day.year) * 12 + month - day.month
             span = span if year else span % 12
             last = calendar.monthrange(year or day.year, month)[1]
@@ -262,7 +288,7 @@ def _is_told_time(token: Token, response: Response) -> bool:
         for sign in (1, -1)
     ):
         return True
-    if any(abs(seconds - stated * 60) < 30 for seconds, _ in timeline.lapses()):
+    if stated in timeline.lapse_minutes:
         return True  # "6 h 30" can be a length
     # "24 h" and "18h" can be lengths as well as times.
     if any(mark in token.text for mark in ":apAP"):
@@ -277,9 +303,10 @@ def _is_elsewhere(stated: int, response: Response) -> bool:
     """Whether some clock shows the time at one of the moments told, on the day that the answer tells."""
     written = [day for token in response.tokens for day in token.dates if day[2]]
     for at, _ in response.timeline.instants[:MOST_DAYS]:
-        for shift in range(-720, 841, 30):
+        ahead = (stated - at.hour * 60 - at.minute) % 1440
+        for shift in (ahead, ahead - 1440):
             there = at + timedelta(minutes=shift)
-            if there.hour * 60 + there.minute == stated:
+            if shift % 30 == 0 and -720 <= shift <= 840:
                 if not written or any(agree(day, (there.year, there.month, there.day)) for day in written):
                     return True
     told = {m.minutes or 0 for m in response.timeline.clocks[:MOST_DAYS]}

@@ -40,7 +40,7 @@ MAX_EVIDENCE_CHARACTERS: Final = 65_536
 """Characters of all texts and keys of the evidence together; with more, nothing is checked."""
 MAX_TEXT_TOKENS: Final = 1_000
 """Numbers, dates and identifiers inside texts of the evidence; with more, nothing is checked."""
-MAX_LEAVES: Final = 5_000
+MAX_LEAVES: Final = 2_500
 """Values of the evidence; with more, nothing is checked."""
 MAX_CALLS: Final = 200
 """Calls of one run; with more, nothing is checked."""
@@ -57,6 +57,8 @@ _PIPE_RULE = re.compile(r"[\s|:+=-]{3,400}")
 _COLUMNS = re.compile(r"\s{2,40}")
 _DURATION = re.compile(r"P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
 _MEMBER = re.compile(r"\s{0,8}([^\W\d][\w .-]{0,30}?)\s{0,8}(?::\s|=)\s{0,8}(\S.{0,300})")
+_ROW_END = re.compile(r"</tr>", re.IGNORECASE)
+_CELL_END = re.compile(r"</t[dh]>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]{1,200}>")
 _DROPPED = re.compile(r"[\s\-_‐-―−'‘’ʼ.,()\[\]{}\"#*]")
 _LABEL_WORD = re.compile(r"[^\W_]{1,40}")
@@ -522,12 +524,11 @@ def _structured(text: str) -> JsonValue:
         if isinstance(value, (dict, list)):
             return value
     if "<tr" in text.lower():
+        rows = _ROW_END.split(text)
         text = "\n".join(
-            " | ".join(
-                _TAG.sub("", cell).strip() for cell in re.split(r"</t[dh]>", row, flags=re.IGNORECASE)[:-1]
-            )
-            for row in re.split(r"</tr>", text, flags=re.IGNORECASE)
+            " | ".join(_TAG.sub("", c).strip() for c in _CELL_END.split(row)[:-1]) for row in rows[:-1]
         )
+        text += "\n" + _TAG.sub(" ", rows[-1]).strip()
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2:
         return None

@@ -7,9 +7,10 @@ words.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from typing import Final
 
@@ -23,6 +24,7 @@ _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’\-][^\W\d_]{1,40}){0,2}")
 _KANA = re.compile(r"[぀-ヿ]")
 _HAN = re.compile(r"[一-鿿]")
 _DETECTED_CHARACTERS = 2_000
+_MOST_KNOWN = 50_000
 _OTHER = frozenset(
     """
     och att det som på av är för med till inte jag har ett av du vi kan om så ikke jeg og til af der blev
@@ -91,13 +93,19 @@ class Lexicon:
             self.units.update(dict.fromkeys((name.strip("_") for name in names.split()), symbol.strip()))
         self._exact: dict[str, int] = {}
         self._starts: dict[str, int] = {}
-        self._phrases: list[tuple[str, int]] = []
+        self._phrases: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self._known_bits: dict[str, int] = {}
         self._means = [word.rstrip("*").replace("_", " ") for word in words.mean.split()]
-        self._harmless = sorted((p.replace("_", " ") for p in words.harmless.split()), key=len, reverse=True)
+        phrases = sorted((p.replace("_", " ") for p in words.harmless.split()), key=len, reverse=True)
+        self._harmless = [
+            (first[0] if (first := _WORD.match(p)) and self.is_spaced else "", p) for p in phrases
+        ]
         for bit, category in enumerate(CATEGORIES[:-1]):
             for word in getattr(words, category).split():
                 if not self.is_spaced or "_" in word:
-                    self._phrases.append((word.strip("*").replace("_", " "), 1 << bit))
+                    phrase = word.strip("*").replace("_", " ")
+                    first = _WORD.match(phrase) if self.is_spaced else None
+                    self._phrases[first[0] if first else ""].append((phrase, 1 << bit))
                 elif word.endswith("*"):
                     self._starts[word[:-1]] = self._starts.get(word[:-1], 0) | 1 << bit
                 else:
@@ -108,18 +116,30 @@ class Lexicon:
         """The categories of which `text` has a word."""
         low = text.lower()
         found = 0
-        for phrase, bits in self._phrases:
-            if bits & ~found and phrase in low:
-                found |= bits
         if self.is_spaced:
-            exact, starts = self._exact, self._starts
-            for word in {*_WORD.findall(low)}:
-                found |= exact.get(word, 0)
-                for length in self._lengths:
-                    if length > len(word):
-                        break
-                    found |= starts.get(word[:length], 0)
-        return frozenset(category for bit, category in enumerate(CATEGORIES[:-1]) if found >> bit & 1)
+            words = {*_WORD.findall(low)}
+            for word in words:
+                found |= self._bits_of(word)
+            for first in words & self._phrases.keys():
+                for phrase, bits in self._phrases[first]:
+                    if bits & ~found and phrase in low:
+                        found |= bits
+        else:
+            for phrase, bits in self._phrases[""]:
+                if bits & ~found and phrase in low:
+                    found |= bits
+        return _names_of(found)
+
+    def _bits_of(self, word: str) -> int:
+        bits = self._known_bits.get(word)
+        if bits is None:
+            bits = self._exact.get(word, 0)
+            for length in self._lengths:
+                if length <= len(word):
+                    bits |= self._starts.get(word[:length], 0)
+            if len(self._known_bits) < _MOST_KNOWN:
+                self._known_bits[word] = bits
+        return bits
 
     def mean_places(self, text: str) -> list[int]:
         """Where words of averages begin in `text`."""
@@ -129,15 +149,22 @@ class Lexicon:
     def said(self, text: str) -> frozenset[str]:
         """The categories of which `text` has a word outside of set phrases that say nothing."""
         low = text.lower()
-        for phrase in self._harmless:
-            if phrase in low:
+        words = {*_WORD.findall(low)} if self.is_spaced else {""}
+        for first, phrase in self._harmless:
+            if first in words and phrase in low:
                 low = low.replace(phrase, " ")
         return self.categories(low)
 
     @cached_property
     def known(self) -> frozenset[str]:
         """All words by which the language is recognised."""
-        return self.function | {word for word, bits in self._exact.items() if len(word) > 2 and bits}
+        names = {*self.numbers, *self.units, *self.weekdays}
+        return self.function | {word for word in (*self._exact, *names) if len(word) > 2}
+
+
+@lru_cache(maxsize=4096)
+def _names_of(bits: int) -> frozenset[str]:
+    return frozenset(category for bit, category in enumerate(CATEGORIES[:-1]) if bits >> bit & 1)
 
 
 def _ordered(written: str) -> dict[str, int]:

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from processors.response_handling.arithmetic import operand_of
-from processors.response_handling.ledger import Leaf, Quantity, folded
+from processors.response_handling.arithmetic import Arithmetic, operand_of
+from processors.response_handling.ledger import Leaf, Quantity
 from processors.response_handling.lexicons.keys import AVERAGE_KEYS, HOW_MANY, LASTING, TOTAL_KEYS
 from processors.response_handling.lexicons.units import factors_of, key_words
 from processors.response_handling.reading import Token
@@ -25,6 +25,7 @@ _PLAIN_FACTS = {
 _SHORTEST_STEM = 4
 _MOST_COMPARED = 200
 _MOST_DERIVED = 14
+_MOST_MEANS = 6
 _LETTERS = re.compile(r"[^\W\d_]{4,40}")
 _IN_NAME = re.compile(r"[^\W\d_]{0,20}[A-Z][^\W\d_]{0,20}\s$")
 
@@ -37,6 +38,8 @@ class Support:
     direct: list[Quantity] = field(default_factory=list)
     how: str = ""
     is_reckoned: bool = False
+    is_sure: bool = False
+    """Of a number that nothing supports: whether the search would have found what does."""
     other_unit: list[Quantity] = field(default_factory=list)
     other_currency: list[Quantity] = field(default_factory=list)
     is_checked: bool = True
@@ -50,8 +53,15 @@ class Support:
 def supports(response: Response) -> list[Support]:
     """For each number of the answer what speaks for it; those made in steps are found in rounds."""
     found = [Support(token) for token in response.tokens if token.kind == "number"]
+    response.arithmetic.said = [support.token.value for support in found]
     for support in found:
         _direct(support, response)
+        if (
+            support.token.unit is not None
+            and support.token.unit.dimension == "time"
+            and 1 < support.token.value <= 366
+        ):
+            response.arithmetic.know(support.token.value, "")
         if not support.direct:
             support.is_checked = _needs_support(support.token, response)
             if not dimension_of(support.token) and 1 < support.token.value <= _SMALL:
@@ -62,7 +72,9 @@ def supports(response: Response) -> list[Support]:
     for support in [support for support in found if not support.is_supported][_MOST_DERIVED:]:
         support.is_checked = False
     for _ in range(4):
-        open_ones = [support for support in found if not support.is_supported]
+        open_ones = [
+            s for s in found if not s.is_supported and not (s.other_unit and dimension_of(s.token) != "time")
+        ]
         for support in open_ones:
             _derived(support, response)
             if support.how:
@@ -78,12 +90,11 @@ def dimension_of(token: Token) -> str:
     return "money" if token.currencies or token.is_minor else token.unit.dimension if token.unit else ""
 
 
-def _operand(token: Token, value: float) -> tuple[float, str]:
+def _operand(token: Token, value: float) -> tuple[float, str, float]:
     if token.is_minor:
-        return value / 100, "money"
-    return value * (token.unit.factors[0] if token.unit and not token.currencies else 1.0), dimension_of(
-        token
-    )
+        return value / 100, "money", value
+    factor = token.unit.factors[0] if token.unit and not token.currencies else 1.0
+    return value * factor, dimension_of(token), value
 
 
 def _needs_support(token: Token, response: Response) -> bool:
@@ -246,6 +257,8 @@ def _matches(token: Token, quantity: Quantity) -> str:
                     for factor in factors_of(unit.dimension)
                 ):
                     return "unit"
+                if unit.symbol != other.symbol and stated > _SMALL and _close(token, value, stated):
+                    return "unit"
                 if stated == abs(value) and unit.symbol != other.symbol and stated not in (0, 1):
                     return "unit"
             elif (
@@ -319,10 +332,16 @@ def _derived(support: Support, response: Response) -> None:
                 if made is not None:
                     support.how = made.shown()
                     return
-            how = arithmetic.deep(base, token.tolerance(stated) * factor, dimension)
-            if how is not None:
-                support.how = how
+            support.how, support.is_sure = _deep(
+                arithmetic, base, token.tolerance(stated) * factor, dimension
+            )
+            if support.how:
                 return
+
+
+def _deep(arithmetic: Arithmetic, value: float, tolerance: float, dimension: str) -> tuple[str, bool]:
+    how, is_sure = arithmetic.deep(value, tolerance, dimension)
+    return how or "", is_sure
 
 
 def _between_times(minutes: int, response: Response) -> bool:
@@ -349,7 +368,7 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
     steps = sum(support.is_reckoned for support in known)
     is_lookup = (len(open_ones) < 4 and not steps) or (
         len(open_ones) == 1
-        and (steps < 3 or len(_significant(open_ones[0].token.value, 2, 1.0).rstrip("0")) > 3)
+        and (steps < 2 or len(_significant(open_ones[0].token.value, 2, 1.0).rstrip("0")) > 3)
     )
     for support in open_ones:
         token = support.token
@@ -368,7 +387,7 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
             yield Finding("RH12.5", claim, f"{token.text} against {null.key} null", null.path, null.call)
         elif against is not None:
             yield Finding("RH1.3", claim, f"{token.text} against {against[0]}", against[1], against[2])
-        elif is_lookup and (
+        elif (is_lookup or (support.is_sure and not token.is_approximate and len(_digits(token)) > 2)) and (
             stated > _SMALL or stated != int(stated) or dimension_of(token) or token.scale != 1.0
         ):
             made = response.arithmetic.nearest(stated, ("", "money"))
@@ -376,7 +395,6 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
             yield Finding("RH1.2", claim, f"{token.text} is not in the results{nearest}")
     yield from _wrong_means(response, known)
     yield from _wrong_counts(response, known)
-    yield from _invented_where_null(response)
 
 
 def _null_beside(position: int, response: Response) -> Leaf | None:
@@ -390,27 +408,9 @@ def _null_beside(position: int, response: Response) -> Leaf | None:
     return None
 
 
-def _invented_where_null(response: Response) -> Iterator[Finding]:
-    """RH12.5 as well: an identifier that nothing has, where a result has null under the key of one."""
-    evidence = response.ledger.folded_texts
-    for token in response.tokens:
-        whole = folded(token.text)
-        if (
-            token.kind == "id"
-            and len(whole) > 4
-            and sum(map(str.isdigit, whole)) > 2
-            and whole not in evidence
-        ):
-            null = next((leaf for leaf in response.current if leaf.value is None and leaf.call >= 0), None)
-            if null is not None and _null_beside(token.start, response):
-                yield Finding("RH12.5", shown(token.text), f"{null.key} is null", null.path, null.call)
-
-
 def _wrong_means(response: Response, known: list[Support]) -> Iterator[Finding]:
     """RH1.4: a number told as an average that is none of the results, though it lies within their range."""
-    for one in response.told:
-        if "mean" not in one.categories:
-            continue
+    for one in [one for one in response.told if "mean" in one.categories][:_MOST_MEANS]:
         inside = [s for s in known if one.start <= s.token.start < one.end and not s.token.is_spelled]
         marks = [one.start + place for word in response.words.mean_places(one.text) for place in (word,)]
         claims = [
@@ -423,7 +423,7 @@ def _wrong_means(response: Response, known: list[Support]) -> Iterator[Finding]:
         sizes = [s.token.value for s in known if s not in claims]
         if any(_is_mean(s.token, response, sizes) for s in claims):
             continue
-        for key, column in response.arithmetic.columns():
+        for key, column in response.arithmetic.columns:
             values = sorted(operand.value for operand in column)
             fits = [s for s in claims if len({*values}) > 2 and _is_of(s.token, values, column[0].dimension)]
             if len(fits) == 1 and not (
@@ -476,9 +476,7 @@ def _wrong_counts(response: Response, known: list[Support]) -> Iterator[Finding]
         return
     if token.value in response.arithmetic.counts():
         return
-    most = max(
-        [len(groups[0]), *(sum(o.value for o in column) for _, column in response.arithmetic.columns())]
-    )
+    most = max([len(groups[0]), *(sum(o.value for o in column) for _, column in response.arithmetic.columns)])
     if len(groups) > 1 or token.value > min(most, 60) or response.timeline.days:
         return
     what = f"{len(groups[0])} rows, none of whose values stands in {token.value:.0f}"
@@ -518,6 +516,11 @@ def _nearly(token: Token, response: Response, *, is_lone: bool) -> tuple[str, st
 
 def _significant(value: float, places: int, scale: float) -> str:
     return f"{value / scale:.{places}f}".replace(".", "").lstrip("0") if value < 1e15 else ""
+
+
+def _digits(token: Token) -> str:
+    """The significant digits of a number, zeros at the end aside."""
+    return _significant(token.value, token.readings[token.reading][1], token.scale).rstrip("0")
 
 
 def _slipped(one: str, other: str) -> bool:
@@ -567,10 +570,29 @@ def wrong_units(response: Response, known: list[Support]) -> Iterator[Finding]:
         ):
             what = f"{slip.key} {slip.value:.10g} {slip.unit.symbol if slip.unit else ''}"
             yield Finding("RH11.1", claim, what, slip.path, slip.call)
+        elif not support.is_supported and not support.other_unit and (how := _unit_slip(token, response)):
+            yield Finding("RH11.1", claim, f"another unit: {how}")
         elif support.other_unit and not support.is_supported:
             first = support.other_unit[0]
             symbol = first.unit.symbol if first.unit else ""
             yield Finding("RH11.1", claim, f"{first.key} {first.value:.10g} {symbol}", first.path, first.call)
+
+
+def _unit_slip(token: Token, response: Response) -> str:
+    """What would give a number if it had another unit of its dimension."""
+    if (
+        token.unit is None
+        or len(_digits(token)) < 3
+        or token.unit.dimension in ("percent", "temperature", "time")
+    ):
+        return ""
+    for factor in factors_of(token.unit.dimension):
+        made = response.arithmetic.natural(
+            token.value * factor, token.tolerance(token.value) * factor, (token.unit.dimension,)
+        )
+        if made is not None:
+            return made.shown()
+    return ""
 
 
 def _scale_slip(token: Token, response: Response) -> Quantity | None:

@@ -58,7 +58,11 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
     if not hidden or not response.is_answered or not response.words.language:
         return
     if admits_trouble(response, settings):
-        if response.categories & {"negation", "failure", "no", "contrast", "absent"}:
+        if response.categories & {"failure", "contrast"} and not response.categories & {
+            "negation",
+            "no",
+            "absent",
+        }:
             yield from _late_success(response, hidden)
         return
     for position, failure in hidden[:_MAX_SHOWN]:

@@ -13,7 +13,7 @@ from processors.response_handling.reading import agree
 from processors.response_handling.response import Finding, Response, shown
 
 MAX_RECORDS = 60
-MOST_MOMENTS = 400
+MOST_MOMENTS = 150
 _MOST_TEXTS = 300
 _LABEL = re.compile(r"[^\W_]{1,40}(?:[-./#][^\W_]{1,40}){0,5}")
 _CLOSE = re.compile(r"[^\d,;:、，；：。]{1,20}")

@@ -17,6 +17,7 @@ from processors.response_handling.lexicons.keys import (
     BAD_FLAGS,
     BOTH,
     BOTH_CJK,
+    CANCELLED,
     CHANGE_KEYS,
     DRY_KEYS,
     DRY_MODES,
@@ -29,6 +30,7 @@ from processors.response_handling.lexicons.keys import (
     GOOD_STATES,
     LABEL_KEYS,
     MORE_KEYS,
+    NAME_KEYS,
     NEGATING_PREFIXES,
     OPPOSITES,
     PENDING,
@@ -52,6 +54,8 @@ _PAGES = re.compile(
     re.IGNORECASE,
 )
 _MOST_LEAVES = 400
+_MOST_SAME = 60
+_STATES = FAILED | PENDING | GOOD_STATES
 
 
 def reversed_states(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
@@ -60,7 +64,7 @@ def reversed_states(response: Response, known: Sequence[Support]) -> Iterator[Fi
     RH9.c: a false flag told as true; RH9.d: a trend turned round; RH12.3: a dry run told as done;
     RH12.7: of all what holds for some.
     """
-    yield from _states(response)
+    yield from _states(response, known)
     yield from _opposites(response)
     if not response.overall & {"negation", "failure", "no"}:
         yield from _flags(response)
@@ -87,9 +91,7 @@ def _state_leaves(response: Response) -> list[tuple[Leaf, str]]:
         if isinstance(leaf.value, str) and len(leaf.value) < 40 and leaf.call >= 0:
             words = key_words(leaf.value)
             is_state = not STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:])
-            if is_state or (
-                words and not VAGUE_STATES & {*words} and {*words} <= FAILED | PENDING | GOOD_STATES
-            ):
+            if is_state or (words and not VAGUE_STATES & {*words} and {*words} <= _STATES):
                 found.append((leaf, state_of(leaf.value, is_spaced=response.words.is_spaced)))
     return found
 
@@ -98,9 +100,9 @@ def _tells(sentence: Sentence, kind: str) -> bool:
     return bool(sentence.categories & _TROUBLE) or (kind == "pending" and "pending" in sentence.categories)
 
 
-def _states(response: Response) -> Iterator[Finding]:
+def _states(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
     states = _state_leaves(response)
-    said = folded(response.output)
+    said, low = folded(response.output), response.output.lower()
     sentences = [sentence for sentence in response.told if not sentence.is_question]
     by_key: dict[str, list[tuple[Leaf, str]]] = defaultdict(list)
     for leaf, kind in states:
@@ -112,7 +114,12 @@ def _states(response: Response) -> Iterator[Finding]:
             is_said = folded(value) in said or any(
                 word[:6] in said for word in key_words(value) if len(word) > 4
             )
+            is_said = is_said or (
+                any(stem in value.lower() for stem in CANCELLED) and any(stem in low for stem in CANCELLED)
+            )
             if kind not in ("failed", "pending") or is_said:
+                continue
+            if value.lower() in VAGUE_STATES and acts(response.calls[leaf.call].name):
                 continue
             about = [one for one in sentences if not labels[leaf.record].isdisjoint(one.words)]
             others = [one for one in sentences if one not in about]
@@ -125,7 +132,14 @@ def _states(response: Response) -> Iterator[Finding]:
             if any(_tells(one, kind) and not _is_of_another(one, leaf, labels) for one in others):
                 continue
             is_whole = len(entries) == 1 or about is not sentences
-            if is_whole or any("all" in one.categories for one in about):
+            of_all = [one for one in about if "all" in one.categories]
+            if any(
+                one.start <= s.token.start < one.end and s.token.value < len(entries)
+                for one in of_all
+                for s in known
+            ):
+                of_all = []
+            if is_whole or of_all:
                 rule = "RH9.b" if is_whole else "RH12.1"
                 yield Finding(rule, shown(about[0].text), f"{key}: {shown(value)}", leaf.path, leaf.call)
                 return
@@ -423,9 +437,12 @@ def denied_results(response: Response) -> Iterator[Finding]:
         asked = {word for text in (one.text, response.question) for word in _topics(text, response)}
         topics = {word for word in _topics(one.text, response) if word[:5] not in given} & asked
         topics = topics or {word for word in asked if word[:5] not in given}
-        said = folded(response.output[: one.start] + response.output[one.end :])
+        said = folded(response.output)
         for leaf in response.current[:_MOST_LEAVES]:
-            if leaf.call < 0 or leaf.value in (None, False, "", 0) or folded(str(leaf.value)) in said:
+            whole = folded(str(leaf.value))
+            if leaf.call < 0 or leaf.value in (None, False, "", 0) or (len(whole) > 5 and whole in said):
+                continue
+            if NAME_KEYS & {*key_words(leaf.key)}:
                 continue
             names = {*key_words(leaf.key), *key_words(leaf.path.rpartition(".")[0].rpartition(".")[2])}
             if isinstance(leaf.value, str) and len(leaf.value) >= 40:
@@ -520,7 +537,10 @@ def _replaced(response: Response, known: Sequence[Support]) -> Iterator[Finding]
     said = {value for support in known for value in support.token.values}
     said_texts = folded(response.output)
     last = response.last_calls
-    members = [q for q in response.ledger.quantities if q.is_member]
+    members: dict[str, list[Quantity]] = defaultdict(list)
+    for quantity in response.ledger.quantities:
+        if quantity.is_member and quantity.call in last and len(members[quantity.key]) < _MOST_SAME:
+            members[quantity.key].append(quantity)
     ids = _ids_of_calls(response)
     for support in known:
         olds = [q for q in support.direct if q.is_member]
@@ -528,7 +548,7 @@ def _replaced(response: Response, known: Sequence[Support]) -> Iterator[Finding]
             continue
         for old in olds:
             is_alone = old.call not in last and all(q.call not in last for q in olds)
-            for new in members if is_alone or all(q.call >= 0 for q in olds) else ():
+            for new in members[old.key] if is_alone or all(q.call >= 0 for q in olds) else ():
                 if not is_alone and not (new.call > old.call and acts(response.calls[new.call].name)):
                     continue
                 is_later = new.call in last and new.key == old.key and new.value != old.value

@@ -126,6 +126,11 @@ class Timeline:
         offsets = [{offset_at(name, day) for name in self.places[:12]} for day in days]
         return {one - other for at in offsets for one in at for other in at if one != other}
 
+    @cached_property
+    def lapse_minutes(self) -> frozenset[int]:
+        """The whole minutes between moments of the evidence."""
+        return frozenset(round(seconds / 60) for seconds, _ in self.lapses())
+
     def lapses(self) -> Iterator[tuple[float, str]]:
         """Seconds between moments of the evidence, and how they were reckoned."""
         days = self.dates[:26]

@@ -1,7 +1,7 @@
 """All forms in which a verdict leaves carry the same facts.
 
 A form is a function from a result to what a reader of that form finds: facts by name, as texts. A new form
-(the store's) joins `FORMS`; what it leaves out stands in `LEFT_OUT`, with the
+joins `FORMS`; what it leaves out stands in `LEFT_OUT`, with the
 reason.
 """
 
@@ -30,6 +30,7 @@ from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, runs_of, span_id, tool
 from tests.support.graded_spans import attributes_of
 from tests.support.score_backend import exported
+from tests.support.stored_runs import filled
 
 Facts: TypeAlias = dict[str, str]
 
@@ -108,6 +109,7 @@ LEFT_OUT: Mapping[str, set[str]] = {
     "log record": set(),
     "evaluation span": set(),
     "results_file": set(),
+    "store": set(),
     "annotation in Phoenix": {"trace"},  # Phoenix knows a span by its id, and shows its trace
     "assessment in MLflow": set(),
     "score in Langfuse": set(),
@@ -220,7 +222,17 @@ def evaluation_span(result: EvaluationResult) -> Facts:
 
 def results_file(result: EvaluationResult) -> Facts:
     run = GradedRun(run=RUN, results=[result], graded_unix_nano=GRADED, instance=INSTANCE)
-    line = json.loads(format_run(run))
+    return _of_line(json.loads(format_run(run)))
+
+
+def store(result: EvaluationResult) -> Facts:
+    """The line that the store gives back."""
+    run = GradedRun(run=RUN, results=[result], graded_unix_nano=GRADED, instance=INSTANCE)
+    ((_, line),) = filled([run]).runs_of_trace(RUN.trace_id.hex())
+    return _of_line(line)
+
+
+def _of_line(line: Mapping[str, Any]) -> Facts:
     (found,) = line["evaluations"]
     told: dict[str, Any] = {
         "trace": line["trace_id"],
@@ -339,6 +351,7 @@ FORMS: Mapping[str, Callable[[EvaluationResult], Facts]] = {
     "log record": log_record,
     "evaluation span": evaluation_span,
     "results_file": results_file,
+    "store": store,
     "console": console,
     "annotation in Phoenix": phoenix_annotation,
     "assessment in MLflow": mlflow_assessment,

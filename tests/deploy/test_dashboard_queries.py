@@ -74,6 +74,7 @@ agents:
 SETTINGS: JsonObject = {
     "cluster": {"peers": ["127.0.0.1:4317"], "resolver_interval": "1s"},
     "journal": {"directory": "journal"},
+    "store": {"path": "runs.db"},
     "service": {"telemetry": {"self_check": {"enabled": True}}},
     "processors": {"evaluation": {"model_prices": {"*": {"input": 3, "output": 15}}}},
 }

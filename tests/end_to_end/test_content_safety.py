@@ -6,6 +6,9 @@ and evaluations that quote what they see. Spans that are forwarded keep every by
 
 import json
 import re
+import sqlite3
+import zlib
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,6 +150,7 @@ async def _served(folder: Path, results: JsonObject, backend: GrpcBackend) -> _O
             "results_file": {"path": str(folder / "verdicts.runs.jsonl")},
             "debug": {},
         },
+        "store": {"path": str(folder / "runs.db")},
         "results": {"emit": ["span_event", "log", "span"], "annotations": ["openinference"], **results},
         "service": {"telemetry": {"endpoint": "127.0.0.1:0", "self_check": {"enabled": False}}},
     }
@@ -182,11 +186,20 @@ async def _served(folder: Path, results: JsonObject, backend: GrpcBackend) -> _O
             "log records": b"".join(backend.log_requests) + (folder / "logs.jsonl").read_bytes(),
             "runs file": lines,
             "console": console.encode(),
+            "store": _stored(folder / "runs.db"),
             "metrics": metrics.encode(),
         },
         forwarded,
         [json.loads(line) for line in lines.splitlines()],
     )
+
+
+def _stored(path: Path) -> bytes:
+    """All bytes of the store, and the lines that stand compressed in it."""
+    with closing(sqlite3.connect(path)) as connection:
+        lines = [zlib.decompress(line) for (line,) in connection.execute("SELECT line FROM lines")]
+    assert 1 == len(lines)
+    return path.read_bytes() + b"".join(lines)
 
 
 async def _exposition(endpoint: str) -> str:

@@ -6,6 +6,7 @@ import signal
 import struct
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -93,7 +94,9 @@ def _go_on_with(directory: Path) -> int:
 
 def _in_child(work: Callable[[], int]) -> int:
     """What `work` gives in a child process; negative: the signal that ended it."""
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which stay behind
+        child = os.fork()
     if not child:
         code = _BROKEN
         try:

@@ -5,10 +5,10 @@
 
 import pytest
 
-from tests.fuzz.driver import fuzz
+from tests.fuzz.driver import fuzz, read_corpus
 from tests.fuzz.targets import TARGETS, FuzzTarget
 
-SECONDS = 4.0
+SECONDS = 3.0
 INPUTS = 20_000
 
 
@@ -16,4 +16,4 @@ INPUTS = 20_000
 def test_no_input_crashes_hangs_or_grows(target: FuzzTarget) -> None:
     campaign = fuzz(target, inputs=INPUTS, seconds=SECONDS, seed=1)
 
-    assert 20 < campaign.inputs
+    assert len(read_corpus(target.name)) < campaign.inputs

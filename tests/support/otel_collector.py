@@ -83,6 +83,12 @@ class OtelCollector:
             self._process.kill()
             await self._process.wait()
 
+    async def kill(self) -> None:
+        """kill -9."""
+        assert self._process is not None
+        self._process.kill()
+        await self._process.wait()
+
     def log(self) -> str:
         """What it has written."""
         return self._log_path.read_text(errors="replace")

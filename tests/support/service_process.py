@@ -98,6 +98,18 @@ class ServiceProcess:
         return self._process
 
     async def start(self) -> None:
+        """Start it, and return when it is ready."""
+        await self.launch()
+        assert self._reader is not None
+        ready = asyncio.create_task(self._ready.wait())
+        await asyncio.wait(
+            (ready, self._reader), timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        )
+        ready.cancel()
+        assert self.endpoints, "".join(self.log)
+
+    async def launch(self) -> None:
+        """Start it, and do not wait for anything."""
         self._process = await asyncio.create_subprocess_exec(
             *(*self._within, sys.executable, "-m", "collector.cli", "run", "--config", str(self.config_path)),
             stdin=asyncio.subprocess.DEVNULL,
@@ -105,12 +117,6 @@ class ServiceProcess:
             stderr=asyncio.subprocess.PIPE,
         )
         self._reader = asyncio.create_task(self._read_log())
-        ready = asyncio.create_task(self._ready.wait())
-        await asyncio.wait(
-            (ready, self._reader), timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_COMPLETED
-        )
-        ready.cancel()
-        assert self.endpoints, "".join(self.log)
 
     async def stop(self) -> int:
         """Ask it to stop; its exit code."""

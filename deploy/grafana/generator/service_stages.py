@@ -253,6 +253,21 @@ def durability() -> list[JsonObject]:
             runbook="TracegradeTracesQuarantined",
             width=8,
         ),
+        time_series(
+            "Store of runs",
+            "What the store takes, divided by its limit: at about four fifths of it the oldest runs go. Runs "
+            "written and removed a second, and how often the disk failed it.",
+            [
+                Query(
+                    f"max({select('tracegrade_store_bytes')} / {select('tracegrade_store_limit_bytes')})",
+                    "used",
+                ),
+                Query(rate(select("tracegrade_store_runs_total"), "outcome"), "{{outcome}}"),
+                Query(rate(select("tracegrade_store_failures_total")), "failures"),
+            ],
+            unit="short",
+            width=8,
+        ),
     ]
 
 

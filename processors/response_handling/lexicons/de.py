@@ -39,7 +39,7 @@ WORDS: Final = Words(
     nicht_möglich
     """,
     pending="""
-    ausstehend* offen* bearbeit* wartet warten geplant demnächst entwurf prüf* voraussichtlich wird werden
+    noch muss warteschlange* ausstehend* offen* bearbeit* wartet warten geplant demnächst entwurf prüf* voraussichtlich wird werden
     unterwegs vorläufig eingereicht beantragt würde testlauf probelauf simul* sobald in_prüfung wartestellung
     vorgemerkt unbestätigt angefragt noch_nicht
     """,

@@ -46,8 +46,8 @@ WORDS: Final = Words(
     unpaid degraded aborted abort* lapse* returned
     """,
     pending="""
-    pending process* await* waiting queue* schedul* progress review* submitted draft* provisional* tentativ*
-    estimate* dry simulat* preview* not_yet_been initiated request* would will expect*
+    still yet once requested pending process* await* waiting queue* schedul* progress review* submitted draft* provisional* tentativ*
+    estimate* dry simulat* preview* not_yet_been initiated  would will expect*
     requires hold under_review on_hold not_final pre-author* preliminary planned plan backorder* in_preparation
     preparing unconfirmed waitlist* wait_list
     """,

@@ -35,7 +35,7 @@ WORDS: Final = Words(
     no_disponible ausente falt*
     """,
     pending="""
-    pendiente* proceso procesando espera* previst* pronto borrador revisión será sería programad* provisional*
+    todavía aún falta cola encolad* pendiente* proceso procesando espera* previst* pronto borrador revisión será sería programad* provisional*
     simul* camino trámite solicitad* prueba en_espera en_proceso en_curso en_revisión en_trámite por_confirmar
     sin_confirmar
     """,

@@ -36,8 +36,8 @@ WORDS: Final = Words(
     introuvable* échéant
     """,
     pending="""
-    attente cours prévu* bientôt brouillon examen traitement sera serait planifi* provisoire* simul* dès soumis*
-    demand* essai en_attente en_cours à_confirmer à_valider vérification provisoirement
+    encore doit demandé* attente cours prévu* bientôt brouillon examen traitement sera serait planifi* provisoire* simul* dès soumis*
+     essai en_attente en_cours à_confirmer à_valider vérification provisoirement
     """,
     done="""
     fait terminé* supprimé* créé* envoyé* payé* réservé* annulé* livré* expédié* enregistré* ajouté* confirmé*

@@ -35,8 +35,8 @@ WORDS: Final = Words(
     guasto non respint*  sospes* ritard* ripristinat* saltat* mancant* manca mancano assent* non_riuscit*
     """,
     pending="""
-    attesa elaborazione previst* presto bozza revisione sarà sarebbe programmat* provvisori* simul* corso
-    sospeso lavorazione richiest* prova dovrebbe in_attesa in_corso in_lavorazione da_confermare in_revisione
+    ancora deve attesa elaborazione previst* presto bozza revisione sarà sarebbe programmat* provvisori* simul* corso
+    sospeso lavorazione  prova dovrebbe in_attesa in_corso in_lavorazione da_confermare in_revisione
     in_verifica coda
     """,
     done="""

@@ -301,3 +301,7 @@ PERSON_KEYS: Final = frozenset(
     "właściciel pacjent klient najemca 患者 顧客 会員 客户 患者 业主".split()
 )
 """Keys that name a person of whom a row is."""
+CANCELLED: Final = (
+    "cancel", "annul", "storn", "anulow", "anulad", "geannul", "odwoł", "abgesagt", "gekündigt", "widerruf", "revoked", "void", "キャンセル", "取消", "取り消",
+)  # fmt: skip
+"""What says in some language that a thing is off, in a state as in an answer."""

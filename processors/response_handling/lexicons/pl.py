@@ -38,7 +38,7 @@ WORDS: Final = Words(
     pominięt* wycofan* zawieszon* opóźni* nieopłacon* brakuj*   wstrzyman* nieprzyjęt*
     """,
     pending="""
-    oczekuj* trakcie przetwarz* wkrótce szkic weryfikac* będzie byłoby zaplanowan* wstępn* symul* drodze
+    jeszcze musi oczekuj* trakcie przetwarz* wkrótce szkic weryfikac* będzie byłoby zaplanowan* wstępn* symul* drodze
     przewidywan* złożon* próbn* w_trakcie w_toku oczekiwani* do_potwierdzenia kolejce rozpatrywan*
     """,
     done="""

@@ -36,7 +36,7 @@ WORDS: Final = Words(
     rejeitad* recusad* suspens* atras* revertid* ignorad* falta* ausent* pulad*
     """,
     pending="""
-    pendente* process* aguard* previst* breve rascunho análise será seria agendad* provisór* simul* caminho
+    ainda falta pendente* process* aguard* previst* breve rascunho análise será seria agendad* provisór* simul* caminho
     andamento solicitad* teste em_análise em_espera em_andamento em_processamento a_confirmar fila
     """,
     done="""

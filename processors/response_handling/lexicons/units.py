@@ -43,6 +43,7 @@ UNITS: Final = {
     "C": Unit("temperature", (1.0,), "C"),
     "F": Unit("temperature", (1.0,), "F"),
     "%": Unit("percent", (1.0,), "%"),
+    "bps": Unit("percent", (0.01,), "bps"),
 }
 """Units by their symbols."""
 

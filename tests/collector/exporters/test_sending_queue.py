@@ -163,6 +163,29 @@ async def test_a_failed_request_is_sent_again_with_growing_waits() -> None:
     await rig.close()
 
 
+@pytest.mark.parametrize(("outage", "told_wait", "sent"), [(20, None, 3), (20, 300.0, 2), (1, None, 2)])
+async def test_after_an_outage_the_first_answer_wakes_those_that_were_not_told_when_to_come(
+    outage: float, told_wait: float | None, sent: int
+) -> None:
+    rig = Rig(
+        sending_queue={"num_consumers": 3, "batch": {"max_spans": 1}},
+        retry_on_failure={"initial_interval": "60s", "max_interval": "60s", "randomization_factor": 0},
+    )
+    rig.exporter.behave = _raise(RetryableExportError("busy", told_wait))
+    await rig.queue.start()
+    rig.enqueue(1, 1)
+    await rig.settle()
+    rig.exporter.behave = _raise(RetryableExportError("down", told_wait))
+    await rig.advance(outage)
+    rig.exporter.behave = lambda request, count: ACCEPTED
+    rig.enqueue(2, 1)
+    rig.enqueue(3, 1)
+    await rig.settle()
+
+    assert sent == rig.forwarded
+    await rig.close()
+
+
 async def test_the_backends_own_delay_wins_over_the_back_off() -> None:
     rig = Rig()
     rig.exporter.behave = _raise(RetryableExportError("busy", 7.0))

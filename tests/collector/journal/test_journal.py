@@ -266,3 +266,16 @@ async def test_a_trace_that_was_in_work_in_two_crashes_is_quarantined(tmp_path: 
         journal.store.write(journal.journal._changes)
         journal.journal._activity.begin(batch(1).trace_id)
         journal.store.close()  # a crash: nothing is said any more
+
+
+async def test_a_crash_counts_once_however_often_the_process_is_killed_after_it(tmp_path: Path) -> None:
+    for crash in range(4):
+        journal = OpenJournal(tmp_path)
+        recovered = journal.journal.open(EnvelopeRegistry().envelope)
+        assert not recovered.quarantined
+        if crash == 0:
+            journal.journal.add([batch(1)])
+        journal.store.write(journal.journal._changes)
+        if crash == 0:
+            journal.journal._activity.begin(batch(1).trace_id)
+        journal.store.close()  # killed, after the first time with nothing in work

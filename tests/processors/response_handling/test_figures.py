@@ -2,8 +2,11 @@
 
 import re
 import sys
+import timeit
 from collections import Counter
 from pathlib import Path
+from random import Random
+from time import process_time
 from types import ModuleType
 
 import pytest
@@ -33,6 +36,7 @@ from tests.support.response_mutations import additions, mutations
 DATA = Path(__file__).parents[2] / "data"
 DEVELOPMENT = read_cases(DATA / "response_handling" / "dev.jsonl")
 HELD = read_cases(DATA / "response_handling" / "held.jsonl")
+FRESH = read_cases(DATA / "response_handling" / "fresh.jsonl")
 HARD = read_cases(DATA / "parity" / "response_handling_hard.jsonl")
 LABELLED = read_cases(DATA / "parity" / "response_handling_labelled.jsonl")
 MODULES = (
@@ -54,12 +58,13 @@ MODULES = (
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
-        (HELD, 0.33, 0.0, 0.48, 0.16),  # never learned from: what the page says of unseen cases
-        (DEVELOPMENT, 0.54, 0.0, 0.7, 0.08),
-        (HARD, 0.54, 0.0, 0.75, 0.08),
-        (LABELLED, 0.53, 0.0, 0.9, 0.05),
+        (FRESH, 0.41, 0.025, 0.67, 0.14),  # never learned from: what the page says of unseen cases
+        (HELD, 0.7, 0.0, 0.88, 0.1),
+        (DEVELOPMENT, 0.71, 0.0, 0.86, 0.02),
+        (HARD, 0.62, 0.0, 0.82, 0.03),
+        (LABELLED, 0.6, 0.0, 0.9, 0.05),
     ],
-    ids=["held", "development", "hard", "labelled"],
+    ids=["fresh", "held", "development", "hard", "labelled"],
 )
 def test_wrong_cases_are_caught_and_sound_ones_left_alone(
     cases: list[dict[str, object]], caught: float, flagged: float, caught_by_all: float, flagged_by_all: float
@@ -84,7 +89,7 @@ def test_of_sound_answers_made_wrong_most_are_caught() -> None:
             found[kind] += bool(rules_found({**case, "output": output}, config))
 
     assert sum(tried.values()) > 300
-    assert sum(found.values()) / sum(tried.values()) >= 0.74, {
+    assert sum(found.values()) / sum(tried.values()) >= 0.85, {
         kind: f"{found[kind]}/{tried[kind]}" for kind in tried
     }
 
@@ -133,7 +138,7 @@ def test_the_work_on_large_runs_is_bounded(answer: str, result: object) -> None:
 
     steps = _steps(lambda: evaluator.evaluate(run, RunFacts()))
 
-    assert steps < 1_500_000
+    assert steps < 300_000
 
 
 def _steps(work: object) -> int:
@@ -150,6 +155,41 @@ def _steps(work: object) -> int:
     finally:
         sys.setprofile(None)
     return calls
+
+
+_RANDOM = Random(1)
+_MOMENTS = [f"20{n % 31 + 10}-{n % 12 + 1:02d}-{n % 28 + 1:02d}T0{n % 10}:30:00Z" for n in range(450)]
+_DENSE = {
+    "dates": (" ".join(f"on {n % 28 + 1} May 20{n % 20 + 10} at {n % 23 + 1}:45" for n in range(250)),
+              _MOMENTS),
+    "digits": (" ".join(str(_RANDOM.randint(1000, 99999)) for _ in range(1300)),
+               [{"k": n * 37 % 9901, "v": n * 1.7, "w": n % 99} for n in range(800)]),
+    "amounts": (" ".join(f"${_RANDOM.randint(10, 9999)}.{n % 90 + 10}" for n in range(700)),
+                [{"sku": f"A-{n}", "price_usd": n * 3.17, "qty": n % 9, "at": "x"} for n in range(380)]),
+    "states": ("All done, everything was shipped and completed. " * 160,
+               [{"name": f"order {n}", "status": ("pending", "failed", "done")[n % 3]} for n in range(700)]),
+    "averages": ("The average is 5123.4 per day. " * 250, [{"n": n, "v": n * 17 % 8191} for n in range(800)]),
+    "one word": ("a" * 8000, {"t": "b-" * 20_000}),
+    "marks": ("!?.,;:-–" * 1000, {"t": "{[(<|" * 10_000}),
+    "table": ("| 1 | 2 |\n" * 700, "| a | b |\n|---|---|\n" + "| 12 | 34 |\n" * 450),
+    "cells": ("It costs 5.", "<tr><td>1</td>" * 4000),
+    "members": ("is 5 of 7 " * 300, "\n".join(f"key{n} = value {n}" for n in range(900))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", _DENSE)
+def test_texts_made_to_be_slow_take_bounded_work_and_time(kind: str) -> None:
+    answer, result = _DENSE[kind]
+    evaluator = ToolResponseHandling(ToolResponseHandlingConfig(gating="all"))
+    run = answered(answer[:8000], call(result), user="How many are there, on average?")  # type: ignore[arg-type]  # JSON
+
+    assert _steps(lambda: evaluator.evaluate(run, RunFacts())) < 250_000
+    assert (
+        min(
+            timeit.repeat(lambda: evaluator.evaluate(run, RunFacts()), timer=process_time, number=1, repeat=3)
+        )
+        < 0.4
+    )
 
 
 def test_more_numbers_in_texts_than_are_read_is_over_limit() -> None:

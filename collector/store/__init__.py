@@ -1,0 +1,23 @@
+"""Graded runs that people look up: kept in SQLite off the loop, bounded in age and size."""
+
+from collector.store.run_database import RunDatabase, StoreUnusable, open_store_file
+from collector.store.run_queries import (
+    MAX_FOUND,
+    AgentSummary,
+    Counts,
+    CriterionCounts,
+    HourCounts,
+    RunFilter,
+    RunQueries,
+    RunSummary,
+    ToolSummary,
+)
+from collector.store.run_rows import rows_of
+from collector.store.run_store import STORE, RunStore
+from collector.store.store_config import StoreConfig, StoreSection
+
+__all__ = [
+    "MAX_FOUND", "STORE", "AgentSummary", "Counts", "CriterionCounts", "HourCounts", "RunDatabase",
+    "RunFilter", "RunQueries", "RunStore", "RunSummary", "StoreConfig", "StoreSection", "StoreUnusable",
+    "ToolSummary", "open_store_file", "rows_of",
+]  # fmt: skip

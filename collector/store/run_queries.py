@@ -1,0 +1,321 @@
+"""What people ask the store: agents, runs, one run, counts by the hour. Blocking; safe in any thread."""
+
+import sqlite3
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from collector.store.run_database import RunDatabase, word_indices
+from collector.store.run_rows import EVALUATION, MISSING, RUN, TOOL, search_words
+from processors.model import JsonObject, decode_json
+
+MAX_FOUND = 1_000
+_COLUMNS = (
+    "id, time, agent, version, service, tenant, trace, span, conversation, finish_reason, outcome, calls, "
+    "failed_calls, seconds"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs are looked for; what is empty is not asked for.
+
+    `since` and `until` are Unix milliseconds. With `evaluation`, `outcome` is that of the evaluation, else
+    that of the run. `text` finds runs with all its words, or words that begin so. `before` is a run's id:
+    only older runs; `after`: only newer ones.
+    """
+
+    agent: str = ""
+    evaluation: str = ""
+    outcome: str = ""
+    tool: str = ""
+    text: str = ""
+    conversation: str = ""
+    tenant: str = ""
+    version: str = ""
+    since: int = 0
+    until: int = 0
+    before: int = 0
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What is told of a run in a list; `milliseconds` is when it was graded, since 1970."""
+
+    id: int
+    milliseconds: int
+    agent: str
+    version: str
+    service: str
+    tenant: str
+    trace_id: str
+    span_id: str
+    conversation: str
+    finish_reason: str
+    outcome: str
+    calls: int
+    failed_calls: int
+    seconds: float | None
+    failed: tuple[str, ...] = ()
+    """The evaluations that failed or errored."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """Outcomes, and the sum of what was measured with them: scores or seconds."""
+
+    outcomes: dict[str, int] = field(default_factory=dict)
+    total: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return sum(self.outcomes.values())
+
+    @property
+    def decided(self) -> int:
+        """Those that passed, failed or errored."""
+        return sum(self.outcomes.get(outcome, 0) for outcome in ("pass", "fail", "error"))
+
+    @property
+    def pass_rate(self) -> float | None:
+        """The share of those decided that passed; None where none was."""
+        return self.outcomes.get("pass", 0) / self.decided if self.decided else None
+
+    @property
+    def mean_score(self) -> float | None:
+        """The mean of what passed or failed; None where nothing did."""
+        scored = self.count - self.outcomes.get("error", 0) - self.outcomes.get("not_evaluated", 0)
+        return self.total / scored if scored else None
+
+    def add(self, label: str, count: int, total: float) -> None:
+        """Count some more."""
+        self.outcomes[label] = self.outcomes.get(label, 0) + count
+        self.total += total
+
+
+HourCounts = Mapping[int, Counts]
+"""Counts by the hour, which is hours since 1970."""
+
+
+@dataclass(slots=True)
+class AgentSummary:
+    """What is told of an agent; `missing` counts runs by what kept them from being graded."""
+
+    name: str
+    last_milliseconds: int = 0
+    runs: Counts = field(default_factory=Counts)
+    hours: dict[int, Counts] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CriterionCounts:
+    """How an evaluation of an agent went: over all, by the hour, by version."""
+
+    name: str
+    counts: Counts = field(default_factory=Counts)
+    hours: dict[int, Counts] = field(default_factory=dict)
+    versions: dict[str, Counts] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSummary:
+    """Calls of a tool, those that failed, and their mean seconds."""
+
+    name: str
+    calls: int
+    errors: int
+    mean_seconds: float
+
+
+class RunQueries:
+    """Reads a store of runs.
+
+    Every method may raise `sqlite3.Error`, and `StoreUnusable` where the store is not open.
+    """
+
+    def __init__(self, database: RunDatabase) -> None:
+        self._database = database
+
+    def newest(self) -> int:
+        """The id of the newest run, 0 without any."""
+        with self._database.reading() as connection:
+            return int(connection.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()[0])
+
+    def agents(self, since_hour: int = 0) -> list[AgentSummary]:
+        """All agents with runs, the one that came last first; counts from `since_hour` on."""
+        found: dict[str, AgentSummary] = {}
+        with self._database.reading() as connection:
+            for (agent,) in _distinct_agents(connection):
+                last = connection.execute(
+                    "SELECT time FROM runs WHERE agent = ? ORDER BY id DESC LIMIT 1", (agent,)
+                ).fetchone()
+                found[agent] = AgentSummary(agent, last[0])
+            rows = connection.execute(
+                "SELECT agent, kind, name, label, hour, sum(count), sum(total) FROM hours "
+                "WHERE kind IN (?, ?) AND hour >= ? GROUP BY agent, kind, name, label, hour",
+                (RUN, MISSING, since_hour),
+            )
+            for agent, kind, name, label, hour, count, total in rows:
+                summary = found.get(agent)
+                if summary is None:
+                    continue
+                if kind == MISSING:
+                    summary.missing[name] = summary.missing.get(name, 0) + count
+                else:
+                    summary.runs.add(label, count, total)
+                    summary.hours.setdefault(hour, Counts()).add(label, count, total)
+        return sorted(found.values(), key=lambda agent: -agent.last_milliseconds)
+
+    def evaluations(self, agent: str = "", since_hour: int = 0) -> list[CriterionCounts]:
+        """The evaluations of an agent (of all, without one), those with the most failures first."""
+        found: dict[str, CriterionCounts] = {}
+        for name, label, version, hour, count, total in self._hours(EVALUATION, agent, since_hour):
+            criterion = found.setdefault(name, CriterionCounts(name))
+            criterion.counts.add(label, count, total)
+            criterion.hours.setdefault(hour, Counts()).add(label, count, total)
+            criterion.versions.setdefault(version, Counts()).add(label, count, total)
+        return sorted(found.values(), key=lambda of: (-of.counts.outcomes.get("fail", 0), of.name))
+
+    def versions(self, agent: str, since_hour: int = 0) -> dict[str, Counts]:
+        """How the runs of each version of an agent ended, versions in the order of their last hour."""
+        found: dict[str, Counts] = {}
+        last: dict[str, int] = {}
+        for _, label, version, hour, count, total in self._hours(RUN, agent, since_hour):
+            found.setdefault(version, Counts()).add(label, count, total)
+            last[version] = max(last.get(version, 0), hour)
+        return {version: found[version] for version in sorted(found, key=lambda of: -last[of])}
+
+    def tools(self, agent: str, since_hour: int = 0) -> list[ToolSummary]:
+        """The tools that an agent called, most calls first."""
+        found: dict[str, Counts] = {}
+        for name, label, _, _, count, total in self._hours(TOOL, agent, since_hour):
+            found.setdefault(name, Counts()).add(label, count, total)
+        tools = [
+            ToolSummary(name, of.count, of.outcomes.get("error", 0), of.total / of.count)
+            for name, of in found.items()
+        ]
+        return sorted(tools, key=lambda tool: (-tool.calls, tool.name))
+
+    def names(self) -> dict[str, list[str]]:
+        """What can be chosen from: `agents`, `evaluations` and `tools`."""
+        with self._database.reading() as connection:
+            agents = [agent for (agent,) in _distinct_agents(connection)]
+            kinds = {
+                kind: [
+                    name
+                    for (name,) in connection.execute(
+                        "SELECT DISTINCT name FROM hours WHERE kind = ? ORDER BY name LIMIT 1000", (kind,)
+                    )
+                ]
+                for kind in (EVALUATION, TOOL)
+            }
+        return {"agents": agents, "evaluations": kinds[EVALUATION], "tools": kinds[TOOL]}
+
+    def find(self, wanted: RunFilter, limit: int = 50) -> list[RunSummary]:
+        """The newest runs that `wanted` describes, newest first; at most `limit` and `MAX_FOUND`."""
+        with self._database.reading() as connection:
+            conditions, parameters = _conditions(wanted, word_indices(connection) if wanted.text else [])
+            where = " AND ".join(conditions) or "1"
+            try:
+                rows = connection.execute(
+                    f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY id DESC LIMIT ?",
+                    (*parameters, min(limit, MAX_FOUND)),
+                ).fetchall()
+            except sqlite3.OperationalError as error:
+                if "fts5" in str(error):  # a word that the index reads as several
+                    return []
+                raise
+            return [_summary(connection, row) for row in rows]
+
+    def line(self, run: int) -> JsonObject | None:
+        """The line of a run by its id; None where it is not there any more."""
+        with self._database.reading() as connection:
+            return _line(connection, run)
+
+    def runs_of_trace(self, trace_id: str) -> list[tuple[RunSummary, JsonObject]]:
+        """The runs of a trace in the order in which they were graded, each with its line."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                f"SELECT {_COLUMNS} FROM runs WHERE trace = ? ORDER BY id LIMIT ?", (trace_id, MAX_FOUND)
+            ).fetchall()
+            found = [(_summary(connection, row), _line(connection, row[0])) for row in rows]
+        return [(summary, line) for summary, line in found if line is not None]
+
+    def _hours(
+        self, kind: str, agent: str, since_hour: int
+    ) -> Sequence[tuple[str, str, str, int, int, float]]:
+        condition, parameters = ("agent = ? AND", (agent,)) if agent else ("", ())
+        with self._database.reading() as connection:
+            return connection.execute(
+                "SELECT name, label, version, hour, sum(count), sum(total) FROM hours "
+                f"WHERE kind = ? AND {condition} hour >= ? GROUP BY name, label, version, hour",
+                (kind, *parameters, since_hour),
+            ).fetchall()
+
+
+def _distinct_agents(connection: sqlite3.Connection) -> list[tuple[str]]:
+    """One step in the index for each, however many runs there are."""
+    return connection.execute(
+        "WITH RECURSIVE found (agent) AS (SELECT min(agent) FROM runs UNION ALL "
+        "SELECT (SELECT min(agent) FROM runs WHERE agent > found.agent) FROM found "
+        "WHERE found.agent IS NOT NULL LIMIT 1000) SELECT agent FROM found WHERE agent IS NOT NULL"
+    ).fetchall()
+
+
+def _conditions(wanted: RunFilter, indices: Sequence[str]) -> tuple[list[str], list[str | int]]:
+    conditions: list[str] = []
+    parameters: list[str | int] = []
+
+    def add(condition: str, *values: str | int) -> None:
+        conditions.append(condition)
+        parameters.extend(values)
+
+    for column in ("agent", "tenant", "conversation", "version"):
+        if value := getattr(wanted, column):
+            add(f"{column} = ?", value)
+    if wanted.evaluation and wanted.outcome:
+        add(
+            "id IN (SELECT run FROM results WHERE evaluation = ? AND outcome = ?)",
+            wanted.evaluation,
+            wanted.outcome,
+        )
+    elif wanted.evaluation:
+        add("id IN (SELECT run FROM results WHERE evaluation = ?)", wanted.evaluation)
+    elif wanted.outcome:
+        add("outcome = ?", wanted.outcome)
+    if wanted.tool:
+        add("id IN (SELECT run FROM tools WHERE tool = ?)", wanted.tool)
+    words = " ".join(f'"{word}"*' for word in search_words(wanted.text))
+    if words and indices:
+        found = " UNION ALL ".join(f"SELECT rowid FROM {index} WHERE {index} MATCH ?" for index in indices)
+        add(f"id IN ({found})", *[words] * len(indices))
+    elif wanted.text.strip():
+        add("0")
+    for condition, value in (
+        ("time >= ?", wanted.since),
+        ("time < ?", wanted.until),
+        ("id < ?", wanted.before),
+        ("id > ?", wanted.after),
+    ):
+        if value:
+            add(condition, value)
+    return conditions, parameters
+
+
+def _summary(connection: sqlite3.Connection, row: tuple[object, ...]) -> RunSummary:
+    failed = connection.execute(
+        "SELECT evaluation FROM results WHERE run = ? AND outcome IN ('fail', 'error') ORDER BY evaluation",
+        (row[0],),
+    )
+    return RunSummary(*row, tuple(name for (name,) in failed))  # type: ignore[arg-type,call-arg]  # as the schema has it
+
+
+def _line(connection: sqlite3.Connection, run: int) -> JsonObject | None:
+    found = connection.execute("SELECT line FROM lines WHERE id = ?", (run,)).fetchone()
+    if found is None:
+        return None
+    line = decode_json(zlib.decompress(found[0]))
+    return line if isinstance(line, dict) else None

@@ -1,0 +1,191 @@
+"""The store as the service has it: takes graded runs from the loop and writes them in a thread of its own."""
+
+import asyncio
+import logging
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
+
+from collector.clock import Clock, ends_within
+from collector.store.run_database import RunDatabase, StoreUnusable
+from collector.store.run_queries import RunQueries
+from collector.store.run_rows import RunRows, rows_of
+from collector.store.store_config import StoreConfig
+from collector.telemetry import Metrics, RateLimitedLogger
+from collector.trace import GradedTrace
+from processors.model import GradedRun
+
+STORE = "store"
+"""Its name where exporters are named, as in the journal and in metrics."""
+_MAX_PENDING = 2_000
+_RUNS_PER_WRITE = 100
+_LARGEST_SHARE = 32
+"""A run whose line takes more than this part of the limit is not kept."""
+_REST_PER_WORK = 19
+"""Seconds of rest for each second of CPU: all of the store takes a twentieth of one core at most."""
+_LONGEST_REST_SECONDS = 2.0
+_RETRY_SECONDS = 10.0
+
+_Pending: TypeAlias = tuple[GradedRun, Callable[[], None] | None]
+
+_logger = logging.getLogger(__name__)
+
+
+class RunStore:
+    """Keeps graded runs; a disk that is full or broken costs runs of the store, and nothing else.
+
+    It is an exporter of results. Where more runs come than it may take time for, some are dropped
+    and counted.
+    """
+
+    name = STORE
+
+    def __init__(self, config: StoreConfig, *, metrics: Metrics, clock: Clock) -> None:
+        self._config = config
+        self._metrics = metrics
+        self._clock = clock
+        self._log = RateLimitedLogger(_logger, clock)
+        self._database = RunDatabase(config.path, config.limit_bytes)
+        self.queries = RunQueries(self._database)
+        """What reads it, from any thread."""
+        self._pending: deque[_Pending] = deque()
+        self._writing: list[_Pending] = []
+        self._arrived = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._is_broken = False
+        self._thread: ThreadPoolExecutor | None = None
+        self._writer: asyncio.Task[None] | None = None
+        for reason in ("queue_full", "too_large", "disk", "shutdown"):
+            metrics.results_dropped.add(0, reason, STORE)
+        metrics.store_runs.add(0, "written")
+        metrics.store_runs.add(0, "removed")
+        metrics.store_failures.add(0)
+        metrics.store_limit_bytes.set(config.limit_bytes)
+        metrics.store_bytes.set(0)
+
+    async def start(self) -> None:
+        """Open the database and start to write; a disk that fails is tried again later."""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=STORE)
+        await self._open(self._thread)
+        self._writer = asyncio.create_task(self._write_pending(self._thread))
+
+    def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
+        """Queue the runs of a trace; where there is no room they are dropped."""
+        runs = trace.runs
+        if self._is_broken or len(self._pending) + len(runs) > _MAX_PENDING:
+            self._metrics.results_dropped.add(len(runs), "disk" if self._is_broken else "queue_full", STORE)
+            if done is not None:
+                done()
+            return
+        self._pending.extend((run, None) for run in runs[:-1])
+        self._pending.append((runs[-1], done))
+        self._arrived.set()
+
+    async def shutdown(self, deadline: float) -> None:
+        """Write what is pending until `deadline`, then close the database. Safe before start and twice."""
+        self._closing.set()
+        self._arrived.set()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            await ends_within(deadline - self._clock.monotonic(), writer, self._clock)
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.submit(self._database.close)
+            thread.shutdown(wait=False)
+        lost = len(self._pending) + len(self._writing)
+        if lost:
+            self._pending.clear()
+            self._writing = []
+            self._metrics.results_dropped.add(lost, "shutdown", STORE)
+
+    async def _open(self, thread: ThreadPoolExecutor) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(thread, self._database.open)
+        except (sqlite3.Error, OSError, StoreUnusable) as error:
+            self._fail(error)
+        else:
+            self._is_broken = False
+
+    def _fail(self, error: Exception) -> None:
+        if not self._is_broken:
+            self._metrics.store_failures.add(1)
+            self._log.warning(
+                "failing",
+                "The store of runs cannot be used; runs are graded and delivered all the same, and not kept "
+                "in it until the disk is well.",
+                path=str(self._config.path or "memory"),
+                error=str(error),
+            )
+        self._is_broken = True
+        dropped, self._pending = self._pending, deque()
+        self._let_go([*self._writing, *dropped], "disk")
+        self._writing = []
+
+    async def _write_pending(self, thread: ThreadPoolExecutor) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            while not self._pending:
+                if self._closing.is_set():
+                    return
+                self._arrived.clear()
+                if self._is_broken:
+                    await ends_within(_RETRY_SECONDS, self._closing.wait(), self._clock)
+                    await self._open(thread)
+                else:
+                    await self._arrived.wait()
+            count = min(len(self._pending), _RUNS_PER_WRITE)
+            self._writing = [self._pending.popleft() for _ in range(count)]
+            runs = [run for run, _ in self._writing]
+            try:
+                written, removed, used, seconds = await loop.run_in_executor(thread, self._write, runs)
+            except (sqlite3.Error, OSError, StoreUnusable) as error:
+                self._fail(error)
+                continue
+            self._metrics.store_runs.add(written, "written")
+            self._metrics.store_runs.add(removed, "removed")
+            self._metrics.store_bytes.set(used)
+            if written < count:
+                self._metrics.results_dropped.add(count - written, "too_large", STORE)
+            self._let_go(self._writing)
+            self._writing = []
+            rest = min(_REST_PER_WORK * seconds, _LONGEST_REST_SECONDS)
+            await ends_within(rest, self._closing.wait(), self._clock)
+
+    def _let_go(self, pending: list[_Pending], reason: str | None = None) -> None:
+        """Be done with what was written, or dropped for `reason`."""
+        if reason is not None and pending:
+            self._metrics.results_dropped.add(len(pending), reason, STORE)
+        for _, done in pending:
+            if done is not None:
+                done()
+
+    def _write(self, runs: list[GradedRun]) -> tuple[int, int, int, float]:
+        """How many were written and removed, what is used, and the CPU seconds that it took."""
+        started = time.thread_time()
+        now = self._clock.unix_nano()
+        largest = self._config.limit_bytes // _LARGEST_SHARE
+        rows = [row for row in (rows_of(run, now) for run in runs) if len(row.line) <= largest]
+        oldest = now // 1_000_000 - round(self._config.retention * 1000)
+        removed = 0
+        for together in _portions(rows, largest):
+            removed += self._database.write(together, oldest)
+        return len(rows), removed, self._database.used_bytes(), time.thread_time() - started
+
+
+def _portions(rows: Sequence[RunRows], largest: int) -> Iterator[Sequence[RunRows]]:
+    """`rows` in portions whose lines have about `largest` bytes."""
+    portion: list[RunRows] = []
+    size = 0
+    for row in rows:
+        portion.append(row)
+        size += len(row.line) + len(row.words)
+        if size >= largest:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion

@@ -1,0 +1,21 @@
+"""Criteria learned from good runs: what all of them keep, chosen so that it raises few false alarms."""
+
+from processors.learning.criteria_text import LearnedText, learned_file, learned_text
+from processors.learning.criteria_update import updated_file
+from processors.learning.learning import (
+    MIN_LEARNED_FROM,
+    STEPS,
+    Caught,
+    Learned,
+    LearnedEvaluation,
+    TooFewRunsError,
+    learn,
+)
+from processors.learning.mutations import BrokenRun
+from processors.learning.rule import CONFIDENCE, PREFIX, upper_bound
+
+__all__ = [
+    "CONFIDENCE", "MIN_LEARNED_FROM", "PREFIX", "STEPS", "BrokenRun", "Caught", "Learned",
+    "LearnedEvaluation", "LearnedText", "TooFewRunsError", "learn", "learned_file", "learned_text",
+    "updated_file", "upper_bound",
+]  # fmt: skip

@@ -1,0 +1,342 @@
+"""Rules about arguments: their schemas, ranges, formats and constants, and where their values come from."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from processors.comparison import equality_key
+from processors.learning.observed_run import EVERY_ITEM, ObservedRun, Shape, shape_text
+from processors.learning.order_rules import MIN_RUNS
+from processors.learning.rule import Rule
+from processors.model import JsonObject, JsonValue, json_text
+
+MIN_VALUES_RUNS = 20
+"""Runs that must show values before something is said of all of them."""
+
+_MAX_CHOICES = 12
+_MAX_DEPTH = 4
+_MAX_SEGMENTS = 12
+_SPARE_RANGE = 0.5
+_FLOW_VALUES = 3
+"""Different values that an argument must have had: one that never changes does not show where it is from."""
+
+_FORMATS: Sequence[tuple[str, str]] = (
+    ("a date", r"^\d{4}-\d{2}-\d{2}$"),
+    ("a time", r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$"),
+    ("a time of day", r"^\d{2}:\d{2}(:\d{2})?$"),
+    ("an e-mail address", r"^[^@\s]+@[^@\s]+\.[^@\s]+$"),
+    ("a UUID", r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"),
+    ("a web address", r"^https?://\S+$"),
+)
+_COMPILED = tuple((name, written, re.compile(written)) for name, written in _FORMATS)
+_SEGMENT = re.compile(r"[0-9]+|[A-Z]+|[a-z]+|.", re.DOTALL)
+
+
+@dataclass(slots=True)
+class _Node:
+    """What was seen at one place of the arguments of one tool."""
+
+    types: Counter[str] = field(default_factory=Counter)
+    runs: set[int] = field(default_factory=set)
+    keys: Counter[str] = field(default_factory=Counter)
+    key_runs: dict[str, set[int]] = field(default_factory=dict)
+    values: dict[Any, tuple[JsonValue, set[int]]] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        return sum(self.types.values())
+
+
+def argument_rules(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> Iterator[Rule]:
+    """The rules on arguments that all `runs` keep; `names` are the tools as they are written."""
+    nodes: dict[tuple[str, Shape], _Node] = {}
+    for number, run in enumerate(runs):
+        for call in run.calls:
+            if call.arguments is not None:
+                _visit(nodes, call.tool, (), call.arguments, number, 0)
+    closed: set[tuple[str, Shape]] = set()
+    for (tool, shape), node in nodes.items():
+        for rule in _schema_rules(tool, shape, node, len(runs), names):
+            if rule.key[1] == "values":
+                closed.add((tool, shape))
+            yield rule
+    flowing: set[tuple[str, Shape]] = set()
+    for rule, place in _flow_rules(runs, nodes, closed, names):
+        flowing.add(place)
+        yield rule
+    yield from _grounding_rules(runs, closed | flowing, names)
+    yield from _repetition_rules(runs, names)
+
+
+def _visit(
+    nodes: dict[tuple[str, Shape], _Node], tool: str, shape: Shape, value: JsonValue, run: int, depth: int
+) -> None:
+    node = nodes.get((tool, shape))
+    if node is None:
+        node = nodes[tool, shape] = _Node()
+    node.types[_type_of(value)] += 1
+    node.runs.add(run)
+    if isinstance(value, dict):
+        for key, member in value.items():
+            node.keys[key] += 1
+            node.key_runs.setdefault(key, set()).add(run)
+            if depth < _MAX_DEPTH and key not in (EVERY_ITEM, "*"):
+                _visit(nodes, tool, (*shape, key), member, run, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            if depth < _MAX_DEPTH:
+                _visit(nodes, tool, (*shape, EVERY_ITEM), item, run, depth + 1)
+    else:
+        known = node.values.setdefault(equality_key(value), (value, set()))
+        known[1].add(run)
+
+
+def _type_of(value: JsonValue) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def _schema_rules(
+    tool: str, shape: Shape, node: _Node, total: int, names: Mapping[str, str]
+) -> Iterator[Rule]:
+    """What the schema of the tool says of one place."""
+    if len(node.runs) < MIN_RUNS:
+        return
+    path = f"{shape_text(shape)} " if shape else ""
+
+    def rule(about: str, statement: str, keywords: JsonObject, weight: float = 1.0) -> Rule:
+        schema: JsonObject = keywords if shape else {"type": "object", **keywords}
+        for step in reversed(shape):
+            schema = {"items": schema} if step == EVERY_ITEM else {"properties": {step: schema}}
+        return Rule(
+            key=("arguments", about, tool, *shape),
+            statement=statement and path + statement,
+            runs=len(node.runs),
+            of=total,
+            part={"criteria": {"schemas": {names[tool]: schema}}},
+            weight=weight,
+            subject=names[tool],
+        )
+
+    types: list[JsonValue] = [*sorted(node.types)]
+    if "number" in types and "integer" in types:
+        types.remove("integer")
+    more: list[Rule] = []
+    if types == ["object"]:
+        more += _object_rules(node, rule)
+    elif len(types) == 1 and types[0] in ("string", "integer", "number", "boolean"):
+        more += _value_rules(node, str(types[0]), rule)
+    if shape:
+        told = "" if more else f"is of type {' or '.join(map(str, types))}"
+        yield rule("type", told, {"type": types[0] if len(types) == 1 else types}, 2.0)
+    yield from more
+
+
+def _object_rules(node: _Node, rule: Callable[..., Rule]) -> Iterator[Rule]:
+    required: list[JsonValue] = [key for key, count in node.keys.items() if count == node.total]
+    if required:
+        shown = ", ".join(map(str, required))
+        yield rule("required", f"has {shown}", {"required": required}, 2.0)
+    if len(node.runs) >= MIN_VALUES_RUNS and all(len(runs) > 1 for runs in node.key_runs.values()):
+        known: JsonObject = {key: {} for key in node.keys}
+        others = [key for key in node.keys if key not in required]
+        shown = f" but {', '.join(others)}" if others else " else" if required else ""
+        yield rule("closed", f"has nothing{shown}", {"properties": known, "additionalProperties": False}, 2.0)
+
+
+def _value_rules(node: _Node, kind: str, rule: Callable[..., Rule]) -> Iterator[Rule]:
+    runs = len(node.runs)
+    if runs < MIN_VALUES_RUNS:
+        return
+    values = [value for value, _ in node.values.values()]
+    is_closed = (
+        len(values) <= _MAX_CHOICES
+        and runs >= 5 * len(values)
+        # After Good and Turing: what was seen once tells how much was not seen at all.
+        and all(len(seen) > 1 for _, seen in node.values.values())
+    )
+    if is_closed and (kind == "string" or len(values) == 1):
+        choices: list[JsonValue] = sorted(values, key=str)
+        shown = ", ".join(map(json_text, choices))
+        told = f"is one of {shown}" if len(values) > 1 else f"is {shown}"
+        yield rule("values", told, {"enum": choices})
+    elif kind in ("integer", "number"):
+        low, high = _range([value for value in values if isinstance(value, int | float)], is_closed)
+        yield rule("range", f"is from {low:g} to {high:g}", {"minimum": low, "maximum": high})
+    elif kind == "string":
+        texts = [value for value in values if isinstance(value, str)]
+        found = _format(texts)
+        if found is not None:
+            yield rule("format", f"is written as {found[0]}", {"pattern": found[1]})
+        elif all(texts):
+            yield rule("length", "is never empty", {"minLength": 1})
+
+
+def _range(values: Sequence[int | float], is_closed: bool) -> tuple[int | float, int | float]:
+    """The smallest and largest value, with room for those that were not seen where not all were."""
+    low, high = min(values), max(values)
+    if is_closed:
+        return low, high
+    spare = (high - low) * _SPARE_RANGE
+    wide_low = low - spare
+    if low >= 0 > wide_low:
+        wide_low = 0 if low < 1 else min(low, 1)
+    wide_high = high + spare
+    if high <= 0 < wide_high:
+        wide_high = 0
+    if all(isinstance(value, int) for value in values):
+        return math.floor(wide_low), math.ceil(wide_high)
+    return _rounded(wide_low), _rounded(wide_high)
+
+
+def _rounded(value: float) -> float:
+    """`value` to three digits, for people."""
+    return float(f"{value:.3g}") if value else 0.0
+
+
+def _format(texts: Sequence[str]) -> tuple[str, str] | None:
+    """How all `texts` are written, in words and as a pattern; None where they have no form in common."""
+    for name, written, compiled in _COMPILED:
+        if all(compiled.search(text) for text in texts):
+            return name, written
+    split = [_SEGMENT.findall(text) for text in texts]
+    first = split[0]
+    if not first or len(first) > _MAX_SEGMENTS or any(len(parts) != len(first) for parts in split):
+        return None
+    pattern, says_something = "", False
+    for column in zip(*split, strict=True):
+        classes = {_class_of(segment) for segment in column}
+        if len(classes) > 1:
+            return None
+        (kind,) = classes
+        if len(set(column)) == 1:
+            pattern += re.escape(column[0])
+        elif kind is None:
+            return None
+        else:
+            lengths = {len(segment) for segment in column}
+            is_fixed = len(lengths) == 1
+            pattern += kind + ("{" + str(*lengths) + "}" if is_fixed else "+")
+            says_something = says_something or kind == "[0-9]" or (kind == "[A-Z]" and is_fixed)
+    if not says_something:
+        return None
+    return min(texts), f"^{pattern}$"
+
+
+def _class_of(segment: str) -> str | None:
+    character = segment[0]
+    if "0" <= character <= "9":
+        return "[0-9]"
+    if "A" <= character <= "Z":
+        return "[A-Z]"
+    return "[a-z]" if "a" <= character <= "z" else None
+
+
+def _flow_rules(
+    runs: Sequence[ObservedRun],
+    nodes: Mapping[tuple[str, Shape], _Node],
+    closed: set[tuple[str, Shape]],
+    names: Mapping[str, str],
+) -> Iterator[tuple[Rule, tuple[str, Shape]]]:
+    sources: dict[tuple[str, Shape], frozenset[tuple[str, Shape]]] = {}
+    seen_in: Counter[tuple[str, Shape]] = Counter()
+    values: dict[tuple[str, Shape], set[Any]] = {}
+    for run in runs:
+        for place, uses in run.flows().items():
+            seen_in[place] += 1
+            for value, found in uses:
+                known = sources.get(place)
+                sources[place] = found if known is None else known & found
+                held = values.setdefault(place, set())
+                if len(held) < _FLOW_VALUES:
+                    held.add(value)
+    for (tool, shape), found in sources.items():
+        place = tool, shape
+        if not found or place in closed or len(values[place]) < _FLOW_VALUES:
+            continue
+        if seen_in[place] < MIN_VALUES_RUNS or any(step == "*" for step in shape):
+            continue
+        origin, path = min(found, key=lambda source: (source[0] == tool, len(source[1]), source))
+        whole = nodes[tool, ()].total
+        is_optional = EVERY_ITEM in shape or nodes[place].total < whole
+        flow: JsonObject = {"tool": names[tool], "argument": shape_text(shape), "from_tool": names[origin]}
+        if path:
+            flow["from_path"] = shape_text(path)
+        if is_optional:
+            flow["required"] = False
+        where = f"{names[origin]}.{shape_text(path)}" if path else names[origin]
+        yield (
+            Rule(
+                key=("sources", tool, *shape),
+                statement=f"{names[tool]}.{shape_text(shape)} is what {where} returned before",
+                runs=seen_in[place],
+                of=len(runs),
+                part=flow,
+                weight=2.0,
+            ),
+            place,
+        )
+
+
+def _grounding_rules(
+    runs: Sequence[ObservedRun], explained: set[tuple[str, Shape]], names: Mapping[str, str]
+) -> Iterator[Rule]:
+    seen_in: Counter[tuple[str, Shape]] = Counter()
+    never_told: set[tuple[str, Shape]] = set()
+    for run in runs:
+        if run.ungrounded is None:
+            continue
+        never_told |= run.ungrounded
+        seen_in.update(run.flows().keys())
+    for (tool, shape), number in seen_in.items():
+        place = tool, shape
+        if place in never_told or place in explained or number < MIN_VALUES_RUNS or "*" in shape:
+            continue
+        yield Rule(
+            key=("grounding", tool, *shape),
+            statement=f"{names[tool]}.{shape_text(shape)} was told to the agent before",
+            runs=number,
+            of=len(runs),
+            part={"config": {"only": {names[tool]: [shape_text(shape)]}}},
+            weight=2.0,
+        )
+
+
+def _repetition_rules(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> Iterator[Rule]:
+    """Tools that were never called again with equal arguments after they succeeded."""
+    seen_in: Counter[str] = Counter()
+    repeated: set[str] = set()
+    for run in runs:
+        known: dict[str, set[Any]] = {}
+        for call in run.calls:
+            if call.arguments is None:
+                repeated.add(call.tool)
+                continue
+            held = known.setdefault(call.tool, set())
+            key = equality_key(call.arguments)
+            if key in held:
+                repeated.add(call.tool)
+            if call.took_effect:
+                held.add(key)
+        seen_in.update(known.keys())
+    for tool, number in seen_in.items():
+        if tool not in repeated and number >= MIN_VALUES_RUNS:
+            yield Rule(
+                key=("repetition", tool),
+                statement=f"{names[tool]} is never repeated with equal arguments once it succeeded",
+                runs=number,
+                of=len(runs),
+                part={"criteria": {"tools": [names[tool]]}},
+            )

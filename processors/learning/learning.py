@@ -1,0 +1,311 @@
+"""From good runs to criteria: mining, the choice by cross-validation, and the report on runs held out."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from processors.comparison import parse_json_path
+from processors.criteria import Evaluation
+from processors.documents import ProblemsFound
+from processors.evaluate import evaluate_run
+from processors.learning.argument_rules import argument_rules
+from processors.learning.mutations import STRUCTURAL, BrokenRun, broken_runs
+from processors.learning.observed_run import EVERY_ITEM, ObservedRun, Shape, observe
+from processors.learning.ready_criteria import ReadyCriteria
+from processors.learning.rule import Rule, RuleKey, entry_of, groups_of, trials_needed, upper_bound
+from processors.learning.run_rules import run_rules
+from processors.learning.tool_rules import tool_rules
+from processors.model import AgentRun, JsonObject, canonical_tool_name
+
+MIN_LEARNED_FROM = 20
+"""Complete runs of an agent from which on something can be learned."""
+
+_HELD_OUT = 4
+"""One run in so many is held out for the report."""
+_FOLDS = 5
+_FEWEST_FOLDS = 3
+_MAX_BROKEN_RUNS = 250
+"""Good runs that are broken for the report; each once for every kind of mutation."""
+_MAX_WEIGHED_RUNS = 50
+
+_GROUNDING: JsonObject = {"evaluator": "tool-args-grounded", "name": "grounding"}
+
+
+class TooFewRunsError(ValueError):
+    """There are not enough complete runs to learn from; the message says how many are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """Of the broken runs of one kind: how many there were, and how many the criteria fail."""
+
+    broken: int = 0
+    caught: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedEvaluation:
+    """One evaluation as it stands in a criteria file, with the rules in it and what it is worth.
+
+    `worth` is the share of broken runs that it catches.
+    """
+
+    name: str
+    entry: JsonObject
+    rules: Sequence[Rule]
+    worth: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What was learned of one agent, and how good it is.
+
+    `evaluations` are sorted by worth. `runs` took part in choosing them; `held_out` did not, and
+    `false_alarms` of these fail. `chosen_alarms` is the number of false alarms in cross-validation over
+    `runs`, with `chosen_bound` the upper bound of their rate. `given_up` counts rules that would have brought
+    more. `runs_needed` says how many runs would show the rate that was asked for; None: there were enough.
+    `examples` are runs to test the criteria by, `broken_examples` broken ones that fail.
+    """
+
+    agent: str
+    evaluations: Sequence[LearnedEvaluation]
+    runs: int
+    held_out: int
+    false_alarms: int
+    chosen_alarms: int
+    chosen_bound: float
+    given_up: int
+    runs_needed: int | None
+    caught: Mapping[str, Caught]
+    examples: Sequence[AgentRun]
+    broken_examples: Sequence[BrokenRun]
+
+    @property
+    def caught_over_all(self) -> Caught:
+        """Of all broken runs."""
+        return _sum(self.caught.values())
+
+    @property
+    def caught_structural(self) -> Caught:
+        """Of those with a missing, a forbidden or a reordered call."""
+        return _sum(self.caught[kind] for kind in STRUCTURAL if kind in self.caught)
+
+
+@dataclass(slots=True)
+class _Folds:
+    """What cross-validation found: the rules that each failing run breaks; in how many folds each is."""
+
+    alarms: list[set[RuleKey]] = field(default_factory=list)
+    found_in: Counter[RuleKey] = field(default_factory=Counter)
+
+
+def learn(
+    agent: str,
+    runs: Iterable[AgentRun],
+    *,
+    max_false_alarms: float = 0.02,
+    examples: int = 3,
+    advance: Callable[[], object] = lambda: None,
+) -> Learned:
+    """The criteria that good runs of one agent have in common.
+
+    Rules are mined from three quarters of the runs. Which of them are proposed is decided by cross-validation
+    over these: rules are given up until the upper bound of the set's false alarm rate (`CONFIDENCE`) is at
+    most `max_false_alarms`, or, where there are too few runs to show that, until there is no false alarm. The
+    last quarter takes no part in that; false alarms and broken runs are counted on it. Runs are divided by
+    their ids, so that the answer does not depend on their order. Incomplete runs are left out.
+
+    `advance` is called `STEPS` times for each run, once for an incomplete one.
+
+    Raises:
+        TooFewRunsError: there are fewer than `MIN_LEARNED_FROM` complete runs.
+    """
+    ground = ReadyCriteria([_GROUNDING]).others
+    observed: list[ObservedRun] = []
+    for run in runs:
+        advance()
+        if run.complete:
+            one = observe(run)
+            one.ungrounded = _ungrounded(run, ground)
+            observed.append(one)
+    if len(observed) < MIN_LEARNED_FROM:
+        raise TooFewRunsError(
+            f"{len(observed)} complete runs of {agent}: at least {MIN_LEARNED_FROM} are needed"
+        )
+    observed.sort(key=lambda run: run.number)
+    held_out = observed[::_HELD_OUT]
+    learned_from = [run for index, run in enumerate(observed) if index % _HELD_OUT]
+    names = _names(observed)
+    rules = _mine(learned_from, names)
+    folds = _cross_validate(learned_from, names, advance)
+    kept, alarms, is_shown = _choose(rules, folds, len(learned_from), max_false_alarms)
+    evaluations = _weighed(kept, learned_from, names)
+    ready = ReadyCriteria([evaluation.entry for evaluation in evaluations])
+    false_alarms = 0
+    for one in held_out:
+        advance()
+        false_alarms += ready.fails(one.run)
+    caught, broken_examples = _catch(held_out, observed, names, ready)
+    return Learned(
+        agent=agent,
+        evaluations=evaluations,
+        runs=len(learned_from),
+        held_out=len(held_out),
+        false_alarms=false_alarms,
+        chosen_alarms=alarms,
+        chosen_bound=upper_bound(alarms, len(learned_from)),
+        given_up=len(rules) - len(kept),
+        runs_needed=None if is_shown else _runs_needed(max_false_alarms),
+        caught=caught,
+        examples=_examples(learned_from, ready, examples),
+        broken_examples=broken_examples[: min(examples, 3)],
+    )
+
+
+STEPS = 2
+"""How often `learn` tells of each run that it has got on: once when it is read, once when it is tried."""
+
+
+def _runs_needed(max_false_alarms: float) -> int:
+    return -(-trials_needed(max_false_alarms) * _HELD_OUT // (_HELD_OUT - 1))
+
+
+def _names(runs: Sequence[ObservedRun]) -> dict[str, str]:
+    """The tools by their canonical names, as they are written most often."""
+    written: dict[str, Counter[str]] = {}
+    for run in runs:
+        for call in run.calls:
+            written.setdefault(call.tool, Counter())[call.call.name] += 1
+    return {
+        tool: min(names, key=lambda name: (-names[name], name)) for tool, names in sorted(written.items())
+    }
+
+
+def _mine(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> list[Rule]:
+    """The rules that `runs` keep and a criteria file can say; some texts with dollar signs it cannot."""
+    rules = [*tool_rules(runs, names), *argument_rules(runs, names), *run_rules(runs)]
+    return rules if _can_be_said(rules) else [rule for rule in rules if _can_be_said([rule])]
+
+
+def _can_be_said(rules: Sequence[Rule]) -> bool:
+    try:
+        ReadyCriteria([entry_of(name, of_group) for name, of_group in groups_of(rules).items()])
+    except (ValueError, ProblemsFound):
+        return False
+    return True
+
+
+def _cross_validate(
+    runs: Sequence[ObservedRun], names: Mapping[str, str], advance: Callable[[], object]
+) -> _Folds:
+    found = _Folds()
+    for fold in range(_FOLDS):
+        rules = _mine([run for index, run in enumerate(runs) if index % _FOLDS != fold], names)
+        found.found_in.update(rule.key for rule in rules)
+        groups = groups_of(rules)
+        whole = ReadyCriteria([entry_of(name, of_group) for name, of_group in groups.items()])
+        single: dict[RuleKey, ReadyCriteria] = {}
+        for run in runs[fold::_FOLDS]:
+            advance()
+            broken: set[RuleKey] = set()
+            for name in whole.failing(run.run):
+                for rule in groups[name]:
+                    if rule.key not in single:
+                        single[rule.key] = ReadyCriteria([entry_of(name, [rule])])
+                    if single[rule.key].fails(run.run):
+                        broken.add(rule.key)
+                if not broken.intersection(rule.key for rule in groups[name]):
+                    broken.update(rule.key for rule in groups[name])  # they fail together only
+            if broken:
+                found.alarms.append(broken)
+    return found
+
+
+def _choose(
+    rules: Sequence[Rule], folds: _Folds, runs: int, max_false_alarms: float
+) -> tuple[list[Rule], int, bool]:
+    """The rules to propose, their false alarms in cross-validation, and whether that shows what was asked."""
+    kept = {rule.key: rule for rule in rules if folds.found_in[rule.key] >= _FEWEST_FOLDS}
+    is_shown = upper_bound(0, runs) <= max_false_alarms
+    while True:
+        alarms = [broken & kept.keys() for broken in folds.alarms]
+        alarms = [broken for broken in alarms if broken]
+        if not alarms or (is_shown and upper_bound(len(alarms), runs) <= max_false_alarms):
+            return [*kept.values()], len(alarms), is_shown
+        costs = Counter(key for broken in alarms for key in broken)
+        del kept[max(costs, key=lambda key: (costs[key] / kept[key].weight, key))]
+
+
+def _weighed(
+    rules: Sequence[Rule], runs: Sequence[ObservedRun], names: Mapping[str, str]
+) -> list[LearnedEvaluation]:
+    """The evaluations that `rules` make, those first that catch most."""
+    known = {run.signature for run in runs}
+    broken = [one for run in runs[:_MAX_WEIGHED_RUNS] for one in broken_runs(run, [*names.values()], known)]
+    groups = groups_of(rules)
+    entries = {name: entry_of(name, of_group) for name, of_group in groups.items()}
+    ready = ReadyCriteria([*entries.values()])
+    hits = Counter(name for one in broken for name in ready.failing(one.run))
+    return [
+        LearnedEvaluation(
+            name,
+            entries[name],
+            sorted(groups[name], key=lambda rule: (-rule.weight, -rule.runs)),
+            hits[name] / len(broken) if broken else 0.0,
+        )
+        for name in sorted(groups, key=lambda name: (-hits[name], name))
+    ]
+
+
+def _catch(
+    held_out: Sequence[ObservedRun],
+    runs: Sequence[ObservedRun],
+    names: Mapping[str, str],
+    ready: ReadyCriteria,
+) -> tuple[dict[str, Caught], list[BrokenRun]]:
+    known = {run.signature for run in runs}
+    total: Counter[str] = Counter()
+    caught: Counter[str] = Counter()
+    examples: dict[str, BrokenRun] = {}
+    for run in held_out[:_MAX_BROKEN_RUNS]:
+        for broken in broken_runs(run, [*names.values()], known):
+            total[broken.kind] += 1
+            if ready.fails(broken.run):
+                caught[broken.kind] += 1
+                examples.setdefault(broken.kind, broken)
+    order = [kind for kind in (*STRUCTURAL, *total) if kind in examples]
+    return (
+        {kind: Caught(number, caught[kind]) for kind, number in total.items()},
+        [examples[kind] for kind in dict.fromkeys(order)],
+    )
+
+
+def _examples(runs: Sequence[ObservedRun], ready: ReadyCriteria, number: int) -> list[AgentRun]:
+    """Runs that differ in their calls, the most usual first, which none of the evaluations fails."""
+    usual = Counter(run.signature for run in runs)
+    chosen: dict[object, AgentRun] = {}
+    for run in sorted(runs, key=lambda run: -usual[run.signature]):
+        if len(chosen) >= number:
+            break
+        if run.signature not in chosen and not ready.fails(run.run):
+            chosen[run.signature] = run.run
+    return [*chosen.values()]
+
+
+def _ungrounded(run: AgentRun, grounding: Sequence[Evaluation]) -> frozenset[tuple[str, Shape]] | None:
+    (result,) = evaluate_run(run, grounding)
+    listed = result.details.get("ungrounded")
+    if result.score is None or not isinstance(listed, list):
+        return None
+    found = set()
+    for written in map(str, listed):
+        tool, _, place = written.partition("[")  # tool[position].path
+        steps = parse_json_path(place.partition("]")[2]).steps
+        shape = tuple(EVERY_ITEM if isinstance(step, int) else str(step) for step in steps)
+        found.add((canonical_tool_name(tool), shape))
+    return frozenset(found)
+
+
+def _sum(parts: Iterable[Caught]) -> Caught:
+    listed = list(parts)
+    return Caught(sum(part.broken for part in listed), sum(part.caught for part in listed))

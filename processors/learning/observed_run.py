@@ -1,0 +1,138 @@
+"""What criteria can be learned from in one run, taken apart once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from processors.comparison import (
+    Place,
+    comparable_arguments,
+    comparable_result_text,
+    comparable_result_value,
+    is_oversized,
+    leaves,
+    parallel_segments,
+    place_text,
+    took_effect,
+)
+from processors.model import AgentRun, JsonObject, JsonValue, ToolCall, canonical_tool_name
+
+MAX_LEAVES = 500
+"""Values of one result that are looked at."""
+
+Shape: TypeAlias = tuple[str, ...]
+"""A place in a value with `[*]` for positions in lists."""
+
+EVERY_ITEM = "[*]"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCall:
+    """One call: its tool, its step (calls side by side share one), whether it took effect, its arguments."""
+
+    tool: str
+    step: int
+    took_effect: bool
+    arguments: JsonObject | None
+    call: ToolCall
+
+    def result_leaves(self) -> Iterator[tuple[Shape, str | int | float]]:
+        """The texts and numbers in the result with their places; none where it is not known."""
+        text = comparable_result_text(self.call)
+        if text is None or is_oversized(text):
+            return
+        for count, (place, value) in enumerate(leaves(comparable_result_value(self.call, text))):
+            if count >= MAX_LEAVES:
+                return
+            if isinstance(value, str | int | float) and checkable(value):
+                yield shape_of(place), value
+
+
+@dataclass(slots=True)
+class ObservedRun:
+    """One good run. `number` is drawn from its ids: it is the same wherever the run stands among others."""
+
+    run: AgentRun
+    number: int
+    calls: Sequence[ObservedCall]
+    ungrounded: frozenset[tuple[str, Shape]] | None = None
+    """Arguments that were never told; None: that is not known."""
+    _flows: dict[tuple[str, Shape], list[tuple[Any, frozenset[tuple[str, Shape]]]]] | None = None
+
+    @property
+    def signature(self) -> tuple[tuple[str, bool], ...]:
+        """The tools in order, and whether each call took effect; calls side by side by name."""
+        ordered = sorted(self.calls, key=lambda call: (call.step, call.tool))
+        return tuple((call.tool, call.took_effect) for call in ordered)
+
+    def flows(self) -> dict[tuple[str, Shape], list[tuple[Any, frozenset[tuple[str, Shape]]]]]:
+        """For each argument its values, each with the places in earlier results where it stood."""
+        if self._flows is None:
+            self._flows = _flows(self.calls)
+        return self._flows
+
+
+def observe(run: AgentRun) -> ObservedRun:
+    """`run`, taken apart."""
+    calls = run.evaluated_calls()
+    steps = [step for step, segment in enumerate(parallel_segments(calls)) for _ in segment]
+    observed = [
+        ObservedCall(
+            canonical_tool_name(call.name),
+            step,
+            took_effect(call),
+            None if is_oversized(call.arguments_text) else comparable_arguments(call),
+            call,
+        )
+        for call, step in zip(calls, steps, strict=True)
+    ]
+    ids = run.trace_id + (run.span_id or b"")
+    return ObservedRun(run, int.from_bytes(sha256(ids).digest()[:8], "big"), observed)
+
+
+def shape_of(place: Place) -> Shape:
+    """`place` with `[*]` for positions."""
+    return tuple(EVERY_ITEM if isinstance(step, int) else step for step in place)
+
+
+def shape_text(shape: Shape) -> str:
+    """`shape` as criteria write paths."""
+    text = ""
+    for step in shape:
+        if step == EVERY_ITEM:
+            text += step
+            continue
+        written = place_text((step,))
+        text += written if not text or written.startswith("[") else f".{written}"
+    return text
+
+
+def checkable(value: JsonValue) -> bool:
+    """Whether `value` says where it comes from: a text, or a number that is no small count."""
+    if isinstance(value, str):
+        return bool(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return not (isinstance(value, int) and 0 <= value <= 10)
+
+
+def _flows(
+    calls: Sequence[ObservedCall],
+) -> dict[tuple[str, Shape], list[tuple[Any, frozenset[tuple[str, Shape]]]]]:
+    found: dict[tuple[str, Shape], list[tuple[Any, frozenset[tuple[str, Shape]]]]] = {}
+    told: dict[Any, set[tuple[str, Shape]]] = {}
+    nowhere: frozenset[tuple[str, Shape]] = frozenset()
+    waiting: list[ObservedCall] = []
+    for call in calls:
+        while waiting and waiting[0].step < call.step:
+            earlier = waiting.pop(0)
+            for shape, returned in earlier.result_leaves():
+                told.setdefault((isinstance(returned, str), returned), set()).add((earlier.tool, shape))
+        for place, value in leaves(call.arguments or {}):
+            if checkable(value):
+                known = told.get((isinstance(value, str), value))
+                sources = frozenset(known) if known else nowhere
+                found.setdefault((call.tool, shape_of(place)), []).append((value, sources))
+        waiting.append(call)
+    return found

@@ -1,0 +1,174 @@
+"""What was found in good runs: a rule that all of them keep, and the evaluations that rules make."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from processors.model import JsonObject, JsonValue
+
+RuleKey: TypeAlias = tuple[str, ...]
+"""What a rule is about, without its numbers and values: the same rule has it in every part of the runs."""
+
+PREFIX = "learned-"
+"""The names of learned evaluations begin with it."""
+
+CONFIDENCE = 0.95
+
+_TOLERATED = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One thing that good runs have in common.
+
+    The first part of the key says which evaluation the rule belongs to, `part` what it adds to it.
+    `statement` tells people; what is said of one `subject` belongs together. Of the `of` runs, `runs` could
+    show it, and `kept` of these keep it; None: all. `weight` is how many more false alarms than others it
+    may cost before it is given up.
+    """
+
+    key: RuleKey
+    statement: str
+    runs: int
+    of: int
+    part: JsonObject
+    weight: float = 1.0
+    subject: str = ""
+    kept: int | None = None
+
+    @property
+    def evidence(self) -> str:
+        """How many runs show the rule, and the share that keeps it at least."""
+        kept = self.runs if self.kept is None else self.kept
+        share = 1 - upper_bound(self.runs - kept, self.runs)
+        seen = f"{self.runs} of {self.of} runs"
+        seen += f", but for {self.runs - kept}" if kept < self.runs else ""
+        return f"{seen}; {math.floor(share * 1000) / 10:g} % sure"
+
+
+def comments_of(rules: Iterable[Rule]) -> list[str]:
+    """The rules with their evidence, for readers of a criteria file; those of one subject on one line."""
+    lines: dict[tuple[str, str, str], list[str]] = {}
+    for rule in rules:
+        line = rule.subject, "" if rule.subject else rule.statement, rule.evidence
+        lines.setdefault(line, []).append(rule.statement)
+    return [
+        f"- {f'{subject}: ' if subject else ''}{'; '.join(filter(None, statements))} ({evidence})"
+        for (subject, _, evidence), statements in lines.items()
+    ]
+
+
+def tolerated(runs: int) -> int:
+    """How many of `runs` may break a rule that all others keep: of many good runs, some are not."""
+    return int(runs * _TOLERATED)
+
+
+def upper_bound(hits: int, trials: int, confidence: float = CONFIDENCE) -> float:
+    """The upper bound of a rate of which `hits` in `trials` were seen, after Clopper and Pearson (1934).
+
+    One-sided. 1 where there were no trials.
+    """
+    if hits >= trials:
+        return 1.0
+    low, high = hits / trials, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        if _at_most(hits, trials, middle) > 1 - confidence:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def trials_needed(rate: float, confidence: float = CONFIDENCE) -> int:
+    """How many trials without a hit show that a rate is at most `rate`."""
+    return math.ceil(math.log(1 - confidence) / math.log1p(-rate)) if 0 < rate < 1 else 1
+
+
+def _at_most(hits: int, trials: int, rate: float) -> float:
+    """The probability of at most `hits` in `trials`."""
+    if rate <= 0:
+        return 1.0
+    if rate >= 1:
+        return 0.0
+    return math.fsum(
+        math.exp(
+            math.lgamma(trials + 1)
+            - math.lgamma(count + 1)
+            - math.lgamma(trials - count + 1)
+            + count * math.log(rate)
+            + (trials - count) * math.log1p(-rate)
+        )
+        for count in range(hits + 1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The evaluation that the rules of one kind make."""
+
+    name: str
+    evaluator: str
+    make: Callable[[Sequence[JsonObject]], JsonObject]
+
+
+def _list_of(key: str) -> Callable[[Sequence[JsonObject]], JsonObject]:
+    return lambda parts: {"criteria": {key: [*parts]}}
+
+
+def _members(parts: Sequence[JsonObject]) -> JsonObject:
+    """The parts with their members put together, lists joined."""
+    whole: JsonObject = {}
+    for part in parts:
+        _merge(whole, part)
+    return whole
+
+
+def _merge(whole: JsonObject, part: JsonObject) -> None:
+    for key, value in part.items():
+        known = whole.get(key)
+        if isinstance(known, dict) and isinstance(value, dict):
+            _merge(known, value)
+        elif isinstance(known, list) and isinstance(value, list):
+            known += [item for item in value if item not in known]
+        else:
+            whole[key] = _copied(value)
+
+
+def _copied(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _copied(member) for key, member in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
+
+
+_FORMS: Mapping[str, _Form] = {
+    "tools": _Form("tools", "tool-permission", _members),
+    "calls": _Form("calls", "tool-call-budget", _members),
+    "order": _Form("order", "tool-constraints", _list_of("constraints")),
+    "recovery": _Form("recovery", "tool-error-recovery", _members),
+    "repetition": _Form("repetition", "duplicate-side-effect", _members),
+    "arguments": _Form("arguments", "tool-args-schema", _members),
+    "sources": _Form("sources", "tool-args-flow", _list_of("flows")),
+    "grounding": _Form("grounding", "tool-args-grounded", _members),
+    "duration": _Form("duration", "run-duration", _members),
+    "tokens": _Form("tokens", "token-budget", _members),
+    "answer": _Form("answer", "contains", _members),
+}
+
+
+def groups_of(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
+    """The rules by the name of the evaluation that they make together."""
+    groups: dict[str, list[Rule]] = {}
+    for rule in rules:
+        name = PREFIX + _FORMS[rule.key[0]].name
+        if rule.key[0] == "answer":  # it takes one text
+            name += f"-{sum(other.startswith(name) for other in groups) + 1}"
+        groups.setdefault(name, []).append(rule)
+    return groups
+
+
+def entry_of(name: str, rules: Sequence[Rule]) -> JsonObject:
+    """The evaluation that `rules`, all of one kind, make, as it stands in a criteria file."""
+    form = _FORMS[rules[0].key[0]]
+    return {"evaluator": form.evaluator, "name": name, **form.make([rule.part for rule in rules])}

@@ -1,0 +1,73 @@
+"""Rules about whole runs: what they may take, and what the answer holds."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from processors.learning.argument_rules import MIN_VALUES_RUNS
+from processors.learning.observed_run import ObservedRun
+from processors.learning.rule import Rule
+from processors.model import JsonObject, ValueState
+
+_SPARE = 1.5
+"""How much more than the most that was seen a run may take."""
+_FEWEST_PHRASE_CHARACTERS = 12
+_MAX_PHRASES = 3
+_MAX_OUTPUT = 20_000
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
+
+
+def run_rules(runs: Sequence[ObservedRun]) -> Iterator[Rule]:
+    """The rules on time, tokens and answers that all `runs` keep."""
+    if len(runs) < MIN_VALUES_RUNS:
+        return
+    seconds = [run.run.duration_seconds for run in runs]
+    longest = [value for value in seconds if value is not None]
+    if len(longest) == len(runs):
+        limit = _nice(max(longest) * _SPARE)
+        yield _whole("duration", f"a run takes at most {limit:g} seconds", len(runs), {"max_seconds": limit})
+    tokens = [run.run.usage.input_tokens + run.run.usage.output_tokens for run in runs if run.run.usage]
+    if len(tokens) == len(runs):
+        most = int(_nice(max(tokens) * _SPARE))
+        yield _whole("tokens", f"a run takes at most {most} tokens", len(runs), {"max_total_tokens": most})
+    yield from _answer_rules(runs)
+
+
+def _whole(kind: str, statement: str, runs: int, criteria: JsonObject) -> Rule:
+    return Rule(key=(kind, *criteria), statement=statement, runs=runs, of=runs, part={"criteria": criteria})
+
+
+def _nice(value: float) -> float:
+    """`value` rounded up to two digits."""
+    if value <= 0:
+        return 1.0
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.ceil(value / step - 1e-9) * step:.6g}")
+
+
+def _answer_rules(runs: Sequence[ObservedRun]) -> Iterator[Rule]:
+    answers = [
+        run.run.output
+        for run in runs
+        if run.run.output_state is ValueState.PRESENT and isinstance(run.run.output, str)
+    ]
+    texts = [answer[:_MAX_OUTPUT].lower() for answer in answers if isinstance(answer, str)]
+    if len(texts) < len(runs):
+        return
+    shortest = min(
+        (answer for answer in answers if isinstance(answer, str)), key=lambda text: (len(text), text)
+    )
+    phrases = [sentence.strip() for sentence in _SENTENCE.findall(shortest[:_MAX_OUTPUT])]
+    found = 0
+    for phrase in dict.fromkeys(phrases):
+        if len(phrase) >= _FEWEST_PHRASE_CHARACTERS and all(phrase.lower() in text for text in texts):
+            yield Rule(
+                key=("answer", "phrase", phrase),
+                statement=f'the answer says "{phrase}"',
+                runs=len(runs),
+                of=len(runs),
+                part={"criteria": {"search_text": phrase}},
+            )
+            found += 1
+            if found == _MAX_PHRASES:
+                break

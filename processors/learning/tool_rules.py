@@ -1,0 +1,153 @@
+"""Rules about tools: which are called, how often, and what follows an error."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from processors.learning.observed_run import ObservedRun
+from processors.learning.order_rules import MIN_RUNS, SeenTool, order_rules, seen_tools
+from processors.learning.rule import Rule, tolerated
+from processors.model import JsonValue
+
+_OFTEN = 5
+"""Runs with the largest number of calls from which on that number is the limit; else it is one more."""
+
+
+def tool_rules(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> Iterator[Rule]:
+    """The rules that all `runs` keep; `names` are the tools as they are written."""
+    seen = [seen_tools(run) for run in runs]
+    used = Counter(tool for of_run in seen for tool in of_run)
+    yield from _allowed(runs, used, names)
+    yield from _counts(seen, used, names)
+    yield from order_rules(seen, used, names)
+    yield from _errors(runs, seen, names)
+
+
+def _allowed(runs: Sequence[ObservedRun], used: Counter[str], names: Mapping[str, str]) -> Iterator[Rule]:
+    if len(runs) < MIN_RUNS:
+        return
+    allowed: list[JsonValue] = [names[tool] for tool in sorted(used)]
+    shown = ", ".join(map(str, allowed)) or "none"
+    yield Rule(
+        key=("tools", "allow"),
+        statement=f"no tool but these is called: {shown}",
+        runs=len(runs),
+        of=len(runs),
+        part={"criteria": {"allow": allowed}},
+        weight=3.0,
+    )
+
+
+def _counts(
+    seen: Sequence[dict[str, SeenTool]], used: Counter[str], names: Mapping[str, str]
+) -> Iterator[Rule]:
+    total = len(seen)
+    if total < MIN_RUNS:
+        return
+    most = _limit([sum(tool.count for tool in run.values()) for run in seen], spare=2)
+    yield Rule(
+        key=("calls", "max_calls"),
+        statement=f"at most {most} calls in all",
+        runs=total,
+        of=total,
+        part={"criteria": {"max_calls": most}},
+    )
+    for tool, runs in used.items():
+        name = names[tool]
+        numbers = [run[tool].count for run in seen if tool in run]
+        if runs >= MIN_RUNS:
+            most = _limit(numbers)
+            yield Rule(
+                key=("calls", "max", tool),
+                statement=f"{name} at most {_times(most)}",
+                runs=runs,
+                of=total,
+                part={"criteria": {"tools": {name: {"max": most}}}},
+            )
+        if runs < total - tolerated(total):
+            continue
+        fewest = min(numbers)
+        succeeded = sum(tool in run and run[tool].successes > 0 for run in seen)
+        if succeeded == runs:
+            yield Rule(
+                key=("order", "existence", tool),
+                statement=f"{name} is called, and succeeds",
+                runs=total,
+                kept=succeeded,
+                of=total,
+                part={"existence": {"tool": name, "status": "succeeded"}},
+                weight=3.0,
+            )
+            if fewest == 1:
+                continue
+        yield Rule(
+            key=("calls", "min", tool),
+            statement=f"{name} at least {_times(fewest)}",
+            runs=total,
+            kept=runs,
+            of=total,
+            part={"criteria": {"tools": {name: {"min": fewest}}}},
+            weight=3.0,
+        )
+
+
+def _limit(numbers: Sequence[int], spare: int = 1) -> int:
+    """The largest number where it was seen often, else a little more."""
+    most = max(numbers)
+    return most if numbers.count(most) >= _OFTEN else most + spare
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _errors(
+    runs: Sequence[ObservedRun], seen: Sequence[dict[str, SeenTool]], names: Mapping[str, str]
+) -> Iterator[Rule]:
+    """What follows a failed call: one more of the same tool, or of one that stands in for it."""
+    failed = Counter(tool for run in seen for tool, of_run in run.items() if of_run.failures)
+    fallbacks: dict[str, JsonValue] = {}
+    is_recovered = bool(failed)
+    for tool in failed:
+        open_runs = [
+            run for run in seen if tool in run and max(run[tool].failures, default=-1) >= run[tool].last
+        ]
+        open_runs = [run for run in open_runs if run[tool].failures]
+        if not open_runs:
+            continue
+        stand_ins = set.intersection(
+            *({name for name, of_run in run.items() if of_run.last > run[tool].last} for run in open_runs)
+        )
+        if len(open_runs) < MIN_RUNS or not stand_ins:
+            is_recovered = False
+            break
+        fallbacks[tool] = [names[name] for name in sorted(stand_ins)[:1]]
+    if is_recovered and sum(bool(of_run.failures) for run in seen for of_run in run.values()) >= MIN_RUNS:
+        with_failures = sum(any(of_run.failures for of_run in run.values()) for run in seen)
+        written: JsonValue = {names[tool]: stand_in for tool, stand_in in fallbacks.items()}
+        yield Rule(
+            key=("recovery", "every"),
+            statement="a failed call is tried again or replaced by another tool",
+            runs=with_failures,
+            of=len(runs),
+            part={"config": {"fallbacks": written}} if fallbacks else {},
+            weight=2.0,
+        )
+    for tool, number in failed.items():
+        if number >= MIN_RUNS and all(
+            (run[tool].last_success or -1) > max(run[tool].failures)
+            for run in seen
+            if tool in run and run[tool].failures
+        ):
+            yield Rule(
+                key=("order", "retried", tool),
+                statement=f"after a failed {names[tool]} one succeeds",
+                runs=number,
+                of=len(runs),
+                part={
+                    "response": [
+                        {"tool": names[tool], "status": "failed"},
+                        {"tool": names[tool], "status": "succeeded"},
+                    ]
+                },
+                weight=2.0,
+            )

@@ -1,0 +1,129 @@
+"""What is asked of the store finds just what is in it."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from collector.store.run_database import RunDatabase
+from collector.store.run_queries import RunFilter, RunQueries
+from collector.store.run_rows import rows_of
+from processors.annotation.run_line import format_run, run_to_json
+from processors.model.json_values import decode_json
+from tests.support.graded_runs import weather_run
+from tests.support.stored_runs import MINUTE, NOW, filled, graded_run
+
+
+@pytest.fixture(scope="module")
+def queries() -> RunQueries:
+    return filled([graded_run(number) for number in range(1, 101)] + [graded_run(101, agent="billing")])
+
+
+def test_a_run_comes_back_as_its_line(queries: RunQueries) -> None:
+    run = graded_run(42)
+
+    ((summary, line),) = queries.runs_of_trace(run.run.trace_id.hex())
+
+    assert decode_json(format_run(run)) == line == run_to_json(run)
+    assert "weather_agent" == summary.agent
+    assert (NOW + 42 * MINUTE) // 1_000_000 == summary.milliseconds
+    assert (3, 1, 2.500000001) == (summary.calls, summary.failed_calls, summary.seconds)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (RunFilter(agent="billing"), [101]),
+        (RunFilter(agent="nobody"), []),
+        (RunFilter(evaluation="args", outcome="fail"), [*range(100, 0, -10)]),
+        (RunFilter(evaluation="order", outcome="fail"), []),
+        (RunFilter(outcome="fail", before=50), [40, 30, 20, 10]),
+        (RunFilter(after=99), [101, 100]),
+        (RunFilter(text="number77"), [77]),
+        (RunFilter(text="question NUMBER9"), [*range(99, 89, -1), 9]),
+        (RunFilter(text="oslo number12"), [12]),
+        (RunFilter(text='"; DROP TABLE runs -- number12'), []),
+        (RunFilter(text="%%%"), []),
+        (RunFilter(tool="get_forecast", since=(NOW + 100 * MINUTE) // 1_000_000), [101, 100]),
+        (RunFilter(tool="no_tool"), []),
+        (RunFilter(version="1.0", since=(NOW + 48 * MINUTE) // 1_000_000), [49, 48]),
+        (RunFilter(until=(NOW + 3 * MINUTE) // 1_000_000), [2, 1]),
+    ],
+    ids=str,
+)
+def test_a_search_finds_what_it_describes(
+    queries: RunQueries, wanted: RunFilter, expected: list[int]
+) -> None:
+    found = queries.find(wanted, 100)
+
+    assert expected == [int(run.trace_id, 16) for run in found]
+    assert all(("args",) * (run.outcome == "fail") == run.failed for run in found)
+
+
+def test_counts_by_the_hour_add_up_to_the_runs(queries: RunQueries) -> None:
+    billing, weather = queries.agents()
+
+    assert ("billing", "weather_agent") == (billing.name, weather.name)
+    assert {"pass": 90, "fail": 10} == weather.runs.outcomes
+    assert 0.9 == weather.runs.pass_rate
+    assert 100 == sum(hour.count for hour in weather.hours.values())
+    assert 2 <= len(weather.hours)
+    args, order = queries.evaluations("weather_agent")
+    assert ("args", 0.95, 1.0) == (args.name, args.counts.mean_score, order.counts.mean_score)
+    assert {"1.0": 49, "1.1": 50, "1.2": 1} == {
+        version: counts.count for version, counts in queries.versions("weather_agent").items()
+    }
+    assert [("get_forecast", 100, 100), ("get_temperature", 100, 0), ("send_mail", 100, 0)] == [
+        (tool.name, tool.calls, tool.errors) for tool in queries.tools("weather_agent")
+    ]
+
+
+def test_text_that_no_database_holds_is_kept_all_the_same() -> None:
+    queries = filled([graded_run(1, agent="lone \ud800 half", text="nul \0 and \ud800 <script>")])
+
+    (found,) = queries.find(RunFilter(text="script"))
+
+    assert "lone ? half" == found.agent
+    line = queries.line(found.id)
+    assert line is not None
+    assert "nul \0 and \ud800 <script>" == line["input"]
+
+
+def test_a_hundred_thousand_runs_are_searched_in_less_than_a_fifth_of_a_second(tmp_path: Path) -> None:
+    """The rows are real, of one run; only what they are found by differs."""
+    database = RunDatabase(tmp_path / "runs.db", 1024**3)
+    database.open()
+    pattern = rows_of(weather_run(), NOW)
+    agents = [f"agent_{number}" for number in range(20)]
+    for start in range(0, 100_000, 5_000):
+        rows = []
+        for number in range(start, start + 5_000):
+            row = rows_of(graded_run(number, agent=agents[number % 20]), NOW) if number % 50 == 0 else None
+            if row is not None:
+                pattern = row
+            rows.append(pattern)
+        database.write(rows, 0)
+    queries = RunQueries(database)
+    asked: dict[str, Callable[[], object]] = {
+        "agents": queries.agents,
+        "names": queries.names,
+        "evaluations": queries.evaluations,
+        "agent": lambda: queries.find(RunFilter(agent="agent_10", outcome="fail")),
+        "tool": lambda: queries.find(RunFilter(tool="get_forecast")),
+        "evaluation": lambda: queries.find(RunFilter(evaluation="args", outcome="fail")),
+        "every run": lambda: queries.find(RunFilter(text="question oslo")),
+        "no run": lambda: queries.find(RunFilter(text="question nowhere")),
+        "nobody": lambda: queries.find(RunFilter(agent="agent_1", evaluation="third-party")),
+        "one run": lambda: queries.runs_of_trace(weather_run().run.trace_id.hex()),
+    }
+    seconds = {}
+    for name, ask in asked.items():
+        times = []
+        for _ in range(3):
+            started = time.perf_counter()
+            ask()
+            times.append(time.perf_counter() - started)
+        seconds[name] = min(times)
+
+    assert {} == {name: taken for name, taken in seconds.items() if taken > 0.2}

@@ -1,0 +1,152 @@
+"""The shipped configurations of the Collector, run by a real one: a broken one would start without a word."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from collector.otlp.codec import join_spans
+from processors.model.json_values import JsonObject, JsonValue
+from processors.spans.span import RawSpan
+from tests.support.agent_spans import agent, tool
+from tests.support.backend_server import free_port
+from tests.support.backends import GrpcBackend, log_records, span_ids
+from tests.support.check_tools import DEPLOY
+from tests.support.deploy_files import read_yaml, section
+from tests.support.otel_collector import OtelCollector
+from tests.support.otlp_senders import GrpcSender
+from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess
+
+pytestmark = pytest.mark.end_to_end
+
+CRITERIA = """
+agents:
+  shop:
+    evaluations:
+      - evaluator: tool-call-count
+        criteria: {tool_calls_count: {search: ["=", 1]}}
+"""
+BACKEND = "BACKEND_OTLP_ENDPOINT"
+
+
+def _placed(value: JsonValue, places: dict[str, str]) -> JsonValue:
+    """`value` with the endpoints of the example in the places where they are here."""
+    if isinstance(value, dict):
+        return {key: _placed(member, places) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_placed(member, places) for member in value]
+    return places.get(value, value) if isinstance(value, str) else value
+
+
+def _example(name: str, places: dict[str, str]) -> JsonObject:
+    placed = _placed(read_yaml(DEPLOY / "otelcol" / f"{name}.collector.yaml"), places)
+    assert isinstance(placed, dict)
+    section(placed, "service")["telemetry"] = {"metrics": {"level": "none"}}  # its own port may be taken
+    return placed
+
+
+def _address() -> str:
+    return f"127.0.0.1:{free_port()}"
+
+
+def _trace() -> list[RawSpan]:
+    end = int(time.time() * 1000)
+    return [
+        agent(1, None, "shop", at=(end - 100, end)),
+        tool(2, 1, "search", at=(end - 50, end - 40)),
+    ]
+
+
+async def _send(endpoint: str, spans: list[RawSpan]) -> None:
+    async with GrpcSender(endpoint) as sender:
+        assert "OK" == (await sender.send(join_spans(spans))).code
+
+
+def _verdicts(service: ServiceProcess) -> list[JsonValue]:
+    return [
+        evaluation["outcome"]
+        for run in service.results()
+        if isinstance(run["evaluations"], list)
+        for evaluation in run["evaluations"]
+        if isinstance(evaluation, dict)
+    ]
+
+
+async def test_behind_a_collector_a_trace_is_graded(tmp_path: Path) -> None:
+    async with ServiceProcess(tmp_path, criteria=CRITERIA) as service:
+        listens = _address()
+        places = {
+            "0.0.0.0:4317": listens,
+            "0.0.0.0:4318": _address(),
+            "tracegrade:4317": service.endpoints["grpc"],
+        }
+        async with OtelCollector(tmp_path, "collector", _example("behind", places), listens):
+            await _send(listens, _trace())
+            await service.until(lambda: bool(service.results()))
+
+        assert ["pass"] == _verdicts(service)
+
+
+async def test_beside_a_collector_spans_and_verdicts_reach_the_backend(tmp_path: Path) -> None:
+    backend = GrpcBackend()
+    await backend.start()
+    listens, verdicts_listen = _address(), _address()
+    settings: JsonObject = {
+        "results": {"mode": "verdicts_only", "emit": ["log"]},
+        "exporters": {
+            "otlp": {"endpoint": verdicts_listen, "tls": {"insecure": True}},
+            "file": {"logs_path": "verdicts.logs.jsonl"},
+        },
+    }
+    async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
+        places = {
+            "0.0.0.0:4317": listens,
+            "0.0.0.0:4318": _address(),
+            "0.0.0.0:14317": verdicts_listen,
+            "tracegrade:4317": service.endpoints["grpc"],
+        }
+        example = _example("tee", places)
+        section(example, "exporters", "otlp/backend")["tls"] = {"insecure": True}
+        environment = {BACKEND: backend.endpoint}
+        async with OtelCollector(tmp_path, "collector", example, listens, environment=environment):
+            await _send(listens, _trace())
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while not (backend.log_requests and backend.requests):
+                    await asyncio.sleep(0.05)
+    await backend.stop()
+
+    assert 2 == len(span_ids(backend.requests))
+    (told,) = log_records(backend.log_requests)
+    assert "gen_ai.evaluation.result" == told[2].event_name
+
+
+async def test_a_balancing_collector_that_is_killed_delivers_what_waited_for_a_replica(
+    tmp_path: Path,
+) -> None:
+    listens, replica_port = _address(), free_port()
+    places = {
+        "0.0.0.0:4317": listens,
+        "0.0.0.0:4318": _address(),
+        "tracegrade-replicas": "localhost",
+        "/var/lib/otelcol": str(tmp_path / "queue"),
+    }
+    example = _example("replicas", places)
+    section(example, "exporters", "loadbalancing", "resolver", "dns")["port"] = str(replica_port)
+    environment = {"GODEBUG": "netdns=go"}
+
+    async with OtelCollector(tmp_path, "killed", example, listens, environment=environment) as collector:
+        await _send(listens, _trace())  # there is no replica yet
+        await asyncio.sleep(1)
+        await collector.kill()
+    settings: JsonObject = {
+        "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": f"127.0.0.1:{replica_port}"}}}},
+        "processors": {"group_by_trace": {"max_lateness": "1h"}},
+    }
+    async with (
+        ServiceProcess(tmp_path, settings, CRITERIA) as service,
+        OtelCollector(tmp_path, "restarted", example, listens, environment=environment),
+    ):
+        await service.until(lambda: bool(service.results()))
+
+        assert 1 == len(service.results())
