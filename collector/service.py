@@ -28,6 +28,7 @@ from collector.journal import Journal
 from collector.memory_limiter import MemoryLimiter
 from collector.memory_plan import container_memory, plan_memory
 from collector.otlp import EnvelopeRegistry
+from collector.page import PageServer
 from collector.pipeline import WATCHED, EvaluationStage, Pipeline
 from collector.receivers import Receiver, build_receivers
 from collector.resumption import Resumption
@@ -180,6 +181,16 @@ class Service:
             else DeadLetters(config.service.dead_letters, metrics, clock),
             store=store,
         )
+        self._page = (
+            None
+            if config.page is None
+            else PageServer(
+                config.page,
+                queries=None if store is None else store.queries,
+                criteria=lambda: criteria.current,
+                clock=clock,
+            )
+        )
         self._resumption = Resumption(
             buffer=buffer,
             evaluation=evaluation,
@@ -216,6 +227,8 @@ class Service:
         """Where the service really listens, as `name=host:port` pairs; after `start`."""
         endpoints = {name: receiver.endpoint for name, receiver in self._receivers.items()}
         endpoints["telemetry"] = self._telemetry.endpoint
+        if self._page is not None:
+            endpoints["page"] = self._page.endpoint
         return " ".join(f"{name}={endpoint}" for name, endpoint in endpoints.items())
 
     def request_stop(self) -> None:
@@ -258,6 +271,8 @@ class Service:
         if self._workers is not None:
             self._workers.start(self._tasks)
         resumed_unix_nano = await self._resume()
+        if self._page is not None:
+            await self._page.start()
         for receiver in self._receivers.values():
             await receiver.start(self._tasks)
         listeners = [receiver for receiver in self._receivers.values() if isinstance(receiver, Receiver)]
@@ -300,7 +315,7 @@ class Service:
         await self._tasks.cancel()
         self._scores.flush()
         self._watchdog.stop()
-        for own in (self._own_traces, self._own_logs, self._telemetry):
+        for own in (self._page, self._own_traces, self._own_logs, self._telemetry):
             if own is not None:
                 await _completed(own.shutdown(deadline))
 

@@ -12,6 +12,7 @@ from collector.commands import (
     replay,
     rules,
     run,
+    stored_runs,
 )
 from collector.commands.command import (
     EXIT_OK,
@@ -31,6 +32,7 @@ COMMANDS: tuple[Command, ...] = (
     learn.COMMAND,
     baseline.COMMAND,
     rules.COMMAND,
+    *stored_runs.COMMANDS,
     redrive.COMMAND,
     demo.COMMAND,
     health.COMMAND,

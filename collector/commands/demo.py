@@ -207,6 +207,7 @@ def _print_next_steps(console: Console, criteria: Path) -> None:
     for text in (
         f"the criteria of these agents: {criteria}",
         "keep it running: `tracegrade run`, then point an agent's exporter at it: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317",
+        "its page with agents, runs and verdicts is then at http://127.0.0.1:9465",
         "grade recorded traffic: `tracegrade replay --criteria FILE PATH`",
         "check what you wrote: `tracegrade validate --config FILE`",
     ):

@@ -9,12 +9,15 @@ from collections.abc import Coroutine
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, Surroundings, add_config
 from collector.configuration import ServiceConfig, load_configuration
 from collector.errors import BackgroundTaskDied
+from collector.page import PageConfig
 from collector.service import Service
 from collector.telemetry import configure_logging
 
 
 def _run(options: Namespace, surroundings: Surroundings) -> int:
     config = load_configuration(options.config, surroundings.environment)
+    if options.config is None:
+        config = config.model_copy(update={"page": PageConfig()})
     logs = config.service.telemetry.logs
     configure_logging(sys.stderr, level=logs.level, encoding=logs.encoding)
     return _run_loop(_serve(config, surroundings))
@@ -48,7 +51,7 @@ def _announce(endpoints: str) -> None:
 
 COMMAND = Command(
     "run",
-    "run the service (without a file: on this machine only, results on the console)",
+    "run the service (without a file: on this machine only, results on the console and on a page)",
     add_config,
     _run,
 )

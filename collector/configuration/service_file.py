@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from os.path import normpath
 from pathlib import Path as FilesystemPath
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
 from pydantic import (
@@ -24,7 +24,14 @@ from pydantic import (
 
 from collector.buffer import GroupByTraceConfig
 from collector.cluster import ClusterConfig
-from collector.config_fields import BUILTIN, CriteriaSources, Duration, Section, parse_endpoint
+from collector.config_fields import (
+    BUILTIN,
+    EMPTY_IS_DEFAULTS,
+    CriteriaSources,
+    Duration,
+    Section,
+    parse_endpoint,
+)
 from collector.configuration.model_prices import ModelPricesConfig, price_table
 from collector.exporters import (
     DeadLettersConfig,
@@ -36,6 +43,7 @@ from collector.exporters import (
 )
 from collector.journal import JournalConfig
 from collector.memory_limiter import MemoryLimiterConfig
+from collector.page import PageConfig
 from collector.receivers import ReceiversConfig, listening_at
 from collector.results_config import ResultsConfig
 from collector.store import StoreConfig, StoreSection
@@ -141,6 +149,10 @@ class ServiceConfig(StrictModel):
         default=None, description="Keeps what is acknowledged over crashes. Off unless written."
     )
     store: StoreSection = StoreConfig()
+    page: Annotated[PageConfig | None, EMPTY_IS_DEFAULTS] = Field(
+        default=None,
+        description="A page to look runs up on. Off unless written; `tracegrade run` without a file has it.",
+    )
     cluster: ClusterConfig | None = Field(
         default=None, description="The replicas, where there are several. Left out, there is one."
     )
@@ -162,7 +174,7 @@ class ServiceConfig(StrictModel):
     @property
     def keeps_runs(self) -> bool:
         """Whether there is a store: in a file, or in memory."""
-        return self.store.enabled and self.store.path is not None
+        return self.store.enabled and (self.store.path is not None or self.page is not None)
 
     def criteria_patterns(self) -> list[str]:
         """The criteria to load: `builtin`, files, folders and globs."""
@@ -384,6 +396,8 @@ def _shared_addresses(
         listeners.append((("exporters", PROMETHEUS, "endpoint"), endpoint))
     else:
         listeners.append((("service", "telemetry", "endpoint"), config.service.telemetry.endpoint))
+    if config.page is not None:
+        listeners.append((("page", "endpoint"), config.page.endpoint))
     addresses = [(path, parse_endpoint(text)) for path, text in listeners]
     for path, first in _repeated((path, address) for path, address in addresses if address[1]):
         yield document.problem(path, f"{first} is the same address: expected another port")

@@ -283,6 +283,27 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
             'tracegrade.yaml:1: journal.fsync: expected "always", "interval" or "never"; '
             'found the text "sometimes"',
         ]),
+        ("page: {endpoint: 0.0.0.0:9465}", [
+            "tracegrade.yaml:1: page.endpoint: other machines reach this address: expected auth, or "
+            "127.0.0.1",
+        ]),
+        ("page: {endpoint: ':9465', auth: {bearer_token_file: t}}", [
+            "tracegrade.yaml:1: page.endpoint: other machines reach this address: expected tls, "
+            "behind_proxy or 127.0.0.1",
+        ]),
+        ("page: {trace_link: 'javascript:alert({trace_id})'}", [
+            "tracegrade.yaml:1: page.trace_link: expected an address of http or https with {trace_id} in it",
+        ]),
+        ("page: {endpoint: 127.0.0.1:9464}", [
+            "tracegrade.yaml:1: page.endpoint: service.telemetry.endpoint is the same address: expected "
+            "another port",
+        ]),
+        ("store: {path: x}\nexporters: {results_file: {path: ./x}}", [
+            "tracegrade.yaml:1: store.path: exporters.results_file.path is the same file",
+        ]),
+        ("store: {retention: 0}", [
+            "tracegrade.yaml:1: store.retention: expected a number above 0; found the number 0",
+        ]),
         ("journal: {max_bytes: 5}", [
             'tracegrade.yaml:1: journal: missing key "directory"',
             "tracegrade.yaml:1: journal.max_bytes: expected a number of at least 16777216; "
@@ -601,3 +622,22 @@ def test_a_journal_beside_kafka_is_refused() -> None:
         "tracegrade.yaml:2: journal: Kafka keeps what is not delivered: expected no journal beside "
         "receivers.kafka"
     ] == [str(problem) for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("text", "keeps_runs"),
+    [
+        ("", False),
+        ("page: {}", True),
+        ("page:", True),
+        ("store: {path: runs.db}", True),
+        ("store: off\npage: {}", False),
+        ("store: false\npage: {}", False),
+        ("store: {enabled: false, path: runs.db}", False),
+    ],
+)
+def test_runs_are_kept_where_something_shows_them(text: str, keeps_runs: bool) -> None:
+    config = load(text)
+
+    assert keeps_runs == config.keeps_runs
+    assert keeps_runs == load(print_configuration(config)).keeps_runs

@@ -1,0 +1,6 @@
+"""The page: what agents did, what was graded and why, in a browser; read from the store of runs."""
+
+from collector.page.page_config import PageConfig
+from collector.page.page_server import PageServer
+
+__all__ = ["PageConfig", "PageServer"]

@@ -1,0 +1,185 @@
+"""The listener of the page: routes, who may see them, and what browsers are told to allow."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import cast
+from urllib.parse import parse_qs, quote
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from collector.asgi_server import Application, AsgiServer
+from collector.clock import Clock
+from collector.config_fields import parse_endpoint
+from collector.errors import StartupError
+from collector.page.page_access import COOKIE, SESSION_SECONDS, PageAccess
+from collector.page.page_config import PageConfig
+from collector.page.views import STATIC_FILES, Views
+from collector.receivers import ssl_context
+from collector.store import RunQueries, StoreUnusable
+from processors.criteria import CriteriaSet
+
+_MAX_CONNECTIONS = 128
+_REQUEST_TIMEOUT_SECONDS = 10.0
+_MAX_LOGIN_BYTES = 8192
+
+_HEADERS: Mapping[str, str] = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+}
+
+
+class PageServer:
+    """Serves the page between `start` and `shutdown`; everything is read and drawn in threads.
+
+    `criteria` is asked for the set in force, for each view that tells of it.
+    """
+
+    def __init__(
+        self,
+        config: PageConfig,
+        *,
+        queries: RunQueries | None,
+        criteria: Callable[[], CriteriaSet],
+        clock: Clock,
+    ) -> None:
+        self._access = PageAccess(config, clock)
+        self._views = Views(queries, criteria, clock, trace_link=config.trace_link)
+        self._config = config
+        self._clock = clock
+        self._server: AsgiServer | None = None
+        self._app = Starlette(
+            routes=[
+                Route("/", self._views.agents),
+                Route("/agent", self._views.agent),
+                Route("/run/{trace_id}", self._views.run),
+                Route("/find", self._views.find),
+                Route("/criteria", self._views.criteria),
+                Route("/login", self._login, methods=["GET", "POST"]),
+                Route("/static/{name}", _static),
+                Route("/api/newest", self._views.api_newest),
+                Route("/api/agents", self._views.api_agents),
+                Route("/api/runs", self._views.api_runs),
+                Route("/api/run/{trace_id}", self._views.api_run),
+            ],
+            exception_handlers={
+                HTTPException: self._views.told,
+                sqlite3.Error: self._views.store_failed,
+                StoreUnusable: self._views.store_failed,
+            },
+        )
+
+    @property
+    def endpoint(self) -> str:
+        """`host:port` with the port really listened on, once started."""
+        return self._config.endpoint if self._server is None else self._server.endpoint
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            StartupError: the address cannot be listened on, or a file of certificates or tokens not be read.
+        """
+        host, port = parse_endpoint(self._config.endpoint)
+        try:
+            self._access.load()
+            tls = None if self._config.tls is None else ssl_context(self._config.tls)
+            server = AsgiServer(
+                cast(Application, self._guarded),
+                host,
+                port,
+                ssl=tls,
+                limit_concurrency=_MAX_CONNECTIONS,
+                request_timeout_seconds=_REQUEST_TIMEOUT_SECONDS,
+                clock=self._clock,
+            )
+            await server.start()
+        except StartupError as error:
+            raise StartupError(f"page: {error}") from error
+        self._server = server
+
+    async def shutdown(self, deadline: float) -> None:
+        """Answer what is under way, then close, by `deadline`. Safe before `start` and twice."""
+        if self._server is not None:
+            await self._server.shutdown(deadline)
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the request if it may be, with the headers that every answer has."""
+        scope.setdefault("app", self._app)
+        request = Request(scope, receive)
+
+        async def send_with_headers(message: dict[str, object]) -> None:
+            if message["type"] == "http.response.start":
+                headers = cast(list[tuple[bytes, bytes]], message.setdefault("headers", []))
+                message["headers"] = [
+                    *headers,
+                    *((name.encode(), value.encode()) for name, value in _HEADERS.items()),
+                ]
+            await send(message)
+
+        answer: ASGIApp = self._app
+        path = request.url.path
+        if not self._access.comes_from_here(request):
+            answer = PlainTextResponse(
+                "This page is not served under this name, or not to other sites: see page.allowed_hosts.\n",
+                403,
+            )
+        elif not (path == "/login" or path.startswith("/static/") or self._access.may_see(request)):
+            if path.startswith("/api/"):
+                answer = JSONResponse({"error": "a bearer token is required"}, 401)
+            else:
+                answer = RedirectResponse(f"/login?to={quote(_path_of(request), safe='')}", 303)
+        await answer(scope, receive, cast(Send, send_with_headers))
+
+    async def _login(self, request: Request) -> Response:
+        """The form, and the exchange of a token for a session."""
+        to = request.query_params.get("to", "/")
+        to = to if to.startswith("/") and not to.startswith(("//", "/\\")) else "/"
+        if not self._access.asks_for_token:
+            return RedirectResponse("/", 303)
+        if request.method == "GET":
+            return await asyncio.to_thread(self._views.login, request, to, False)
+        body = b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > _MAX_LOGIN_BYTES:
+                raise HTTPException(413)
+        form = parse_qs(body.decode(errors="replace"))
+        session = self._access.session_for(form.get("token", [""])[0].strip())
+        if session is None:
+            return await asyncio.to_thread(self._views.login, request, to, True)
+        response = RedirectResponse(to, 303)
+        response.set_cookie(
+            COOKIE,
+            session,
+            max_age=SESSION_SECONDS,
+            httponly=True,
+            samesite="strict",
+            secure=self._access.is_secure,
+        )
+        return response
+
+
+def _path_of(request: Request) -> str:
+    query = request.url.query
+    return request.url.path + (f"?{query}" if query else "")
+
+
+def _static(request: Request) -> Response:
+    found = STATIC_FILES.get(request.path_params["name"])
+    if found is None:
+        raise HTTPException(404)
+    body, media_type = found
+    return Response(body, media_type=media_type)

@@ -1,0 +1,363 @@
+"""The views: what each address of the page shows, as HTML for people and as JSON for the command line."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from collector.clock import Clock
+from collector.config_fields import parse_duration
+from collector.page.charts import run_bars, score_line
+from collector.page.run_view import shown_run
+from collector.store import Counts, CriterionCounts, RunFilter, RunQueries, StoreUnusable
+from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
+
+_FOLDER = Path(__file__).parent
+_PAGE_OF_RUNS = 50
+_MAX_RUNS = 1_000
+_HOUR_MILLISECONDS = 3_600_000
+_DAY_HOURS = 24
+_LONGEST_HOURS = 14 * _DAY_HOURS
+_MAX_SNIPPET_LINES = 40
+_MAX_RUNS_OF_TRACE = 100
+
+_MEDIA = {".svg": "image/svg+xml", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+STATIC_FILES: Mapping[str, tuple[bytes, str]] = {
+    path.name: (path.read_bytes(), _MEDIA[path.suffix]) for path in sorted((_FOLDER / "static").iterdir())
+}
+"""What is served as it is: body and type by name."""
+
+_MISSING_WORDS: Mapping[str, str] = {
+    "no_criteria": "no criteria applied",
+    "no_calls": "no tool calls seen",
+    "content_not_captured": "content not captured: switch it on in the agent's instrumentation",
+}
+
+
+class Views:
+    """Every view as a function from a request to its answer, run in a thread."""
+
+    def __init__(
+        self,
+        queries: RunQueries | None,
+        criteria: Callable[[], CriteriaSet],
+        clock: Clock,
+        *,
+        trace_link: str | None,
+    ) -> None:
+        self._store = queries
+        self._criteria = criteria
+        self._clock = clock
+        self._trace_link = trace_link
+        self._templates = Environment(
+            loader=FileSystemLoader(_FOLDER / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters |= {
+            "moment": _moment,
+            "percent": _percent,
+            "number": _number,
+            "seconds": _seconds,
+            "query": _query,
+        }
+        self._templates.globals |= {"missing_words": _MISSING_WORDS}
+
+    def agents(self, request: Request) -> Response:
+        """Every agent: its runs, how they ended, what is in force, what is missing."""
+        first, last = self._hours()
+        found = self._queries.agents(first)
+        criteria = self._criteria()
+        rows = [
+            {
+                "agent": agent,
+                "chart": run_bars(agent.hours, _start_of(agent.hours, last), last),
+                "evaluations": len(criteria.sources_for(agent.name)),
+            }
+            for agent in found
+        ]
+        seen = {agent.name for agent in found}
+        silent = [name for name in criteria.exact_names() if name not in seen]
+        return self._page(request, "agents.html", "Agents", rows=rows, silent=silent)
+
+    def agent(self, request: Request) -> Response:
+        """One agent: its evaluations over time and by release, its tools, its failures."""
+        name = request.query_params.get("name", "")
+        first, last = self._hours()
+        summary = next((agent for agent in self._queries.agents(first) if agent.name == name), None)
+        if summary is None:
+            raise HTTPException(404, "No run of this agent is in the store.")
+        start = _start_of(summary.hours, last)
+        versions = self._queries.versions(name, first)
+        names = list(versions)[:4]
+        applied = {evaluation.name: evaluation for _, evaluation in self._criteria().sources_for(name)}
+        return self._page(
+            request,
+            "agent.html",
+            name,
+            summary=summary,
+            chart=run_bars(summary.hours, start, last),
+            versions=versions,
+            shown_versions=names,
+            evaluations=[
+                (criterion, score_line(criterion.hours, start, last), applied.get(criterion.name))
+                for criterion in self._queries.evaluations(name, first)
+            ],
+            tools=self._queries.tools(name, first),
+            failed=self._queries.find(RunFilter(agent=name, outcome="fail"), 15),
+            newest=self._queries.find(RunFilter(agent=name), 15),
+        )
+
+    def run(self, request: Request) -> Response:
+        """The runs of a trace, each with its calls and verdicts."""
+        trace_id = request.path_params["trace_id"].lower()
+        found = self._queries.runs_of_trace(trace_id)[:_MAX_RUNS_OF_TRACE]
+        if not found:
+            raise HTTPException(404, "No run of this trace is in the store.")
+        criteria = self._criteria()
+        runs = []
+        for summary, line in found:
+            written = {
+                evaluation.name: (evaluation, _snippet(evaluation.source))
+                for _, evaluation in criteria.sources_for(summary.agent, summary.tenant)
+            }
+            runs.append((summary, shown_run(line), written))
+        link = None if self._trace_link is None else self._trace_link.replace("{trace_id}", quote(trace_id))
+        return self._page(
+            request, "run.html", f"Run of {found[0][0].agent}", runs=runs, trace_id=trace_id, link=link
+        )
+
+    def find(self, request: Request) -> Response:
+        """The runs that the address describes."""
+        wanted, asked, problem = self._filter(request)
+        runs = [] if problem else self._queries.find(wanted, _PAGE_OF_RUNS + 1)
+        more = len(runs) > _PAGE_OF_RUNS
+        runs = runs[:_PAGE_OF_RUNS]
+        older = _query({**asked, "before": runs[-1].id}) if more else None
+        return self._page(
+            request,
+            "find.html",
+            "Find",
+            runs=runs,
+            asked=asked,
+            problem=problem,
+            older=older,
+            names=self._queries.names(),
+        )
+
+    def criteria(self, request: Request) -> Response:
+        """What is in force, from which file, how often it applied and failed."""
+        criteria = self._criteria()
+        first, _ = self._hours()
+        counts: dict[tuple[str, str], Counts] = {}
+        for agent in self._queries.agents(first):
+            by_name = {of.name: of for of in self._queries.evaluations(agent.name, first)}
+            for _, evaluation in criteria.sources_for(agent.name):
+                if (criterion := by_name.get(evaluation.name)) is not None:
+                    _add(counts.setdefault((evaluation.source, evaluation.name), Counts()), criterion)
+        groups: list[tuple[AgentCriteria, list[tuple[Evaluation, Counts | None]]]] = [
+            (
+                agent,
+                [
+                    (evaluation, counts.get((evaluation.source, evaluation.name)))
+                    for evaluation in agent.evaluations
+                ],
+            )
+            for agent in criteria.agents
+        ]
+        return self._page(request, "criteria.html", "Criteria", groups=groups, described=criteria.describe())
+
+    def login(self, request: Request, to: str, was_wrong: bool) -> Response:
+        """The form for a token."""
+        return self._page(
+            request, "login.html", "Sign in", 403 if was_wrong else 200, to=to, was_wrong=was_wrong
+        )
+
+    def api_newest(self, request: Request) -> Response:
+        """The id of the newest run, which changes with every one."""
+        return JSONResponse({"newest": self._queries.newest()})
+
+    def api_agents(self, request: Request) -> Response:
+        """What is told of every agent."""
+        criteria = self._criteria()
+        return JSONResponse(
+            {
+                "agents": [
+                    {
+                        "name": agent.name,
+                        "last_milliseconds": agent.last_milliseconds,
+                        "outcomes": agent.runs.outcomes,
+                        "missing": agent.missing,
+                        "evaluations": len(criteria.sources_for(agent.name)),
+                    }
+                    for agent in self._queries.agents()
+                ]
+            }
+        )
+
+    def api_runs(self, request: Request) -> Response:
+        """The runs that the address describes, newest first; `limit` of them."""
+        wanted, _, problem = self._filter(request)
+        if problem:
+            return JSONResponse({"error": problem}, 400)
+        limit = request.query_params.get("limit", "")
+        runs = self._queries.find(wanted, min(int(limit), _MAX_RUNS) if limit.isdecimal() else _PAGE_OF_RUNS)
+        return JSONResponse({"runs": [asdict(run) for run in runs]})
+
+    def api_run(self, request: Request) -> Response:
+        """The lines of the runs of a trace."""
+        found = self._queries.runs_of_trace(request.path_params["trace_id"].lower())
+        return JSONResponse({"runs": [line for _, line in found[:_MAX_RUNS_OF_TRACE]]})
+
+    def told(self, request: Request, error: Exception) -> Response:
+        """What cannot be shown, in the form that was asked for."""
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        detail = error.detail if isinstance(error, HTTPException) else ""
+        return self._sorry(request, status, detail)
+
+    def store_failed(self, request: Request, error: Exception) -> Response:
+        """The store cannot be read."""
+        return self._sorry(request, 503, f"The store of runs cannot be read: {error}")
+
+    def _sorry(self, request: Request, status: int, detail: str) -> Response:
+        if request.url.path.startswith("/api/"):
+            return JSONResponse({"error": detail}, status)
+        return self._page(request, "sorry.html", "Not shown", status, detail=detail)
+
+    @property
+    def _queries(self) -> RunQueries:
+        if self._store is None:
+            raise StoreUnusable("it is switched off (store: off)")
+        return self._store
+
+    def _filter(self, request: Request) -> tuple[RunFilter, dict[str, str], str]:
+        """What is looked for, as the fields of the form, and what is wrong with it."""
+        names = (
+            "agent",
+            "evaluation",
+            "outcome",
+            "tool",
+            "text",
+            "conversation",
+            "tenant",
+            "version",
+            "since",
+        )
+        asked = {name: request.query_params.get(name, "").strip() for name in names}
+        asked = {name: value for name, value in asked.items() if value}
+        before = request.query_params.get("before", "")
+        wanted = RunFilter(
+            agent=asked.get("agent", ""),
+            evaluation=asked.get("evaluation", ""),
+            outcome=asked.get("outcome", ""),
+            tool=asked.get("tool", ""),
+            text=asked.get("text", ""),
+            conversation=asked.get("conversation", ""),
+            tenant=asked.get("tenant", ""),
+            version=asked.get("version", ""),
+            before=int(before) if before.isdecimal() and len(before) < 18 else 0,
+        )
+        try:
+            since = parse_duration(asked["since"]) if "since" in asked else 0.0
+        except ValueError as error:
+            return wanted, asked, f"since: {error}"
+        if since:
+            now = self._clock.unix_nano() // 1_000_000
+            wanted = replace(wanted, since=max(now - round(since * 1000), 1))
+        return wanted, asked, ""
+
+    def _hours(self) -> tuple[int, int]:
+        """The first and the last hour that charts and counts tell of."""
+        last = self._clock.unix_nano() // 1_000_000 // _HOUR_MILLISECONDS
+        return last - _LONGEST_HOURS + 1, last
+
+    def _page(
+        self, request: Request, template: str, title: str, status: int = 200, **values: Any
+    ) -> HTMLResponse:
+        html = self._templates.get_template(template).render(
+            title=title,
+            path=request.url.path,
+            newest_run=0 if self._store is None or status != 200 else self._newest_or_0(),
+            **values,
+        )
+        return HTMLResponse(html.encode(errors="replace"), status)
+
+    def _newest_or_0(self) -> int:
+        try:
+            return self._queries.newest()
+        except StoreUnusable:
+            return 0
+
+
+def _start_of(hours: Mapping[int, Counts], last: int) -> int:
+    """The first hour of a chart: a day back, or as far as there is something to show."""
+    return min([last - _DAY_HOURS + 1, *hours])
+
+
+def _add(sums: Counts, criterion: CriterionCounts) -> None:
+    for label, count in criterion.counts.outcomes.items():
+        sums.add(label, count, 0.0)
+    sums.total += criterion.counts.total
+
+
+def _snippet(source: str) -> str:
+    """The entry of a criteria file that begins at `file:line`, as it is written; empty if unreadable."""
+    file, _, number = source.rpartition(":")
+    if not file or not number.isdecimal():
+        return ""
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()[int(number) - 1 :]
+    except (OSError, ValueError):
+        return ""
+    if not lines:
+        return ""
+    indent = _indent(lines[0])
+    taken = [lines[0]]
+    for line in lines[1:_MAX_SNIPPET_LINES]:
+        if line.strip() and _indent(line) <= indent:
+            break
+        taken.append(line)
+    return "\n".join(line[indent:] for line in taken).rstrip()
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _query(asked: Mapping[str, object]) -> str:
+    """An address' query, without what is empty."""
+    return urlencode({key: value for key, value in asked.items() if value not in ("", None)})
+
+
+def _moment(milliseconds: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(milliseconds / 1000))
+
+
+def _percent(share: float | None) -> str:
+    """A share as people read it; never 100 % where something failed."""
+    if share is None:
+        return "–"
+    if 0.995 <= share < 1:
+        return "> 99 %"
+    return "< 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
+
+
+def _number(count: float | None) -> str:
+    return "–" if count is None else f"{count:,.2f}" if isinstance(count, float) else f"{count:,}"
+
+
+def _seconds(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"

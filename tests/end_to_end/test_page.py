@@ -1,0 +1,298 @@
+"""The page in a real browser, over the real service, which gets its traces from the real SDK."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import aiohttp
+import pytest
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+
+from collector.cli import run_command
+from collector.tools.demo.demo_agent import ScriptedCall, ScriptedRun, perform
+from processors.model.json_values import JsonObject
+from tests.support.chromium import Chromium
+from tests.support.service_process import ServiceProcess
+
+pytestmark = pytest.mark.end_to_end
+
+HOSTILE = '"><script>document.title="owned"</script><img src=x onerror=alert(1)>'
+CRITERIA = f"""
+agents:
+  support_agent:
+    evaluations:
+      - evaluator: tool-call-count
+        name: looks-the-order-up
+        criteria: {{tool_calls_count: {{lookup_order: [">=", 1]}}}}
+      - evaluator: contains
+        name: thanks
+        criteria: {{search_text: "thank you"}}
+  never_seen:
+    evaluations:
+      - evaluator: tool-repetition
+  {json.dumps("*script*")}:
+    evaluations:
+      - evaluator: contains
+        name: {json.dumps(HOSTILE)}
+        criteria: {{search_text: {json.dumps(HOSTILE)}}}
+"""
+GOOD = ScriptedRun(
+    "support_agent",
+    "looks up and refunds",
+    "Refund order A-17, please",
+    (ScriptedCall("lookup_order", {"order": "A-17"}, {"paid": 42.5, "note": "x" * 500}),),
+    "Refunded, thank you.",
+)
+BAD = ScriptedRun("support_agent", "only talks", "Refund order B-2", (), "No.")
+EVIL = ScriptedRun(
+    HOSTILE, HOSTILE, HOSTILE, (ScriptedCall(HOSTILE, {HOSTILE: HOSTILE}, {"a": HOSTILE * 10}),), HOSTILE
+)
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Chromium]:
+    async with Chromium() as opened:
+        yield opened
+        assert [] == opened.problems
+        assert {"127.0.0.1"} == {urlsplit(url).hostname for url in opened.requested if url != "about:blank"}
+
+
+def _send(endpoint: str, *runs: ScriptedRun) -> None:
+    provider = TracerProvider(resource=Resource({"service.name": "shop"}), shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(endpoint=endpoint, insecure=True)))
+    for run in runs:
+        perform(run, provider.get_tracer("test"))
+    provider.shutdown()
+
+
+async def _served(service: ServiceProcess, *runs: ScriptedRun) -> str:
+    """The address of the page, when it knows of as many runs more."""
+    address = f"http://{service.endpoints['page']}"
+    before = (await _json(address, "/api/newest"))["newest"]
+    await asyncio.to_thread(_send, service.endpoints["grpc"], *runs)
+    async with asyncio.timeout(30):
+        while (await _json(address, "/api/newest"))["newest"] < before + len(runs):
+            await asyncio.sleep(0.1)
+    return address
+
+
+async def _json(address: str, path: str) -> Any:
+    async with aiohttp.ClientSession() as session, session.get(address + path) as response:
+        assert 200 == response.status
+        return await response.json()
+
+
+def _service(folder: Path) -> ServiceProcess:
+    page: JsonObject = {"endpoint": "127.0.0.1:0", "trace_link": "https://traces.example.com/t/{trace_id}"}
+    return ServiceProcess(folder, {"page": page, "store": {"path": "runs.db"}}, CRITERIA)
+
+
+async def test_every_view_is_there_without_a_run(tmp_path: Path, browser: Chromium) -> None:
+    async with _service(tmp_path) as service:
+        address = f"http://{service.endpoints['page']}"
+
+        await browser.open(address)
+        assert "No run has come yet" in await browser.text()
+        await browser.open(f"{address}/find")
+        assert "No run in the store is so." in await browser.text()
+        await browser.open(f"{address}/criteria")
+        assert "never applied" in await browser.text()
+        browser.requested.clear()
+        await browser.open(f"{address}/agent?name=nobody")
+        assert "No run of this agent is in the store." in await browser.text()
+        assert ["404"] == [problem.split("status of ")[1][:3] for problem in browser.problems]
+        browser.problems.clear()
+
+
+async def test_a_run_is_followed_from_the_agents_to_its_verdicts(tmp_path: Path, browser: Chromium) -> None:
+    async with _service(tmp_path) as service:
+        address = await _served(service, GOOD, BAD)
+
+        await browser.open(address)
+        agents = await browser.text()
+        assert "support_agent" in agents
+        assert "50 %" in agents
+        assert "no tool calls seen (1)" in agents
+        assert "never_seen" in agents  # named in criteria
+        await browser.evaluate("document.querySelector('tbody a').click()")
+        await browser.until("location.pathname === '/agent' && document.readyState === 'complete'")
+        agent = await browser.text()
+        assert "looks-the-order-up" in agent
+        assert "lookup_order" in agent
+        await browser.evaluate("document.querySelector('tbody a.bad').click()")
+        await browser.until("location.pathname === '/find' && document.readyState === 'complete'")
+        assert 1 == await browser.evaluate("document.querySelectorAll('tbody tr').length")
+        await browser.evaluate("document.querySelector('tbody a.id').click()")
+        await browser.until("location.pathname.startsWith('/run/') && document.readyState === 'complete'")
+        run = await browser.text()
+        assert "Refund order B-2" in run
+        assert "No tool call was seen." in run
+        assert f"{service.criteria_path}:5" in run
+        source = "document.querySelector('.source pre').textContent"
+        assert "evaluator: tool-call-count" in await browser.evaluate(source)
+        link = await browser.evaluate("document.querySelector('.tools a').href")
+        trace_id = (await browser.evaluate("location.pathname")).removeprefix("/run/")
+        assert f"https://traces.example.com/t/{trace_id}" == link
+
+
+async def test_what_is_copied_is_read_by_replay_and_by_the_tests_of_criteria(
+    tmp_path: Path, browser: Chromium, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with _service(tmp_path) as service:
+        address = await _served(service, GOOD)
+        (found,) = (await _json(address, "/api/runs"))["runs"]
+        await browser.open(f"{address}/run/{found['trace_id']}")
+        replay, case = [
+            await browser.evaluate(f"document.querySelector('textarea[id^={kind}]').value")
+            for kind in ("replay", "case")
+        ]
+        await browser.evaluate("document.querySelector('button[data-copy]').click()")
+        await browser.until("document.querySelector('.said').textContent !== ''")
+        line = tmp_path / "copied.runs.jsonl"
+        line.write_text(replay + "\n")
+        criteria = tmp_path / "with_test.yaml"
+        criteria.write_text(CRITERIA + case)
+
+        assert 0 == run_command(["replay", "--criteria", str(service.criteria_path), str(line)])
+        assert "pass" in capsys.readouterr().out
+        assert 0 == run_command(["validate", str(criteria)])
+
+
+async def test_new_runs_appear_without_a_reload_and_leave_the_reader_in_place(
+    tmp_path: Path, browser: Chromium
+) -> None:
+    async with _service(tmp_path) as service:
+        address = await _served(service, GOOD)
+        await browser.open(f"{address}/find")
+        await browser.evaluate("window.stays = true; document.querySelector('tbody a').focus()")
+
+        await _served(service, BAD)
+
+        await browser.until("document.querySelectorAll('tbody tr').length === 2")
+        assert await browser.evaluate("window.stays === true")
+        assert "A" == await browser.evaluate("document.activeElement.tagName")
+
+
+async def test_hostile_content_stays_text_in_every_view(tmp_path: Path, browser: Chromium) -> None:
+    async with _service(tmp_path) as service:
+        address = await _served(service, EVIL)
+        (run,) = (await _json(address, "/api/runs"))["runs"]
+        query = urlencode({"name": HOSTILE})
+        search = urlencode({"text": HOSTILE, "agent": HOSTILE, "since": HOSTILE})
+        for path in ("/", f"/agent?{query}", f"/run/{run['trace_id']}", f"/find?{search}", "/criteria"):
+            await browser.open(address + path)
+
+            assert "onerror=alert(1)" in await browser.evaluate("document.documentElement.outerHTML")
+            assert await browser.evaluate("document.title.endsWith('tracegrade')")
+            assert 0 == await browser.evaluate("document.querySelectorAll('main img, main script').length")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark")])
+async def test_every_view_fits_its_window_and_can_be_read(tmp_path: Path, width: int, scheme: str) -> None:
+    async with _service(tmp_path) as service, Chromium(width, 800) as browser:
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        await browser.call("Emulation.setEmulatedMedia", features=features)
+        address = await _served(service, GOOD, BAD)
+        (run, _) = (await _json(address, "/api/runs"))["runs"]
+        for path in ("/", "/agent?name=support_agent", f"/run/{run['trace_id']}", "/find", "/criteria"):
+            await browser.open(address + path)
+
+            assert width >= await browser.evaluate("document.documentElement.scrollWidth"), path
+            contrasts = await browser.evaluate(_CONTRASTS)
+            assert [] == [told for told in contrasts if told["contrast"] < 4.5], path
+
+
+async def test_the_page_is_used_with_a_keyboard(tmp_path: Path, browser: Chromium) -> None:
+    async with _service(tmp_path) as service:
+        address = await _served(service, GOOD)
+        await browser.open(address)
+        names = []
+        for _ in range(7):
+            await browser.press("Tab", 9)
+            names.append(await browser.evaluate("document.activeElement.innerText.split('\\n')[0]"))
+            assert await browser.evaluate("getComputedStyle(document.activeElement).outlineStyle !== 'none'")
+        assert ["To the content", "tracegrade", "Agents", "Find", "Criteria"] == names[:5]
+        assert "support_agent" == names[6]
+
+        await browser.press("Enter", 13, "\r")
+
+        await browser.until("location.pathname === '/agent'")
+
+
+async def _status(address: str, path: str = "/", **headers: str) -> int:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(address + path, headers=headers, allow_redirects=False) as response,
+    ):
+        return response.status
+
+
+async def test_other_sites_cannot_read_the_page_of_this_machine(tmp_path: Path) -> None:
+    async with _service(tmp_path) as service:
+        address = f"http://{service.endpoints['page']}"
+
+        assert 200 == await _status(address)
+        assert 403 == await _status(address, Host="evil.example.com")
+        assert 403 == await _status(address, Host="127.0.0.1.evil.example.com")
+        assert 403 == await _status(address, "/api/runs", Origin="https://evil.example.com")
+        assert 403 == await _status(address, "/api/runs", Origin="null")
+        assert 403 == await _status(address, "/api/runs", **{"Sec-Fetch-Site": "cross-site"})
+        assert 404 == await _status(address, "/static/../page_access.py")
+        assert 404 == await _status(address, "/static/%2e%2e%2fpage_access.py")
+
+
+async def test_a_token_is_exchanged_for_a_cookie_that_scripts_do_not_see(
+    tmp_path: Path, browser: Chromium
+) -> None:
+    (tmp_path / "tokens.txt").write_text("open-sesame\n")
+    page: JsonObject = {"endpoint": "127.0.0.1:0", "auth": {"bearer_token_file": "tokens.txt"}}
+    async with ServiceProcess(tmp_path, {"page": page}, CRITERIA) as service:
+        address = f"http://{service.endpoints['page']}"
+        assert 401 == await _status(address, "/api/runs")
+        assert 401 == await _status(address, "/api/runs", Authorization="Bearer wrong")
+        assert 200 == await _status(address, "/api/runs", Authorization="Bearer open-sesame")
+        assert 303 == await _status(address, "/find?agent=a")
+        assert 303 == await _status(address, "/find", Cookie="tracegrade_page=")
+        await browser.open(f"{address}/find?agent=support_agent")
+        assert "Sign in" in await browser.text()
+        for token, expected in (("wrong", "This token is not known."), ("open-sesame", "Find runs")):
+            script = f"document.querySelector('[name=token]').value = '{token}'"
+            await browser.evaluate(f"{script}; document.querySelector('button').click()")
+            await browser.until(f"document.querySelector('main')?.innerText.includes('{expected}')")
+        assert "/find?agent=support_agent" == await browser.evaluate("location.pathname + location.search")
+        assert "" == await browser.evaluate("document.cookie")
+        (cookie,) = (await browser.call("Network.getCookies"))["cookies"]
+        assert (True, "Strict") == (cookie["httpOnly"], cookie["sameSite"])
+        browser.problems.clear()  # the wrong token, a 403
+
+
+_CONTRASTS = """
+(() => {
+  const numbers = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = (colour) => colour.slice(0, 3).map((part) => part / 255)
+    .map((part) => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, index) => sum + part * [0.2126, 0.7152, 0.0722][index], 0);
+  const ground = (element) => {
+    for (let of = element; of; of = of.parentElement) {
+      const colour = numbers(getComputedStyle(of).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0.99) return colour;
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll("body *")]
+    .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+    .filter((element) => element.getClientRects().length && !element.closest("select, .skip"))
+    .map((element) => {
+      const both = [light(numbers(getComputedStyle(element).color)), light(ground(element))];
+      return { text: element.textContent.trim().slice(0, 40),
+               contrast: (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05) };
+    });
+})()
+"""
+"""The contrast of every text with its ground, as WCAG 2 counts it; 4.5 is what its level AA asks for."""
