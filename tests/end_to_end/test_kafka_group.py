@@ -234,3 +234,16 @@ async def test_a_backend_that_hangs_pauses_reading_and_loses_nothing(
 
     assert 6 == paused
     _check(group, traffic, undecided=0)
+
+
+async def test_a_broker_that_asks_for_tls_and_scram_is_read(tmp_path: Path) -> None:
+    traffic = Traffic(seconds=1)
+    folder = tmp_path / "broker"
+    folder.mkdir()
+    with KafkaBroker(folder, is_secure=True) as secure:
+        async with KafkaGroup(tmp_path, secure) as group:
+            await group.start("a")
+            async with _under_load(group, traffic):
+                await asyncio.sleep(1)
+
+    _check(group, traffic, undecided=0)
