@@ -9,7 +9,8 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, Protocol
 
 from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
@@ -18,7 +19,7 @@ from collector.errors import Draining, MalformedRequest, Overloaded, RequestTooL
 from collector.exporters import FanOut, TaskOwner
 from collector.journal import Journal, StoredVerdicts
 from collector.memory_limiter import MemoryLimiter
-from collector.otlp import EnvelopeRegistry, split_request
+from collector.otlp import EnvelopeRegistry, SplitRequest, split_request
 from collector.receivers import ExportOutcome
 from collector.results_config import ResultsConfig
 from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger, WatchedCode
@@ -126,6 +127,7 @@ class Pipeline:
         self._metrics = metrics
         self._clock = clock
         self._is_draining = False
+        self._splitting = asyncio.Lock()
         self._awaiting_workers: dict[asyncio.Task[None], int] = {}
         self._withheld_spans = 0
         """Streamed spans of the service's own traces: they stay until these are finished."""
@@ -159,7 +161,17 @@ class Pipeline:
         """
         if self._is_draining:
             raise Draining("The service is shutting down; send the request again.")
-        request = split_request(body, self._envelopes)
+        return self._take(split_request(body, self._envelopes), body)
+
+    async def consume_large_traces(self, body: bytes) -> ExportOutcome:
+        """As `consume_traces`, for a long request: it is split in a thread, one at a time."""
+        async with self._splitting:
+            request = await asyncio.to_thread(split_request, body, self._envelopes)
+        if self._is_draining:
+            raise Draining("The service is shutting down; send the request again.")
+        return self._take(request, body)
+
+    def _take(self, request: SplitRequest, body: bytes) -> ExportOutcome:
         batches = [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()]
         to_keep: Sequence[SpanBatch] = ()
         try:
@@ -177,7 +189,7 @@ class Pipeline:
             self._forward_at_once(admitted.fresh, streamed=True)
         stored = None
         if self._journal is not None:
-            self._journal.add(to_keep)
+            self._journal.add(to_keep, body if len(to_keep) == len(batches) else None)
             stored = self._journal.stored()
         if not request.rejected:
             return ExportOutcome(accepted=request.accepted, rejected=0, stored=stored)
@@ -372,14 +384,16 @@ class Pipeline:
         if self._journal is None:
             self._fan_out.export(graded, held, trace.receipt)
             return
+        if not self._fan_out.result_exporters:
+            # Nobody takes runs, and none is kept in memory until the disk has it.
+            graded = replace(graded, runs=(), hidden_runs=())
         self._spans_to_store += len(trace.spans)
-        receipt = self._journal.receipt(trace.trace_id, trace.tenant)
+        stored = partial(self._export_stored, self._journal, graded, held, len(trace.spans))
+        self._journal.add_verdicts(trace, graded, stored)
 
-        def export() -> None:
-            self._spans_to_store -= len(trace.spans)
-            self._fan_out.export(graded, held, receipt)
-
-        self._journal.add_verdicts(trace, graded, export)
+    def _export_stored(self, journal: Journal, graded: GradedTrace, held: int, count: int) -> None:
+        self._spans_to_store -= count
+        self._fan_out.export(graded, held, journal.receipt(graded.trace_id, graded.tenant))
 
     def _spans_awaiting_verdict(self) -> int:
         return self._buffer.group.spans_held + sum(self._awaiting_workers.values()) + self._spans_to_store

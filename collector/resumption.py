@@ -7,7 +7,16 @@ from pathlib import Path
 
 from collector.buffer import TraceBuffer, settled_spans
 from collector.exporters import FanOut
-from collector.journal import BatchKind, Journal, JournalledBatch, Recovered, StoredVerdicts, trace_key
+from collector.journal import (
+    BatchKind,
+    Journal,
+    JournalledBatch,
+    Place,
+    Recovered,
+    StoredAdditions,
+    StoredVerdicts,
+    trace_key,
+)
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import join_spans
 from collector.pipeline import EvaluationStage
@@ -58,14 +67,14 @@ class Resumption:
         self._metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
         for queue in self._fan_out.queues:
             self._metrics.spans_sent_again.add(0, queue.name)
-        for key, span_ids in recovered.finished.values():
+        for key, span_ids in recovered.finished:
             self._buffer.remember_finished(key, span_ids)
         taken_out: dict[bytes, list[SpanBatch]] = {}
-        for number, journalled in recovered.batches.items():
+        for place, journalled in recovered.batches.items():
             batch = journalled.batch
             key = trace_key(batch.trace_id, batch.tenant)
-            if journalled.kind is not BatchKind.HELD and number not in recovered.left:
-                self._forward(number, journalled)
+            if journalled.kind is not BatchKind.HELD and place not in recovered.left:
+                self._forward(place, journalled)
             if journalled.kind is BatchKind.LATE:
                 continue
             if key in recovered.verdicts or key in recovered.quarantined:
@@ -90,7 +99,7 @@ class Resumption:
                 },
             )
 
-    def _forward(self, number: int, journalled: JournalledBatch) -> None:
+    def _forward(self, place: Place, journalled: JournalledBatch) -> None:
         """Spans that left at once, and that not everybody has got."""
         spans = journalled.batch.spans
         self._metrics.spans_recovered.add(len(spans), BEFORE_FAN_OUT)
@@ -98,22 +107,34 @@ class Resumption:
             self._metrics.spans_sent_again.add(len(spans), queue.name)
         held = held_bytes(spans)
         self._limiter.take(held)
-        self._fan_out.forward(spans, held, self._journal.leaving_receipt(number, journalled))
+        self._fan_out.forward(spans, held, self._journal.leaving_receipt(place))
 
     def _deliver(
-        self, batches: Sequence[SpanBatch], verdicts: StoredVerdicts, already: frozenset[str]
+        self,
+        batches: Sequence[SpanBatch],
+        stored: StoredVerdicts | StoredAdditions,
+        already: frozenset[str],
     ) -> None:
         """A graded trace, as it was graded, to those who have not got it."""
+        if isinstance(stored, StoredAdditions):
+            trace = FinishedTrace(
+                trace_id=batches[0].trace_id,
+                spans=self._settled(batches, already),
+                reason=FinishReason.ROOT,
+                tenant=batches[0].tenant,
+            )
+            self._export(trace, stored.graded(trace, holds_spans=not self._streams), already)
+            return
         trace = FinishedTrace(
             trace_id=batches[0].trace_id,
             spans=self._settled(batches, already),
-            reason=verdicts.reason,
-            was_quiet=verdicts.was_quiet,
-            interrupted=verdicts.interrupted,
-            backfill=verdicts.backfill,
+            reason=stored.reason,
+            was_quiet=stored.was_quiet,
+            interrupted=stored.interrupted,
+            backfill=stored.backfill,
             tenant=batches[0].tenant,
         )
-        self._export(trace, self._evaluation.restore(trace, verdicts), already)
+        self._export(trace, self._evaluation.restore(trace, stored), already)
 
     def _quarantine(self, batches: Sequence[SpanBatch]) -> None:
         """A trace that was being graded in two crashes: it leaves ungraded, and a copy stays."""

@@ -292,7 +292,7 @@ class Service:
         """Go on with what a process before acknowledged; until when that is all, 0 for not at all."""
         if self._journal is None:
             return 0
-        recovered = await asyncio.to_thread(self._journal.open, self._envelopes.envelope)
+        recovered = await asyncio.to_thread(self._journal.open, self._envelopes)
         self._journal.start(self._tasks)
         self._resumption.resume(recovered, self._journal)
         return recovered.alive_unix_nano

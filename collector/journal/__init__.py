@@ -1,12 +1,13 @@
 """What is acknowledged is on disk, and a restart goes on with it."""
 
+from collector.journal.additions import StoredAdditions
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
-from collector.journal.records import BatchKind, JournalledBatch, trace_key
+from collector.journal.records import BatchKind, JournalledBatch, Place, trace_key
 from collector.journal.recovery import Inspected, Recovered, inspect_apart
 from collector.journal.verdicts import StoredVerdicts
 
 __all__ = [
-    "BatchKind", "Inspected", "Journal", "JournalConfig", "JournalledBatch", "Recovered", "StoredVerdicts",
-    "inspect_apart", "trace_key",
+    "BatchKind", "Inspected", "Journal", "JournalConfig", "JournalledBatch", "Place", "Recovered",
+    "StoredAdditions", "StoredVerdicts", "inspect_apart", "trace_key",
 ]  # fmt: skip

@@ -18,15 +18,17 @@ from collector.journal.records import (
     FORMAT_VERSION,
     DamagedRecord,
     JournalledBatch,
-    decode_batch,
-    decode_envelope,
-    decode_finished,
+    Place,
+    decode_notes,
+    decode_pairs,
+    decode_segment,
+    decode_verdict_group,
+    trace_key,
     unseal,
 )
+from collector.journal.recovery import decode_graded
 from collector.journal.store import FORMAT_KEY, ReadOnlyJournal, Table
-from collector.journal.verdicts import decode_verdicts
-from collector.otlp import join_spans, request_to_json
-from processors.spans import Envelope
+from collector.otlp import EnvelopeRegistry, join_spans, request_to_json
 
 DAMAGED = 3
 
@@ -54,7 +56,7 @@ class JournalContent:
 
 
 class _Reader:
-    """Reads all tables, and goes on behind what is damaged; nothing of a journal of a newer version."""
+    """Reads all tables, and goes on behind what is damaged; nothing of a journal of another version."""
 
     def __init__(self, journal: ReadOnlyJournal) -> None:
         self._journal = journal
@@ -63,40 +65,52 @@ class _Reader:
     def batches(self) -> Iterator[JournalledBatch]:
         """The batches that can be read, in order of admission; counts everything on its way."""
         content = self.content
-        if self._is_newer():
+        if self._is_of_another_version():
             return
-        envelopes: dict[int, Envelope] = {}
-        for key, record in self._records(Table.ENVELOPES):
-            envelopes[int.from_bytes(key, "big")] = Envelope(*decode_envelope(record))
-        traces = set()
-        for _, record in self._records(Table.BATCHES):
+        gone: set[Place] = set()
+        for _, record in self._records(Table.NOTES):
             try:
-                journalled = decode_batch(record, envelopes.__getitem__)
+                gone.update(decode_notes(record).gone)
             except DamagedRecord as error:
                 content.note_damage(error)
-                continue
-            content.spans += len(journalled.batch.spans)
-            content.oldest_unix_nano = content.oldest_unix_nano or journalled.arrived_unix_nano
-            traces.add(journalled.batch.trace_id)
-            yield journalled
+        held: set[bytes] = set()
+        traces = set()
+        envelopes = EnvelopeRegistry()
+        for key, record in self._records(Table.SEGMENTS):
+            number = int.from_bytes(key, "big")
+            try:
+                for index, journalled in decode_segment(record, envelopes):
+                    if (number, index) in gone:
+                        continue
+                    batch = journalled.batch
+                    content.spans += len(batch.spans)
+                    content.oldest_unix_nano = content.oldest_unix_nano or journalled.arrived_unix_nano
+                    traces.add(batch.trace_id)
+                    held.add(trace_key(batch.trace_id, batch.tenant))
+                    yield journalled
+            except DamagedRecord as error:
+                content.note_damage(error)
         content.traces = len(traces)
         for _, record in self._records(Table.FINISHED):
-            decode_finished(record)
-            content.finished_traces += 1
-        for _, record in self._records(Table.VERDICTS):
             try:
-                decode_verdicts(record)
+                content.finished_traces += len(decode_pairs(record))
             except DamagedRecord as error:
                 content.note_damage(error)
-            else:
-                content.graded_traces += 1
-        for table in (Table.DELIVERIES, Table.ATTEMPTS, Table.CRITERIA):
+        for _, record in self._records(Table.VERDICTS):
+            try:
+                for trace, said in decode_verdict_group(record)[1]:
+                    if trace in held:
+                        decode_graded(said)
+                        content.graded_traces += 1
+            except DamagedRecord as error:
+                content.note_damage(error)
+        for table in (Table.ATTEMPTS, Table.CRITERIA):
             for _ in self._records(table):
                 pass
 
-    def _is_newer(self) -> bool:
+    def _is_of_another_version(self) -> bool:
         versions = [int(version) for key, version in self._records(Table.ABOUT) if key == FORMAT_KEY]
-        return bool(versions) and versions[0] > FORMAT_VERSION
+        return bool(versions) and versions[0] != FORMAT_VERSION
 
     def _records(self, table: Table) -> Iterator[tuple[bytes, bytes]]:
         """The whole records of a table, as far as it can be read."""

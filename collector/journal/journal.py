@@ -7,45 +7,56 @@ serves all requests that came meanwhile. All state here is touched on the loop's
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import groupby, islice
 from typing import Protocol
 
 from collector.clock import Clock, ends_within
 from collector.errors import Overloaded
 from collector.journal.activity import Activity
+from collector.journal.additions import encode_additions
 from collector.journal.journal_config import JournalConfig
 from collector.journal.records import (
     BatchKind,
-    JournalledBatch,
-    encode_batch,
-    encode_envelope,
-    encode_finished,
-    envelopes_of,
+    DamagedRecord,
+    Notes,
+    Place,
+    encode_entry,
+    encode_notes,
+    encode_pairs,
+    encode_verdict_group,
     number_key,
+    request_of,
+    segment_without,
     trace_key,
 )
 from collector.journal.recovery import Recovered, read_journal, require_whole
-from collector.journal.store import (
-    Change,
-    JournalFailed,
-    JournalFull,
-    JournalStore,
-    Table,
-    stored_size,
-)
+from collector.journal.store import Change, JournalFailed, JournalFull, JournalStore, Table
 from collector.journal.verdicts import encode_verdicts
+from collector.otlp import EnvelopeRegistry
 from collector.telemetry import Metrics, RateLimitedLogger
-from collector.trace import FinishedTrace, GradedTrace, Receipt, SpanBatch, held_bytes
-from processors.spans import Envelope
+from collector.trace import FinishedTrace, GradedTrace, Receipt, SpanBatch
+from processors.spans import RawSpan
 
 GATHER_SECONDS = 0.002
-"""How long requests are waited for that share a sync."""
+"""How long requests are waited for that share a sync; as long again while more come."""
+MAX_GATHER_SECONDS = 0.01
+"""How long at most."""
+UNHURRIED_SECONDS = 0.05
+"""How long what no sender waits for may wait for a sync of requests to share."""
 REOPEN_SECONDS = 1.0
 """After the disk failed, how long until it is tried again."""
 MAX_FINISHED = 100_000
 """Finished traces that are remembered over restarts, as many as without one."""
+
+_SPARSE_PART = 4
+"""A segment of which at most this part is still needed is sparse."""
+_SPARSE_AT_ONCE = 16
+"""Sparse segments that are cut down between two transactions."""
+_ENTRY_BYTES = 64
+"""What a request or a verdict takes beside its content, about."""
 
 _logger = logging.getLogger(__name__)
 
@@ -58,21 +69,51 @@ class TaskOwner(Protocol):
         ...
 
 
-class _Held:
-    """What the journal holds of one trace, or of spans that left at once."""
+class _Record:
+    """A numbered record, and how many batches or traces still need it."""
 
-    __slots__ = ("envelopes", "has_left", "leaving", "left", "numbers", "size")
+    __slots__ = ("is_written", "number", "size", "table", "uses")
+
+    def __init__(self, table: Table, number: int, size: int = 0, *, is_written: bool = False) -> None:
+        self.table = table
+        self.number = number
+        self.size = size
+        self.uses = 0
+        self.is_written = is_written
+
+
+class _Segment(_Record):
+    """The requests of one transaction; `uses` counts batches that not everybody has got."""
+
+    __slots__ = ("gone", "notes", "whole")
+
+    def __init__(self, number: int, size: int = 0, *, is_written: bool = False) -> None:
+        super().__init__(Table.SEGMENTS, number, size, is_written=is_written)
+        self.whole = 0
+        """How many batches stand in it."""
+        self.gone: set[int] = set()
+        """Those of them that are no longer needed, as far as that was written."""
+        self.notes: list[_Record] = []
+        """The records that say what is no longer needed of it."""
+
+
+class _Held:
+    """What the journal holds of one trace, or of spans that came late to one."""
+
+    __slots__ = ("batches", "has_left", "leaving", "records")
 
     def __init__(self) -> None:
-        self.numbers: list[int] = []
-        self.envelopes: list[Envelope] = []
-        self.size = 0
+        self.batches: list[tuple[_Segment, int]] = []
+        self.records: list[_Record] = []
+        """Those that say something of it."""
         self.leaving = 0
         """Batches of streamed spans that are on their way."""
-        self.left: list[int] = []
-        """The numbers of those that everybody has got."""
         self.has_left = False
         """Whether the graded trace was delivered."""
+
+
+_Leaving = tuple[_Held, _Segment, int]
+"""A batch that leaves at once: of which trace it is, and where it stands."""
 
 
 class Journal:
@@ -96,13 +137,25 @@ class Journal:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
         self.bytes_held = 0
         self._held: dict[bytes, _Held] = {}
-        self._envelopes: dict[Envelope, list[int]] = {}  # number and how many batches name it
-        self._next_batch = self._next_envelope = self._next_finished = 0
-        self._finished_numbers: deque[int] = deque()
+        self._found_leaving: dict[Place, _Leaving] = {}
+        self._next_number = 0
+        self._finished_groups: deque[tuple[int, int]] = deque()  # number, and how many traces
+        self._finished_traces = 0
+        # What the next transaction is to write.
+        self._segment: _Segment | None = None
+        self._entries: list[bytes] = []
+        self._verdict_group: _Record | None = None
+        self._verdicts: list[tuple[bytes, bytes]] = []
+        self._notes_record: _Record | None = None
+        self._notes = Notes()
+        self._gone: dict[_Segment, list[int]] = {}
+        self._finished: list[tuple[bytes, bytes]] = []
+        self._sparse: dict[_Segment, None] = {}
         self._changes: list[Change] = []
         self._waiting: list[asyncio.Future[None]] = []
         self._stored_callbacks: list[Callable[[], None]] = []
         self._wanted = asyncio.Event()
+        self._hurried = asyncio.Event()
         self._has_failed = False
         self._is_closed = False
         self._writer: asyncio.Task[None] | None = None
@@ -111,38 +164,61 @@ class Journal:
         for reason in ("full", "failed"):
             metrics.journal_failures.add(0, reason)
 
-    def open(self, envelope: Callable[[bytes, bytes], Envelope]) -> Recovered:
+    def open(self, envelopes: EnvelopeRegistry) -> Recovered:
         """Open the directory, and read what the process before left; blocks.
 
         Args:
-            envelope: Gives the one envelope for a resource and a scope.
+            envelopes: Where resources and scopes come from.
 
         Raises:
             StartupError: the directory cannot be used, or what is in it is damaged.
         """
         self._store.open(partial(require_whole, self.config.directory))
         last = self._activity.open()
-        recovered = read_journal(self._store, self.config.directory, last, envelope)
-        for number, known in recovered.envelopes.items():
-            self._envelopes[known] = [number, 0]
-            self._next_envelope = max(self._next_envelope, number + 1)
-        for number, journalled in recovered.batches.items():
-            key = journalled.held_under(number)
-            self._note_batch(key, number, journalled, stored_size(held_bytes(journalled.batch.spans)))
-            self._next_batch = number + 1
-            if number in recovered.left:
-                self._held[key].leaving -= 1
-                self._held[key].left.append(number)
-        for number in recovered.finished:
-            self._finished_numbers.append(number)
-            self._next_finished = number + 1
-        for known, (number, uses) in list(self._envelopes.items()):
-            if not uses:
-                del self._envelopes[known]
-                self._change(Table.ENVELOPES, number_key(number), None)
+        recovered = read_journal(self._store, self.config.directory, last, envelopes)
+        self._next_number = recovered.next_number
+        self._finished_groups.extend(recovered.finished_groups)
+        self._finished_traces = len(recovered.finished)
+        self._take_up(recovered)
         self._changes += recovered.changes
         self._activity.end()  # it counts once, also if this process is killed before it grades anything
         return recovered
+
+    def _take_up(self, recovered: Recovered) -> None:
+        """Enter what was found in the books; what nobody needs any more is deleted."""
+        segments = {
+            number: _Segment(number, size, is_written=True) for number, size in recovered.segments.items()
+        }
+        for (number, index), journalled in recovered.batches.items():
+            segment = segments[number]
+            held = self._enter(journalled.batch, journalled.kind, segment, index)
+            if (number, index) in recovered.left:
+                held.leaving -= 1
+            elif journalled.kind is not BatchKind.HELD:
+                self._found_leaving[number, index] = held, segment, index
+        records: list[_Record] = [*segments.values()]
+        for number, (size, keys) in recovered.verdict_groups.items():
+            group = _Record(Table.VERDICTS, number, size, is_written=True)
+            records.append(group)
+            for key in keys:
+                self._say_of(self._held.get(key), group)
+        for number, notes in recovered.notes.items():
+            record = _Record(Table.NOTES, number, is_written=True)
+            records.append(record)
+            for of in {place[0] for place in notes.gone}:
+                if of in segments and segments[of].uses:
+                    segments[of].notes.append(record)
+                    record.uses += 1
+            for key in {key for key, _ in notes.delivered}:
+                self._say_of(self._held.get(key), record)
+            for place in notes.left:
+                found = recovered.batches.get(place)
+                if found is not None:
+                    self._say_of(self._held.get(trace_key(found.batch.trace_id, found.batch.tenant)), record)
+        for record in records:
+            self.bytes_held += record.size
+            if not record.uses:
+                self._delete(record)
 
     def start(self, tasks: TaskOwner) -> None:
         """Begin to write."""
@@ -162,35 +238,34 @@ class Journal:
         if self.bytes_held + size > self.config.max_bytes:
             raise Overloaded("The journal is full; send the request again.")
 
-    def add(self, held: Iterable[SpanBatch]) -> None:
-        """Keep spans that wait for a verdict."""
-        now = self._clock.unix_nano()
-        for batch in held:
-            self._add(JournalledBatch(batch=batch, arrived_unix_nano=now, kind=BatchKind.HELD))
+    def add(self, held: Sequence[SpanBatch], body: bytes | None = None) -> None:
+        """Keep spans that wait for a verdict.
+
+        Args:
+            held: The batches of one request.
+            body: The request, if it has these batches and no others.
+        """
+        self._add(held, BatchKind.HELD, body)
 
     def add_leaving(self, batches: Sequence[SpanBatch], *, streamed: bool) -> Receipt:
         """Keep spans that leave at once, until the returned receipt says that they are delivered.
 
         Streamed ones are kept further on, for grading: a copy of them waits for its verdict.
         """
-        now = self._clock.unix_nano()
-        left: list[tuple[bytes, int]] = []
-        for batch in batches:
-            key = trace_key(batch.trace_id, batch.tenant)
-            kind = BatchKind.STREAMED if streamed else BatchKind.LATE
-            journalled = JournalledBatch(batch=batch, arrived_unix_nano=now, kind=kind)
-            left.append(self._add(journalled))
-            if not streamed:
-                self._finish(partial(encode_finished, key, b"".join(span[0] for span in batch.spans)))
-        return _LeavingReceipt(self, left)
+        leaving = self._add(batches, BatchKind.STREAMED if streamed else BatchKind.LATE, None)
+        if not streamed:
+            for batch in batches:
+                self._finish(trace_key(batch.trace_id, batch.tenant), batch.spans)
+        return _LeavingReceipt(self, leaving)
 
     def stored(self) -> asyncio.Future[None] | None:
         """Done when all that was added so far is on disk; None if it is. Fails with `Overloaded`."""
-        if not self._changes:
+        if not self._has_changes:
             return None
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         self._wanted.set()
+        self._hurried.set()
         return waiting
 
     def add_verdicts(
@@ -201,19 +276,31 @@ class Journal:
         It is called as well if the disk fails: what is held must go out then more than ever.
         """
         key = trace_key(trace.trace_id, trace.tenant)
-        span_ids = [span[0] for span in trace.spans]
-        self._change(Table.VERDICTS, key, partial(encode_verdicts, trace, graded))
-        self._finish(lambda: encode_finished(key, b"".join(sorted(span_ids))))
+        held = self._held.get(key)
+        if held is not None:
+            content = encode_verdicts(trace, graded) if graded.runs else encode_additions(trace, graded)
+            group = self._verdict_group
+            if group is None:
+                group = self._verdict_group = _Record(Table.VERDICTS, self._number())
+            group.size += len(content) + _ENTRY_BYTES
+            self.bytes_held += len(content) + _ENTRY_BYTES
+            self._verdicts.append((key, content))
+            self._say_of(held, group)
+        self._finish(key, trace.spans)
         self._stored_callbacks.append(when_stored)
         self._wanted.set()
 
-    def leaving_receipt(self, number: int, batch: JournalledBatch) -> Receipt:
+    def leaving_receipt(self, place: Place) -> Receipt:
         """Takes note of who has got spans that were found in the journal and leave at once."""
-        return _LeavingReceipt(self, [(batch.held_under(number), number)])
+        return _LeavingReceipt(self, [self._found_leaving.pop(place)])
 
     def receipt(self, trace_id: bytes, tenant: str, already: frozenset[str] = frozenset()) -> Receipt:
-        """Takes note of who has got a graded trace; `already` those who had before a restart."""
-        return _TraceReceipt(self, trace_key(trace_id, tenant), already)
+        """Takes note of who has got a graded trace; `already` those who had before a restart.
+
+        To be asked for once, when the trace leaves: later spans under the same key are another trace's.
+        """
+        key = trace_key(trace_id, tenant)
+        return _TraceReceipt(self, key, self._held.pop(key, None), already)
 
     def begin(self, trace: FinishedTrace) -> None:
         """The trace is in work from now on: who finds that after a crash knows what it was at."""
@@ -229,6 +316,7 @@ class Journal:
         if stored is None and self._stored_callbacks:
             stored = asyncio.get_running_loop().create_future()
             self._waiting.append(stored)
+            self._hurried.set()
         if stored is not None:
             await ends_within(deadline - self._clock.monotonic(), stored, self._clock)
 
@@ -236,6 +324,7 @@ class Journal:
         """Write what is pending and close the file; safe twice and before `start`."""
         self._is_closed = True
         self._wanted.set()
+        self._hurried.set()
         writer, self._writer = self._writer, None
         if writer is not None:
             await asyncio.wait([writer])
@@ -244,100 +333,130 @@ class Journal:
         self._activity.close()
         self._thread.shutdown(wait=False)
 
-    def _add(self, journalled: JournalledBatch) -> tuple[bytes, int]:
-        """Write a batch down; under which key it is held, and its number."""
-        number = self._next_batch
-        self._next_batch += 1
-        key = journalled.held_under(number)
-        numbers = self._note_batch(key, number, journalled, stored_size(held_bytes(journalled.batch.spans)))
-        self._change(
-            Table.BATCHES, number_key(number), partial(encode_batch, journalled, numbers.__getitem__)
+    def _add(self, batches: Sequence[SpanBatch], kind: BatchKind, body: bytes | None) -> list[_Leaving]:
+        """Write batches of one kind down; where each of them stands."""
+        now = self._clock.unix_nano()
+        entered: list[_Leaving] = []
+        for tenant, of_tenant in groupby(batches, key=lambda batch: batch.tenant):
+            group = list(of_tenant)
+            is_whole = body is not None and len(group) == len(batches)
+            request = body if body is not None and is_whole else request_of(group)
+            segment = self._segment
+            if segment is None:
+                segment = self._segment = _Segment(self._number())
+            first = segment.whole
+            self._entries += encode_entry(
+                request, arrived_unix_nano=now, kind=kind, first=first, tenant=tenant
+            )
+            size = len(request) + _ENTRY_BYTES
+            segment.size += size
+            self.bytes_held += size
+            for index, batch in enumerate(group, first):
+                entered.append((self._enter(batch, kind, segment, index), segment, index))
+        return entered
+
+    def _enter(self, batch: SpanBatch, kind: BatchKind, segment: _Segment, index: int) -> _Held:
+        """Enter a batch in the books; what it is held with."""
+        if kind is BatchKind.LATE:
+            held = _Held()
+        else:
+            key = trace_key(batch.trace_id, batch.tenant)
+            known = self._held.get(key)
+            held = self._held[key] = _Held() if known is None else known
+            if kind is BatchKind.STREAMED:
+                held.leaving += 1
+        held.batches.append((segment, index))
+        segment.uses += 1
+        segment.whole += 1
+        return held
+
+    def _say_of(self, held: _Held | None, record: _Record) -> None:
+        """The record says something of a trace, so that it is needed as long as that is held."""
+        if held is not None:
+            held.records.append(record)
+            record.uses += 1
+
+    def _finish(self, key: bytes, spans: Sequence[RawSpan]) -> None:
+        self._finished.append((key, b"".join([span[0] for span in spans])))
+
+    def _number(self) -> int:
+        number = self._next_number
+        self._next_number += 1
+        return number
+
+    def _noting(self) -> _Record:
+        """The record of notes of the next transaction."""
+        if self._notes_record is None:
+            self._notes_record = _Record(Table.NOTES, self._number())
+        return self._notes_record
+
+    @property
+    def _has_changes(self) -> bool:
+        """Whether anything is to be written."""
+        return bool(
+            self._changes
+            or self._entries
+            or self._verdicts
+            or self._finished
+            or self._gone
+            or self._notes_record is not None
         )
-        return key, number
-
-    def _note_batch(
-        self, key: bytes, number: int, journalled: JournalledBatch, size: int
-    ) -> dict[Envelope, int]:
-        """Enter a batch in the books; the numbers of its envelopes."""
-        held = self._held.get(key)
-        if held is None:
-            held = self._held[key] = _Held()
-        held.numbers.append(number)
-        held.size += size
-        self.bytes_held += size
-        if journalled.kind is BatchKind.STREAMED:
-            held.leaving += 1
-        numbers: dict[Envelope, int] = {}
-        for envelope in envelopes_of(journalled.batch.spans):
-            known = self._envelopes.get(envelope)
-            if known is None:
-                known = self._envelopes[envelope] = [self._next_envelope, 0]
-                self._next_envelope += 1
-                self._change(Table.ENVELOPES, number_key(known[0]), encode_envelope(envelope))
-            known[1] += 1
-            numbers[envelope] = known[0]
-            held.envelopes.append(envelope)
-        return numbers
-
-    def _finish(self, content: Callable[[], bytes]) -> None:
-        number = self._next_finished
-        self._next_finished += 1
-        self._finished_numbers.append(number)
-        self._change(Table.FINISHED, number_key(number), content)
-        if len(self._finished_numbers) > MAX_FINISHED:
-            self._change(Table.FINISHED, number_key(self._finished_numbers.popleft()), None)
-
-    def _change(self, table: Table, key: bytes, content: bytes | Callable[[], bytes] | None) -> None:
-        self._changes.append(Change(table, key, content))
 
     # What receipts say.
 
-    def _delivered_to(self, key: bytes, holder: str) -> None:
-        self._change(Table.DELIVERIES, key + b"\0" + holder.encode(), b"")
+    def _delivered_to(self, key: bytes, held: _Held, holder: str) -> None:
+        self._say_of(held, self._noting())
+        self._notes.delivered.append((key, holder))
         self._wanted.set()
 
-    def _delivered(self, key: bytes, holders: Iterable[str]) -> None:
+    def _delivered(self, held: _Held) -> None:
         """Everybody has got the graded trace."""
-        for holder in holders:
-            self._change(Table.DELIVERIES, key + b"\0" + holder.encode(), None)
-        held = self._held.get(key)
-        if held is None:
-            return
         if held.leaving:
             held.has_left = True
         else:
-            self._forget(key)
+            self._forget(held)
 
-    def _left(self, left: Sequence[tuple[bytes, int]]) -> None:
+    def _left(self, left: Sequence[_Leaving]) -> None:
         """Everybody has got spans that left at once."""
-        for key, number in left:
-            held = self._held[key]
+        for held, segment, index in left:
             if not held.leaving:
-                self._forget(key)  # late spans
+                self._forget(held)  # late spans
                 continue
             held.leaving -= 1
-            held.left.append(number)
             if held.has_left and not held.leaving:
-                self._forget(key)
+                self._forget(held)
             else:
-                self._change(Table.DELIVERIES, number_key(number), b"")
+                self._say_of(held, self._noting())
+                self._notes.left.append((segment.number, index))
                 self._wanted.set()
 
-    def _forget(self, key: bytes) -> None:
-        held = self._held.pop(key)
-        self.bytes_held -= held.size
-        for number in held.numbers:
-            self._change(Table.BATCHES, number_key(number), None)
-        for number in held.left:
-            self._change(Table.DELIVERIES, number_key(number), None)
-        self._change(Table.VERDICTS, key, None)
-        for envelope in held.envelopes:
-            known = self._envelopes[envelope]
-            known[1] -= 1
-            if not known[1]:
-                del self._envelopes[envelope]
-                self._change(Table.ENVELOPES, number_key(known[0]), None)
+    def _forget(self, held: _Held) -> None:
+        gone = self._gone
+        for segment, index in held.batches:
+            if segment.uses == 1:
+                gone.pop(segment, None)
+                self._sparse.pop(segment, None)
+                for record in segment.notes:
+                    self._let_go(record)
+            elif segment in gone:
+                gone[segment].append(index)
+            else:
+                gone[segment] = [index]
+            self._let_go(segment)
+        for record in held.records:
+            self._let_go(record)
         self._wanted.set()
+
+    def _let_go(self, record: _Record) -> None:
+        record.uses -= 1
+        if not record.uses:
+            self._delete(record)
+
+    def _delete(self, record: _Record) -> None:
+        """Nobody needs the record any more; one that is not written yet never will be."""
+        self.bytes_held -= record.size
+        if record.is_written:
+            self._changes.append(Change(record.table, number_key(record.number), None))
 
     # Writing.
 
@@ -345,14 +464,15 @@ class Journal:
         """Write changes as they come; after a failure open the journal anew until that succeeds."""
         loop = asyncio.get_running_loop()
         while True:
-            if not self._changes:
+            if not self._has_changes:
                 if self._is_closed:
                     return
                 self._wanted.clear()
                 await self._wanted.wait()
-            if not self._is_closed:
-                await self._clock.sleep(GATHER_SECONDS)
-            changes, self._changes = self._changes, []
+            await self._gather()
+            if self.bytes_held > self.config.max_bytes // _SPARSE_PART and self._sparse:
+                await self._cut_down()
+            changes = self._take_changes()
             waiting, self._waiting = self._waiting, []
             callbacks, self._stored_callbacks = self._stored_callbacks, []
             started = self._clock.monotonic()
@@ -377,6 +497,80 @@ class Journal:
                 callback()
             if failure is not None and not await self._mended(failure):
                 return
+
+    def _take_changes(self) -> list[Change]:
+        """What the next transaction is to do; from then on others are gathered."""
+        changes: list[Change] = []
+        if self._segment is not None and self._segment.uses:
+            self._put(changes, self._segment, self._entries)
+        if self._verdict_group is not None and self._verdict_group.uses:
+            self._put(changes, self._verdict_group, encode_verdict_group(self._next_number, self._verdicts))
+        for segment, indexes in self._gone.items():
+            record = self._noting()
+            record.uses += 1
+            segment.notes.append(record)
+            segment.gone.update(indexes)
+            self._notes.gone += [(segment.number, index) for index in indexes]
+            if segment.uses * _SPARSE_PART <= segment.whole:
+                self._sparse[segment] = None
+        if self._notes_record is not None and self._notes_record.uses:
+            self._put(changes, self._notes_record, encode_notes(self._notes))
+        if self._finished:
+            number, count = self._number(), len(self._finished)
+            changes.append(Change(Table.FINISHED, number_key(number), encode_pairs(self._finished)))
+            self._finished_groups.append((number, count))
+            self._finished_traces += count
+            while self._finished_traces - self._finished_groups[0][1] >= MAX_FINISHED:
+                oldest, count = self._finished_groups.popleft()
+                self._finished_traces -= count
+                changes.append(Change(Table.FINISHED, number_key(oldest), None))
+        changes += self._changes
+        self._changes = []
+        self._segment = self._verdict_group = self._notes_record = None
+        self._entries, self._verdicts, self._finished = [], [], []
+        self._gone, self._notes = {}, Notes()
+        return changes
+
+    def _put(self, changes: list[Change], record: _Record, content: Sequence[bytes]) -> None:
+        record.is_written = True
+        changes.append(Change(record.table, number_key(record.number), content))
+
+    async def _cut_down(self) -> None:
+        """Write segments of which little is needed again, without the rest: a long trace keeps no others."""
+        sparse = [segment for segment in islice(self._sparse, _SPARSE_AT_ONCE) if segment.is_written]
+
+        def cut() -> list[tuple[_Segment, list[bytes]]]:
+            found = []
+            for segment in sparse:
+                content = self._store.record(Table.SEGMENTS, number_key(segment.number))
+                if content is not None:
+                    found.append((segment, segment_without(content, segment.gone)))
+            return found
+
+        for segment in sparse:
+            del self._sparse[segment]
+        try:
+            smaller = await asyncio.get_running_loop().run_in_executor(self._thread, cut)
+        except (DamagedRecord, JournalFailed) as error:
+            self._log.error("failing", "A record of the journal cannot be read.", error=str(error))
+            return
+        for segment, parts in smaller:
+            if segment.uses:
+                size = sum(map(len, parts))
+                self.bytes_held += size - segment.size
+                segment.size, segment.whole = size, segment.uses
+                self._changes.append(Change(Table.SEGMENTS, number_key(segment.number), parts))
+
+    async def _gather(self) -> None:
+        """Let as much come together as can share a transaction, and nobody wait for long."""
+        if not self._waiting and not self._is_closed:
+            self._hurried.clear()
+            await ends_within(UNHURRIED_SECONDS, self._hurried.wait(), self._clock)
+        latest = self._clock.monotonic() + MAX_GATHER_SECONDS
+        came = 0
+        while not self._is_closed and len(self._waiting) > came and self._clock.monotonic() < latest:
+            came = len(self._waiting)
+            await self._clock.sleep(GATHER_SECONDS)
 
     async def _mended(self, failure: JournalFailed) -> bool:
         """Wait until the journal may be tried again; False when it is being closed."""
@@ -408,7 +602,7 @@ class Journal:
             self._store.open()
             self._store.write(deletions)
             for turn in (b"1", b"2"):  # LMDB gives pages out again two transactions after they were let go
-                self._store.write([Change(Table.ABOUT, b"reopened", turn)])
+                self._store.write([Change(Table.ABOUT, b"reopened", [turn])])
 
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, reopen)
@@ -440,13 +634,13 @@ class Journal:
 class _TraceReceipt:
     """Who has got a graded trace, and who has yet to."""
 
-    __slots__ = ("_already", "_is_sealed", "_journal", "_key", "_noted", "_open")
+    __slots__ = ("_already", "_held", "_is_sealed", "_journal", "_key", "_open")
 
-    def __init__(self, journal: Journal, key: bytes, already: frozenset[str]) -> None:
+    def __init__(self, journal: Journal, key: bytes, held: _Held | None, already: frozenset[str]) -> None:
         self._journal = journal
         self._key = key
+        self._held = held
         self._already = already
-        self._noted = set(already)
         self._open = 0
         self._is_sealed = False
 
@@ -460,17 +654,18 @@ class _TraceReceipt:
     def delivered(self, holder: str) -> None:
         """`holder` has got it, or will never."""
         self._open -= 1
+        if self._held is None:
+            return
         if self._is_sealed and not self._open:
-            self._journal._delivered(self._key, self._noted)
+            self._journal._delivered(self._held)
         else:
-            self._noted.add(holder)
-            self._journal._delivered_to(self._key, holder)
+            self._journal._delivered_to(self._key, self._held, holder)
 
     def seal(self) -> None:
         """Nobody else is to get it."""
         self._is_sealed = True
-        if not self._open:
-            self._journal._delivered(self._key, self._noted)
+        if not self._open and self._held is not None:
+            self._journal._delivered(self._held)
 
 
 class _LeavingReceipt:
@@ -478,7 +673,7 @@ class _LeavingReceipt:
 
     __slots__ = ("_is_sealed", "_journal", "_left", "_open")
 
-    def __init__(self, journal: Journal, left: Sequence[tuple[bytes, int]]) -> None:
+    def __init__(self, journal: Journal, left: Sequence[_Leaving]) -> None:
         self._journal = journal
         self._left = left
         self._open = 0

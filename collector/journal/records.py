@@ -1,23 +1,29 @@
-"""What stands in the journal: spans as they came, verdicts, and a checksum before each record.
+"""What stands in the journal: requests as they came, what was said of traces, and a checksum before each.
 
-A record is its CRC-32 (four bytes, little-endian) and its content. LMDB has no checksums of its own.
+A record is its CRC-32 (four bytes, little-endian) and its content. LMDB has no checksums of its own. A record
+holds all that was gathered for one transaction, since every call of LMDB gives up the interpreter.
 """
 
 import struct
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import groupby
+from operator import itemgetter
 
+from collector.errors import MalformedRequest
+from collector.otlp import EnvelopeRegistry, join_spans, split_request
 from collector.trace import SpanBatch
-from processors.spans import Envelope, RawSpan
 
-FORMAT_VERSION = 1
-"""Of the whole journal; a journal of a newer version is not opened."""
+FORMAT_VERSION = 2
+"""Of the whole journal; a journal of another version is not opened."""
 
 _CHECKSUM = struct.Struct("<I")
-_BATCH = struct.Struct("<QB16sHI")
-_SPAN = struct.Struct("<8sII")
+_ENTRY = struct.Struct("<QBIHI")
+_BOUND = struct.Struct("<Q")
+_PLACES = struct.Struct("<II")
+_PLACE = struct.Struct("<QI")
 _LENGTH = struct.Struct("<I")
 
 
@@ -36,6 +42,10 @@ class DamagedRecord(ValueError):
     """A record is not what was written."""
 
 
+Place = tuple[int, int]
+"""Where a batch stands: the number of its segment, and its index in that."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledBatch:
     """Spans of one trace out of one request, as and when they were admitted."""
@@ -44,16 +54,22 @@ class JournalledBatch:
     arrived_unix_nano: int
     kind: BatchKind
 
-    def held_under(self, number: int) -> bytes:
-        """What the batch of that number is held under: the key of its trace, or its own for late spans."""
-        if self.kind is BatchKind.LATE:
-            return number_key(number)
-        return trace_key(self.batch.trace_id, self.batch.tenant)
+
+@dataclass(slots=True, kw_only=True)
+class Notes:
+    """What became of batches and traces: which are no longer needed, which have left, who has got a trace."""
+
+    gone: list[Place] = field(default_factory=list)
+    left: list[Place] = field(default_factory=list)
+    delivered: list[tuple[bytes, str]] = field(default_factory=list)
 
 
-def seal(content: bytes) -> bytes:
-    """A record with that content."""
-    return _CHECKSUM.pack(zlib.crc32(content)) + content
+def seal(parts: Sequence[bytes]) -> bytes:
+    """A record whose content is all `parts`, one behind the other."""
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return b"".join((_CHECKSUM.pack(checksum), *parts))
 
 
 def unseal(record: bytes) -> bytes:
@@ -78,84 +94,138 @@ def trace_key(trace_id: bytes, tenant: str) -> bytes:
     return trace_id + tenant.encode() if tenant else trace_id
 
 
-def encode_batch(journalled: JournalledBatch, envelope_number: Callable[[Envelope], int]) -> bytes:
-    """The content of the record of a batch; envelopes stand in it by number."""
-    batch = journalled.batch
-    tenant = batch.tenant.encode()
-    parts = [
-        _BATCH.pack(
-            journalled.arrived_unix_nano, journalled.kind, batch.trace_id, len(tenant), len(batch.spans)
-        ),
-        tenant,
+def request_of(batches: Iterable[SpanBatch]) -> bytes:
+    """A request with these spans whose batches, split again, are the same and stand in their order."""
+    return b"".join(
+        join_spans(group) for batch in batches for _, group in groupby(batch.spans, key=itemgetter(2))
+    )
+
+
+def encode_entry(
+    body: bytes, *, arrived_unix_nano: int, kind: BatchKind, first: int, tenant: str
+) -> tuple[bytes, bytes, bytes]:
+    """A request as part of a segment; its traces have the indexes from `first` on, in their order."""
+    of = tenant.encode()
+    return _ENTRY.pack(arrived_unix_nano, kind, first, len(of), len(body)), of, body
+
+
+def decode_segment(content: bytes, envelopes: EnvelopeRegistry) -> Iterator[tuple[int, JournalledBatch]]:
+    """The batches of a segment with their indexes, in order of admission.
+
+    Raises:
+        DamagedRecord: the content is not of that form.
+    """
+    position = 0
+    while position < len(content):
+        try:
+            arrived, kind, first, tenant_length, length = _ENTRY.unpack_from(content, position)
+            position += _ENTRY.size
+            tenant = content[position : position + tenant_length].decode()
+            position += tenant_length
+            body = content[position : position + length]
+            position += length
+            batch_kind = BatchKind(kind)
+            traces = split_request(body, envelopes).traces
+        except (struct.error, ValueError, MalformedRequest) as error:
+            raise DamagedRecord(f"a record of spans cannot be read: {error}") from error
+        if position > len(content):
+            raise DamagedRecord("a record of spans ends before it should")
+        for index, (trace_id, spans) in enumerate(traces.items(), first):
+            yield (
+                index,
+                JournalledBatch(
+                    batch=SpanBatch(trace_id, spans, tenant), arrived_unix_nano=arrived, kind=batch_kind
+                ),
+            )
+
+
+def segment_without(content: bytes, gone: Collection[int]) -> list[bytes]:
+    """The parts of a segment that has all batches of another but some, under the same indexes.
+
+    Raises:
+        DamagedRecord: the content is not of that form.
+    """
+    parts: list[bytes] = []
+    for index, journalled in decode_segment(content, EnvelopeRegistry()):
+        if index not in gone:
+            parts += encode_entry(
+                request_of([journalled.batch]),
+                arrived_unix_nano=journalled.arrived_unix_nano,
+                kind=journalled.kind,
+                first=index,
+                tenant=journalled.batch.tenant,
+            )
+    return parts
+
+
+def encode_pairs(pairs: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
+    """The parts of a record of pairs, each with its length before it."""
+    parts: list[bytes] = []
+    for pair in pairs:
+        for each in pair:
+            parts.append(_LENGTH.pack(len(each)))
+            parts.append(each)
+    return parts
+
+
+def decode_pairs(content: bytes, position: int = 0) -> list[tuple[bytes, bytes]]:
+    """The pairs that `encode_pairs` wrote, from `position` on.
+
+    Raises:
+        DamagedRecord: the content is not of that form.
+    """
+    found: list[bytes] = []
+    while position < len(content):
+        if position + _LENGTH.size > len(content):
+            raise DamagedRecord("a record of pairs ends before it should")
+        start = position + _LENGTH.size
+        position = start + _LENGTH.unpack_from(content, position)[0]
+        if position > len(content):
+            raise DamagedRecord("a record of pairs ends before it should")
+        found.append(content[start:position])
+    if len(found) % 2:
+        raise DamagedRecord("a record of pairs ends before it should")
+    return list(zip(found[::2], found[1::2], strict=True))
+
+
+def encode_verdict_group(bound: int, pairs: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
+    """The parts of a record of what was said of traces, by key, whose segments have numbers below `bound`."""
+    return [_BOUND.pack(bound), *encode_pairs(pairs)]
+
+
+def decode_verdict_group(content: bytes) -> tuple[int, list[tuple[bytes, bytes]]]:
+    """What `encode_verdict_group` wrote.
+
+    Raises:
+        DamagedRecord: the content is not of that form.
+    """
+    if len(content) < _BOUND.size:
+        raise DamagedRecord("a record of verdicts is too short")
+    return _BOUND.unpack_from(content)[0], decode_pairs(content, _BOUND.size)
+
+
+def encode_notes(notes: Notes) -> list[bytes]:
+    """The parts of a record of notes."""
+    return [
+        _PLACES.pack(len(notes.gone), len(notes.left)),
+        *[_PLACE.pack(*place) for place in (*notes.gone, *notes.left)],
+        *encode_pairs((key, holder.encode()) for key, holder in notes.delivered),
     ]
-    for span_id, payload, envelope in batch.spans:
-        parts.append(_SPAN.pack(span_id, envelope_number(envelope), len(payload)))
-        parts.append(payload)
-    return b"".join(parts)
 
 
-def decode_batch(content: bytes, envelope: Callable[[int], Envelope]) -> JournalledBatch:
-    """The batch that `encode_batch` wrote.
+def decode_notes(content: bytes) -> Notes:
+    """What `encode_notes` wrote.
 
     Raises:
         DamagedRecord: the content is not of that form.
     """
     try:
-        arrived, kind, trace_id, tenant_length, count = _BATCH.unpack_from(content)
-        position = _BATCH.size + tenant_length
-        tenant = content[_BATCH.size : position].decode()
-        spans: list[RawSpan] = []
-        for _ in range(count):
-            span_id, number, length = _SPAN.unpack_from(content, position)
-            position += _SPAN.size
-            spans.append((span_id, content[position : position + length], envelope(number)))
-            position += length
-        batch_kind = BatchKind(kind)
-    except (struct.error, KeyError, ValueError) as error:
-        raise DamagedRecord(f"a record of spans cannot be read: {error}") from error
-    if position != len(content):
-        raise DamagedRecord("a record of spans ends elsewhere than it should")
-    return JournalledBatch(
-        batch=SpanBatch(trace_id, spans, tenant),
-        arrived_unix_nano=arrived,
-        kind=batch_kind,
-    )
-
-
-def envelopes_of(spans: Sequence[RawSpan]) -> set[Envelope]:
-    """The different resources and scopes of `spans`."""
-    return {envelope for _, _, envelope in spans}
-
-
-def encode_envelope(envelope: Envelope) -> bytes:
-    """The content of the record of a resource and a scope."""
-    return _LENGTH.pack(len(envelope.resource)) + envelope.resource + envelope.scope
-
-
-def decode_envelope(content: bytes) -> tuple[bytes, bytes]:
-    """The bytes of a resource and of a scope.
-
-    Raises:
-        DamagedRecord: the content is not of that form.
-    """
-    if len(content) < _LENGTH.size:
-        raise DamagedRecord("a record of a resource is too short")
-    end = _LENGTH.size + _LENGTH.unpack_from(content)[0]
-    return content[_LENGTH.size : end], content[end:]
-
-
-def encode_finished(key: bytes, span_ids: bytes) -> bytes:
-    """The content of the record of a finished trace: its key, and the ids of its spans, eight bytes each."""
-    return _LENGTH.pack(len(key)) + key + span_ids
-
-
-def decode_finished(content: bytes) -> tuple[bytes, bytes]:
-    """The key and the span ids that `encode_finished` wrote.
-
-    Raises:
-        DamagedRecord: the content is not of that form.
-    """
-    if len(content) < _LENGTH.size:
-        raise DamagedRecord("a record of a finished trace is too short")
-    end = _LENGTH.size + _LENGTH.unpack_from(content)[0]
-    return content[_LENGTH.size : end], content[end:]
+        gone, left = _PLACES.unpack_from(content)
+        end = _PLACES.size + _PLACE.size * (gone + left)
+        if end > len(content):
+            raise DamagedRecord("a record of notes is too short")
+        places = list(_PLACE.iter_unpack(content[_PLACES.size : end]))
+        delivered = [(key, holder.decode()) for key, holder in decode_pairs(content, end)]
+    except (struct.error, UnicodeDecodeError) as error:
+        raise DamagedRecord(f"a record of notes cannot be read: {error}") from error
+    return Notes(gone=places[:gone], left=places[gone:], delivered=delivered)

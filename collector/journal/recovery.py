@@ -7,7 +7,7 @@ whose death, like any wrong checksum, means that the journal is damaged.
 import logging
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -16,22 +16,28 @@ import orjson
 
 from collector.errors import StartupError
 from collector.journal.activity import LastActivity
+from collector.journal.additions import MARK, StoredAdditions, decode_additions
 from collector.journal.records import (
+    BatchKind,
     DamagedRecord,
     JournalledBatch,
-    decode_batch,
-    decode_envelope,
-    decode_finished,
+    Notes,
+    Place,
+    decode_notes,
+    decode_pairs,
+    decode_segment,
+    decode_verdict_group,
+    encode_pairs,
     trace_key,
 )
 from collector.journal.store import Change, JournalStore, Table, has_file
 from collector.journal.verdicts import StoredVerdicts, decode_verdicts
-from processors.spans import Envelope
+from collector.otlp import EnvelopeRegistry
 
 CRASHES_UNTIL_QUARANTINE = 2
 """In how many crashes a trace may have been in work before it is no longer graded."""
 
-_BATCHES_BETWEEN_WORDS = 10_000
+_SEGMENTS_BETWEEN_WORDS = 1_000
 
 _logger = logging.getLogger(__name__)
 
@@ -43,33 +49,38 @@ class Recovered:
     Attributes:
         is_new: Whether there was no journal before.
         alive_unix_nano: When the process before was last alive; 0 if that is not known.
-        batches: Spans that were admitted and not delivered to everybody, by number, in order of admission.
-        left: The numbers of streamed batches that everybody has got; they only wait for a verdict.
-        envelopes: Resources with scopes by number.
+        batches: Spans that were admitted and not delivered to everybody, by place, in order of admission.
+        left: The places of streamed batches that everybody has got; they only wait for a verdict.
         verdicts: How traces were graded that were not delivered to everybody, by key.
         deliveries: Who has got them, by key.
-        finished: The keys of finished traces and their span ids, by number, in their order.
+        finished: The keys of finished traces and their span ids, in their order.
         quarantined: Keys of traces that were being graded in two crashes.
+        segments: The bytes of each segment, by number.
+        verdict_groups: The bytes of each record of verdicts and the keys of its traces, by number.
+        notes: What stands in each record of notes, by number.
+        finished_groups: The numbers of the records of finished traces, and how many are in each.
+        next_number: More than the number of any record, be it only named by another.
         changes: What is to be written now.
     """
 
     is_new: bool
     alive_unix_nano: int
-    batches: Mapping[int, JournalledBatch]
-    left: frozenset[int]
-    envelopes: Mapping[int, Envelope]
-    verdicts: Mapping[bytes, StoredVerdicts]
+    batches: Mapping[Place, JournalledBatch]
+    left: frozenset[Place]
+    verdicts: Mapping[bytes, StoredVerdicts | StoredAdditions]
     deliveries: Mapping[bytes, frozenset[str]]
-    finished: Mapping[int, tuple[bytes, bytes]]
+    finished: Sequence[tuple[bytes, bytes]]
     quarantined: frozenset[bytes]
+    segments: Mapping[int, int]
+    verdict_groups: Mapping[int, tuple[int, Sequence[bytes]]]
+    notes: Mapping[int, Notes]
+    finished_groups: Sequence[tuple[int, int]]
+    next_number: int
     changes: Sequence[Change] = field(default=())
 
 
 def read_journal(
-    store: JournalStore,
-    directory: Path,
-    last: LastActivity,
-    envelope: Callable[[bytes, bytes], Envelope],
+    store: JournalStore, directory: Path, last: LastActivity, envelopes: EnvelopeRegistry
 ) -> Recovered:
     """Read an open journal.
 
@@ -78,9 +89,9 @@ def read_journal(
     """
     try:
         is_new = not any(
-            True for table in (Table.BATCHES, Table.FINISHED) for _ in store.sealed_records(table)
+            True for table in (Table.SEGMENTS, Table.FINISHED) for _ in store.sealed_records(table)
         )
-        return _read(store, last, envelope, is_new=is_new and not last.alive_unix_nano)
+        return _read(store, last, envelopes, is_new=is_new and not last.alive_unix_nano)
     except DamagedRecord as error:
         raise _damaged(directory, str(error)) from error
 
@@ -127,56 +138,92 @@ def inspect_apart(directory: Path, salvaged: Path | None = None) -> Inspected:
     return Inspected(content, f"{content['damaged_records']} records, first: {content['first_damage']}")
 
 
-def _read(
-    store: JournalStore,
-    last: LastActivity,
-    envelope: Callable[[bytes, bytes], Envelope],
-    *,
-    is_new: bool,
-) -> Recovered:
-    envelopes = {
-        int.from_bytes(key, "big"): envelope(*decode_envelope(content))
-        for key, content in store.records(Table.ENVELOPES)
-    }
-    batches: dict[int, JournalledBatch] = {}
-    for key, content in store.records(Table.BATCHES):
-        batches[int.from_bytes(key, "big")] = decode_batch(content, envelopes.__getitem__)
-        if len(batches) % _BATCHES_BETWEEN_WORDS == 0:
-            _logger.info("Reading the journal.", extra={"batches": len(batches)})
-    left: set[int] = set()
+def decode_graded(content: bytes) -> StoredVerdicts | StoredAdditions:
+    """What was written of a graded trace, in either form.
+
+    Raises:
+        DamagedRecord: the content is of neither.
+    """
+    return decode_additions(content) if content.startswith(MARK) else decode_verdicts(content)
+
+
+def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry, *, is_new: bool) -> Recovered:
+    notes = {_number(key): decode_notes(content) for key, content in store.records(Table.NOTES)}
+    gone = {place for each in notes.values() for place in each.gone}
     deliveries: dict[bytes, set[str]] = {}
-    for key, _ in store.records(Table.DELIVERIES):
-        if len(key) == 8:
-            left.add(int.from_bytes(key, "big"))
-        else:
-            deliveries.setdefault(key[: key.rindex(b"\0")], set()).add(key[key.rindex(b"\0") + 1 :].decode())
-    held = {trace_key(found.batch.trace_id, found.batch.tenant) for found in batches.values()}
-    quarantined, changes = _attempts(store, last.in_work, held)
+    for each in notes.values():
+        for key, holder in each.delivered:
+            deliveries.setdefault(key, set()).add(holder)
+    batches: dict[Place, JournalledBatch] = {}
+    segments: dict[int, int] = {}
+    newest: dict[bytes, int] = {}
+    for number_key, content in store.records(Table.SEGMENTS):
+        number = _number(number_key)
+        segments[number] = len(content)
+        for index, journalled in decode_segment(content, envelopes):
+            if (number, index) not in gone:
+                batches[number, index] = journalled
+                if journalled.kind is not BatchKind.LATE:
+                    newest[trace_key(journalled.batch.trace_id, journalled.batch.tenant)] = number
+        if len(segments) % _SEGMENTS_BETWEEN_WORDS == 0:
+            _logger.info("Reading the journal.", extra={"batches": len(batches)})
+    named = [number for each in notes.values() for number, _ in (*each.gone, *each.left)]
+    verdict_groups: dict[int, tuple[int, Sequence[bytes]]] = {}
+    verdicts: dict[bytes, StoredVerdicts | StoredAdditions] = {}
+    for number_key, content in store.records(Table.VERDICTS):
+        bound, graded = decode_verdict_group(content)
+        named.append(bound)
+        # Of another trace under the same key nothing was said.
+        graded = [(key, said) for key, said in graded if newest.get(key, bound) < bound]
+        verdict_groups[_number(number_key)] = len(content), [key for key, _ in graded]
+        verdicts.update((key, decode_graded(said)) for key, said in graded)
+    finished: list[tuple[bytes, bytes]] = []
+    finished_groups: list[tuple[int, int]] = []
+    for number_key, content in store.records(Table.FINISHED):
+        group = decode_pairs(content)
+        finished += group
+        finished_groups.append((_number(number_key), len(group)))
+    quarantined, changes = _attempts(store, last.in_work, newest)
+    numbers = (*segments, *notes, *verdict_groups, *(number for number, _ in finished_groups), *named)
     return Recovered(
         is_new=is_new,
         alive_unix_nano=last.alive_unix_nano,
         batches=batches,
-        left=frozenset(left),
-        envelopes=envelopes,
-        verdicts={key: decode_verdicts(content) for key, content in store.records(Table.VERDICTS)},
+        left=frozenset(place for each in notes.values() for place in each.left),
+        verdicts=verdicts,
         deliveries={key: frozenset(holders) for key, holders in deliveries.items()},
-        finished={
-            int.from_bytes(key, "big"): decode_finished(content)
-            for key, content in store.records(Table.FINISHED)
-        },
+        finished=finished,
         quarantined=quarantined,
+        segments=segments,
+        verdict_groups=verdict_groups,
+        notes=notes,
+        finished_groups=finished_groups,
+        next_number=max(numbers, default=-1) + 1,
         changes=changes,
     )
 
 
-def _attempts(store: JournalStore, in_work: bytes, held: set[bytes]) -> tuple[frozenset[bytes], list[Change]]:
+def _number(key: bytes) -> int:
+    return int.from_bytes(key, "big")
+
+
+_ATTEMPTS_KEY = b"attempts"
+
+
+def _attempts(
+    store: JournalStore, in_work: bytes, held: Mapping[bytes, int]
+) -> tuple[frozenset[bytes], list[Change]]:
     """The traces not to be graded any more, and what to write down of the crashes."""
-    attempts = {key: int(content) for key, content in store.records(Table.ATTEMPTS)}
-    changes = [Change(Table.ATTEMPTS, key, None) for key in attempts if key not in held]
+    attempts: dict[bytes, int] = {}
+    for _, content in store.records(Table.ATTEMPTS):
+        attempts.update((key, int.from_bytes(count, "big")) for key, count in decode_pairs(content))
+    before = dict(attempts)
+    attempts = {key: count for key, count in attempts.items() if key in held}
     if in_work in held:
         attempts[in_work] = attempts.get(in_work, 0) + 1
-        changes.append(Change(Table.ATTEMPTS, in_work, b"%d" % attempts[in_work]))
-    quarantined = {
-        key for key, count in attempts.items() if key in held and count >= CRASHES_UNTIL_QUARANTINE
-    }
+    changes: list[Change] = []
+    if attempts != before:
+        pairs = [(key, count.to_bytes(4, "big")) for key, count in attempts.items()]
+        changes.append(Change(Table.ATTEMPTS, _ATTEMPTS_KEY, encode_pairs(pairs) if pairs else None))
+    quarantined = {key for key, count in attempts.items() if count >= CRASHES_UNTIL_QUARANTINE}
     return frozenset(quarantined), changes

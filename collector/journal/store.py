@@ -19,9 +19,6 @@ from collector.errors import StartupError
 from collector.journal.records import FORMAT_VERSION, DamagedRecord, seal, unseal
 
 _LOCK_FILE = "lock"
-_PAGE_BYTES = 4096
-_LARGEST_IN_PAGE = 2000
-"""LMDB puts a record of more than about half a page on pages of its own."""
 _ROOM_BYTES = 64 * 1024 * 1024
 FORMAT_KEY = b"format"
 """Under which the version of the format stands, in the table `ABOUT`."""
@@ -34,18 +31,16 @@ _NETWORK_FILE_SYSTEMS = frozenset(
 class Table(Enum):
     """What the journal keeps apart."""
 
-    BATCHES = b"batches"
-    """Spans by the number of their batch, in order of admission."""
-    ENVELOPES = b"envelopes"
-    """Resources with scopes by number."""
+    SEGMENTS = b"segments"
+    """The requests of one transaction, numbered in the order of admission, until all is delivered."""
     VERDICTS = b"verdicts"
-    """How a trace was graded, by its key, until it is delivered."""
-    DELIVERIES = b"deliveries"
-    """Who has got a trace, by its key and the name of the exporter; which streamed batches have left."""
+    """How the traces of one transaction were graded, until they are delivered."""
+    NOTES = b"notes"
+    """Who has got a trace; which batches have left, or are no longer needed though their segment is."""
     FINISHED = b"finished"
-    """Finished traces with their span ids, numbered in their order."""
+    """Finished traces with their span ids, those of one transaction together."""
     ATTEMPTS = b"attempts"
-    """In how many crashes a trace was being worked on, by its key."""
+    """In how many crashes traces were being worked on."""
     CRITERIA = b"criteria"
     """The last good text of each criteria file, by its path."""
     ABOUT = b"about"
@@ -53,11 +48,11 @@ class Table(Enum):
 
 
 class Change(NamedTuple):
-    """A record to be written, or deleted (no content). The content may be made when it is written."""
+    """A record to be written, its content in parts, or deleted (no content)."""
 
     table: Table
     key: bytes
-    content: bytes | Callable[[], bytes] | None
+    content: Sequence[bytes] | None
 
 
 Record: TypeAlias = tuple[bytes, bytes]
@@ -78,13 +73,6 @@ def has_file(directory: Path) -> bool:
     return file.is_file() and file.stat().st_size > 0
 
 
-def stored_size(content: int) -> int:
-    """Bytes of the file that a record with `content` bytes takes, about."""
-    if content > _LARGEST_IN_PAGE:
-        return -(-(content + 20) // _PAGE_BYTES) * _PAGE_BYTES
-    return content + 40
-
-
 class _Journal:
     """Reads the tables of an open environment."""
 
@@ -100,6 +88,22 @@ class _Journal:
         """
         for key, record in self.sealed_records(table):
             yield key, unseal(record)
+
+    def record(self, table: Table, key: bytes) -> bytes | None:
+        """The content of one record, if there is one.
+
+        Raises:
+            DamagedRecord: it is not what was written.
+            JournalFailed: it cannot be read.
+        """
+        if self._environment is None:
+            raise JournalFailed("the journal is not open")
+        try:
+            with self._environment.begin() as transaction:
+                found = transaction.get(key, db=self._tables[table])
+        except lmdb.Error as error:
+            raise JournalFailed(str(error)) from error
+        return None if found is None else unseal(found)
 
     def sealed_records(self, table: Table) -> Iterator[Record]:
         """The same with their checksums, which are not looked at."""
@@ -219,8 +223,7 @@ class JournalStore(_Journal):
                     if content is None:
                         transaction.delete(key, db=self._tables[table])
                         continue
-                    made = content if isinstance(content, bytes) else content()
-                    transaction.put(key, seal(made), db=self._tables[table])
+                    transaction.put(key, seal(content), db=self._tables[table])
         except lmdb.MapFullError as error:
             raise JournalFull("the journal is full") from error
         except (lmdb.Error, OSError) as error:
@@ -283,13 +286,14 @@ class JournalStore(_Journal):
         with environment.begin(write=True) as transaction:
             written = transaction.get(FORMAT_KEY, db=self._tables[Table.ABOUT])
             if written is None:
-                transaction.put(FORMAT_KEY, seal(b"%d" % FORMAT_VERSION), db=self._tables[Table.ABOUT])
+                transaction.put(FORMAT_KEY, seal([b"%d" % FORMAT_VERSION]), db=self._tables[Table.ABOUT])
                 return
         version = int(unseal(written))
-        if version > FORMAT_VERSION:
+        if version != FORMAT_VERSION:
             self.close()
+            age = "a newer" if version > FORMAT_VERSION else "an older"
             raise StartupError(
-                f"journal.directory: {self._directory} was written by a newer version of tracegrade (format "
+                f"journal.directory: {self._directory} was written by {age} version of tracegrade (format "
                 f"{version}; this one knows {FORMAT_VERSION}): expected another directory, or that version"
             )
 

@@ -49,6 +49,9 @@ _USUAL_FIELDS = 8
 
 _CUT_SHORT = "a message in it does not end where it should"
 
+_PART_BYTES = 1 << 20
+"""Longer requests are validated in parts of about this size; meanwhile no other thread can run."""
+
 _OF_THIS_PROCESS = EnvelopeRegistry()
 
 
@@ -73,7 +76,10 @@ def split_request(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -
     """
     try:
         split = _walk(body, envelopes)
-        ExportTraceServiceRequest.FromString(body)
+        if len(body) <= _PART_BYTES:
+            ExportTraceServiceRequest.FromString(body)
+        else:
+            _validate_in_parts(body)
     except DecodeError as error:
         raise MalformedRequest(f"The request is not a valid ExportTraceServiceRequest: {error}.") from error
     except (IndexError, ValueError) as error:
@@ -124,6 +130,37 @@ def _walk(body: bytes, envelopes: EnvelopeRegistry) -> SplitRequest:
                 else:
                     known.append((span_id, payload, envelope))
     return SplitRequest(traces, accepted, rejected)
+
+
+def _validate_in_parts(body: bytes) -> None:
+    """Let the runtime validate a request that could be walked, as many spans at a time as make up a part.
+
+    Raises:
+        DecodeError: some message in it is none.
+    """
+    validate = ExportTraceServiceRequest.FromString
+    others, resource_spans, _ = _separate(body, 0, len(body), _RESOURCE_SPANS, 0, _MAX_EMPTY)
+    validate(others)
+    for start, stop in resource_spans:
+        resource, scope_spans, _ = _separate(body, start, stop, _SCOPE_SPANS, 0, _MAX_EMPTY)
+        validate(_field(_RESOURCE_SPANS, resource))
+        for scope_start, scope_stop in scope_spans:
+            _, spans, _ = _separate(body, scope_start, scope_stop, _SPANS, 0, _MAX_EMPTY)
+            part_start = scope_start
+            for _, span_stop in spans:
+                if span_stop - part_start >= _PART_BYTES:
+                    validate(_in_scope(body[part_start:span_stop]))
+                    part_start = span_stop
+            validate(_in_scope(body[part_start:scope_stop]))
+
+
+def _in_scope(fields: bytes) -> bytes:
+    """A request with these fields of a ScopeSpans, as deep in it as they were."""
+    return _field(_RESOURCE_SPANS, _field(_SCOPE_SPANS, fields))
+
+
+def _field(tag: int, value: bytes) -> bytes:
+    return b"".join((bytes([tag]), encode_varint(len(value)), value))
 
 
 def join_spans(spans: Iterable[RawSpan]) -> bytes:

@@ -1,5 +1,6 @@
 """Resources and scopes around spans: each kept once, as long as any span holds it, and measured."""
 
+from threading import Lock
 from weakref import WeakValueDictionary, finalize
 
 from processors.spans import Envelope
@@ -14,16 +15,20 @@ class EnvelopeRegistry:
     def __init__(self) -> None:
         self._known: WeakValueDictionary[tuple[bytes, bytes], Envelope] = WeakValueDictionary()
         self._bytes = 0
+        self._adding = Lock()  # large requests are split in a thread
 
     def envelope(self, resource: bytes, scope: bytes) -> Envelope:
         """The one for the bytes around `spans` in a ResourceSpans and around those in a ScopeSpans."""
         key = (resource, scope)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = Envelope(resource, scope)
-            size = len(resource) + len(scope) + OVERHEAD_BYTES
-            finalize(known, self._count, -size).atexit = False
-            self._count(size)
+            with self._adding:
+                known = self._known.get(key)
+                if known is None:
+                    known = self._known[key] = Envelope(resource, scope)
+                    size = len(resource) + len(scope) + OVERHEAD_BYTES
+                    finalize(known, self._count, -size).atexit = False
+                    self._count(size)
         return known
 
     def bytes_held(self) -> int:

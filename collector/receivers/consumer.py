@@ -14,6 +14,12 @@ FULL_SUCCESS = b""
 
 FULL_SUCCESS_JSON = b"{}"
 
+LARGE_REQUEST_BYTES = 1 << 20
+"""A longer request takes so long to read that others must not wait for it."""
+
+COMPRESSED_AT_ONCE_BYTES = 1 << 18
+"""What is longer, and compressed, is inflated beside the event loop."""
+
 _MAX_MESSAGE_LENGTH = 4096
 
 
@@ -44,6 +50,10 @@ class Consumer(Protocol):
         Raises:
             Refusal: nothing of the request was kept.
         """
+        ...
+
+    async def consume_large_traces(self, body: bytes) -> ExportOutcome:
+        """The same for a request of more than `LARGE_REQUEST_BYTES`; the loop goes on meanwhile."""
         ...
 
 

@@ -22,7 +22,7 @@ from collector.errors import (
     StartupError,
 )
 from collector.otlp import GZIP_MAGIC, ErrorStatus, gzip_decompress, no_such_service, zlib_decompress
-from collector.receivers.consumer import encode_response
+from collector.receivers.consumer import COMPRESSED_AT_ONCE_BYTES, encode_response
 from collector.receivers.receiver import Receiver
 from collector.receivers.server_config import ServerConfig, grpc_credentials
 
@@ -93,7 +93,12 @@ class GrpcReceiver(Receiver):
     async def _export(self, body: bytes, encoding: str | None) -> bytes | ErrorStatus:
         """What answers an admitted call with that message, compressed as `encoding` says; None: unknown."""
         try:
-            outcome = self._consumer.consume_traces(self._content(body, encoding))
+            is_compressed = encoding is not None or body[:2] == GZIP_MAGIC or body[:1] == _ZLIB_START
+            if len(body) <= COMPRESSED_AT_ONCE_BYTES or not is_compressed:
+                content = self._content(body, encoding)
+            else:
+                content = await asyncio.to_thread(self._content, body, encoding)
+            outcome = await self._consume(content)
             if outcome.stored is not None:
                 await outcome.stored
             response = encode_response(outcome)

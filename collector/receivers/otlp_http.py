@@ -6,7 +6,11 @@ from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, SentMess
 from collector.config_fields import Endpoint, parse_endpoint
 from collector.errors import UnsupportedRequest
 from collector.otlp import ErrorStatus, gzip_decompress, json_to_request, method_not_allowed, no_such_path
-from collector.receivers.consumer import encode_response, encode_response_json
+from collector.receivers.consumer import (
+    COMPRESSED_AT_ONCE_BYTES,
+    encode_response,
+    encode_response_json,
+)
 from collector.receivers.http_body import Disconnected, HttpBody
 from collector.receivers.receiver import Receiver
 from collector.receivers.server_config import ServerConfig, ssl_context
@@ -73,7 +77,7 @@ class OtlpHttpReceiver(Receiver):
             if status is None:
                 self._check(media_type, headers)
                 request = await self._request(body, media_type, headers)
-                outcome = self._consumer.consume_traces(request)
+                outcome = await self._consume(request)
                 if outcome.stored is not None:
                     await outcome.stored
                 response = encode_response_json(outcome) if answers_json else encode_response(outcome)
@@ -114,7 +118,10 @@ class OtlpHttpReceiver(Receiver):
             body.check_announced(int(announced))
         content = await body.read()
         if headers.get(b"content-encoding", b"").strip().lower() == GZIP:
-            content = gzip_decompress(content, self.config.max_request_bytes)
+            if len(content) <= COMPRESSED_AT_ONCE_BYTES:
+                content = gzip_decompress(content, self.config.max_request_bytes)
+            else:
+                content = await asyncio.to_thread(gzip_decompress, content, self.config.max_request_bytes)
         if media_type == PROTOBUF:
             return content
         if len(content) <= _LARGE_JSON_BYTES:

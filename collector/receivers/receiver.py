@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from collector.clock import Clock, SystemClock, ends_within
 from collector.errors import Draining, Refusal, StartupError, Unauthenticated
 from collector.otlp import ErrorStatus, error_status
-from collector.receivers.consumer import Consumer, RecordConsumer
+from collector.receivers.consumer import LARGE_REQUEST_BYTES, Consumer, ExportOutcome, RecordConsumer
 from collector.receivers.in_flight import InFlightBudget
 from collector.receivers.server_config import ServerAuthConfig, ServerConfig
 from collector.telemetry import Metrics, RateLimitedLogger
@@ -114,6 +114,12 @@ class Receiver(ABC):
         if self._auth is not None:
             self._auth.load()
         self._endpoint = await self._listen()
+
+    async def _consume(self, request: bytes) -> ExportOutcome:
+        """Hand a request on; the loop goes on while a long one is read."""
+        if len(request) <= LARGE_REQUEST_BYTES:
+            return self._consumer.consume_traces(request)
+        return await self._consumer.consume_large_traces(request)
 
     @abstractmethod
     async def set_serving(self, is_serving: bool) -> None:

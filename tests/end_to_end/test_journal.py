@@ -78,7 +78,9 @@ async def test_a_crash_loses_nothing_that_was_acknowledged(tmp_path: Path) -> No
         await service.until(lambda: True)
         after = await service.metrics()
 
-    assert {1: "pass", 2: "pass"} == _outcomes(service)
+    # Where the machine was so busy that senders may have given up meanwhile, that is said instead.
+    was_long = metrics['tracegrade_traces_interrupted_total{reason="outage"}']
+    assert {1: "pass", 2: "not_evaluated" if was_long else "pass"} == _outcomes(service)
     assert 4 == metrics['tracegrade_spans_recovered_total{exporter=""}']
     assert 1 == after['tracegrade_spans_dropped_total{exporter="",reason="duplicate"}']
     assert 0 == after['tracegrade_accounting_error_spans{exporter="file"}']
@@ -150,9 +152,9 @@ async def test_a_damaged_journal_is_told_and_its_spans_can_be_saved_and_graded(t
         await service.wait()
     data = tmp_path / "journal" / "data.mdb"
     content = bytearray(data.read_bytes())
-    second, place = (2).to_bytes(16, "big") + b"\0", -1
+    second, place = b"\n\x10" + (2).to_bytes(16, "big"), -1
     while (place := content.find(second, place + 1)) >= 0:
-        content[place + 20] ^= 1  # in the record of its spans, and in pages that hold older ones
+        content[place + 20] ^= 1  # in the request that brought it, and in pages that hold older ones
     data.write_bytes(content)
 
     refused = _tracegrade("run", "--config", str(service.config_path))

@@ -84,9 +84,9 @@ def _go_on_with(directory: Path) -> int:
     store = JournalStore(directory, max_bytes=_MAX_BYTES, syncs=False)
     with suppress(StartupError, JournalFailed):
         store.open()
-        read_journal(store, directory, LastActivity(0, b""), EnvelopeRegistry().envelope)
+        read_journal(store, directory, LastActivity(0, b""), EnvelopeRegistry())
         for number in range(1, 4):
-            store.write([Change(Table.ATTEMPTS, b"%d" % number, bytes(3000 * number))])
+            store.write([Change(Table.ATTEMPTS, b"%d" % number, [bytes(3000 * number)])])
             store.write([Change(Table.ATTEMPTS, b"%d" % number, None)])
         return _WHOLE
     return _DAMAGED
@@ -122,7 +122,7 @@ async def _fill(directory: Path) -> None:
     config = JournalConfig.model_validate({"directory": directory, "max_bytes": _MAX_BYTES})
     journal = Journal(config, metrics=Metrics(), clock=SystemClock())
     tasks = TaskSupervisor(lambda: None)
-    journal.open(EnvelopeRegistry().envelope)
+    journal.open(EnvelopeRegistry())
     journal.start(tasks)
     for number in range(1, 15):
         spans = make_spans(number, 1 + number % 5, padding=300 * number)

@@ -54,6 +54,9 @@ class SpanSink:
         message = f"{split.rejected} spans have invalid ids." if split.rejected else ""
         return ExportOutcome(split.accepted, split.rejected, message)
 
+    async def consume_large_traces(self, body: bytes) -> ExportOutcome:
+        return self.consume_traces(body)
+
     @property
     def spans(self) -> int:
         """The number of spans in all accepted requests."""

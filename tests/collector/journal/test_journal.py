@@ -19,7 +19,8 @@ from collector.journal.store import Change, JournalFailed, JournalStore, Table, 
 from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics
-from collector.trace import SpanBatch
+from collector.trace import FinishedTrace, GradedTrace, SpanBatch
+from processors.model.finish_reason import FinishReason
 from tests.support.deliveries import make_spans
 
 
@@ -50,7 +51,7 @@ class OpenJournal:
         self._tasks = TaskSupervisor(lambda: None)
 
     async def __aenter__(self) -> "OpenJournal":
-        self.recovered = self.journal.open(EnvelopeRegistry().envelope)
+        self.recovered = self.journal.open(EnvelopeRegistry())
         self.journal.start(self._tasks)
         return self
 
@@ -100,7 +101,7 @@ async def test_what_was_stored_is_found_and_what_was_delivered_is_forgotten(tmp_
         held = next(iter(other.recovered.batches.values())).batch
         assert batch(1).spans[0][1] == held.spans[0][1]
         assert (batch(3).trace_id, b"".join(span[0] for span in batch(3).spans)) == next(
-            iter(other.recovered.finished.values())
+            iter(other.recovered.finished)
         )
 
 
@@ -176,6 +177,56 @@ async def test_a_full_journal_refuses_and_takes_again_when_traces_are_delivered(
         assert [batch(number).trace_id] == found(other.recovered)
 
 
+async def test_a_trace_that_lasts_keeps_no_others_on_disk(tmp_path: Path) -> None:
+    lasting = batch(999, 1)
+    async with OpenJournal(tmp_path, max_bytes=16 * 1024**2) as one:
+        one.journal.add([lasting, *(batch(number, 1, padding=100_000) for number in range(1, 121))])
+        await one.stored()
+        for delivered in range(1, 121):
+            one.journal.receipt(batch(delivered).trace_id, "").seal()
+        async with asyncio.timeout(30):
+            for number in range(1000, 2000):  # while others come
+                one.journal.add([batch(number, 1)])
+                await one.stored()
+                one.journal.receipt(batch(number).trace_id, "").seal()
+                if one.journal.bytes_held < 100_000:
+                    break
+        assert one.journal.bytes_held < 100_000
+
+    async with OpenJournal(tmp_path) as other:
+        assert lasting.trace_id == found(other.recovered)[0]
+        assert 120 > len(other.recovered.batches)
+
+
+async def test_who_has_got_a_trace_is_known_whatever_the_names_are(tmp_path: Path) -> None:
+    long_name = "otlp/" + 600 * "x"
+    async with OpenJournal(tmp_path) as one:
+        one.journal.add([batch(1), batch(2)])
+        await one.stored()
+        trace = FinishedTrace(trace_id=batch(1).trace_id, spans=batch(1).spans, reason=FinishReason.ROOT)
+        one.journal.add_verdicts(trace, GradedTrace(trace_id=trace.trace_id, spans=trace.spans), lambda: None)
+        receipt = one.journal.receipt(trace.trace_id, "")
+        assert receipt.expects(long_name)
+        assert receipt.expects("other")
+        receipt.seal()
+        receipt.delivered(long_name)
+        await one.stored()
+
+    async with OpenJournal(tmp_path) as other:
+        assert {trace.trace_id: frozenset({long_name})} == other.recovered.deliveries
+        assert [trace.trace_id] == list(other.recovered.verdicts)
+        receipt = other.journal.receipt(trace.trace_id, "", frozenset({long_name}))
+        assert not receipt.expects(long_name)
+        assert receipt.expects("other")
+        receipt.seal()
+        receipt.delivered("other")
+        await other.stored()
+
+    async with OpenJournal(tmp_path) as last:
+        assert [batch(2).trace_id] == found(last.recovered)
+        assert not last.recovered.verdicts
+
+
 async def test_a_map_without_room_is_emptied_by_what_is_deleted(tmp_path: Path) -> None:
     async with OpenJournal(tmp_path) as one:
         one.store._map_size = 4 * 1024**2
@@ -210,16 +261,18 @@ async def test_a_directory_is_for_one_process_of_its_owner_on_a_local_disk(
     assert "proc" == file_system_of(Path("/proc/self"))
 
 
-async def test_a_journal_of_a_newer_version_or_of_something_else_is_not_opened(tmp_path: Path) -> None:
-    async with OpenJournal(tmp_path) as one:
-        one.store.write([Change(Table.ABOUT, b"format", b"%d" % (FORMAT_VERSION + 1))])
-    with pytest.raises(StartupError, match="newer version"):
-        OpenJournal(tmp_path).journal.open(EnvelopeRegistry().envelope)
+async def test_a_journal_of_another_version_or_of_something_else_is_not_opened(tmp_path: Path) -> None:
+    for version, age in ((FORMAT_VERSION + 1, "a newer version"), (FORMAT_VERSION - 1, "an older version")):
+        directory = tmp_path / str(version)
+        async with OpenJournal(directory) as one:
+            one.store.write([Change(Table.ABOUT, b"format", [b"%d" % version])])
+        with pytest.raises(StartupError, match=age):
+            OpenJournal(directory).journal.open(EnvelopeRegistry())
     other = tmp_path / "other"
     other.mkdir()
     (other / "data.mdb").write_bytes(b"not a journal" * 1000)
     with pytest.raises(StartupError, match="cannot be opened"):
-        OpenJournal(other).journal.open(EnvelopeRegistry().envelope)
+        OpenJournal(other).journal.open(EnvelopeRegistry())
 
 
 async def test_a_journal_whose_bytes_changed_is_not_gone_on_with(
@@ -236,7 +289,7 @@ async def test_a_journal_whose_bytes_changed_is_not_gone_on_with(
     file.write_bytes(content)
 
     with pytest.raises(StartupError, match=r"is damaged \(1 records.*--salvage"):
-        OpenJournal(tmp_path).journal.open(EnvelopeRegistry().envelope)
+        OpenJournal(tmp_path).journal.open(EnvelopeRegistry())
 
 
 @pytest.mark.parametrize("pages", [1, 2, 9])
@@ -247,7 +300,7 @@ async def test_a_journal_that_was_cut_off_is_told_and_kills_nobody(tmp_path: Pat
     os.truncate(tmp_path / "data.mdb", pages * 4096)
 
     with pytest.raises(StartupError, match="is damaged"):
-        OpenJournal(tmp_path).journal.open(EnvelopeRegistry().envelope)
+        OpenJournal(tmp_path).journal.open(EnvelopeRegistry())
 
 
 async def test_a_file_in_which_nothing_was_written_yet_is_a_new_journal(tmp_path: Path) -> None:
@@ -259,11 +312,11 @@ async def test_a_file_in_which_nothing_was_written_yet_is_a_new_journal(tmp_path
 async def test_a_trace_that_was_in_work_in_two_crashes_is_quarantined(tmp_path: Path) -> None:
     for crash in range(3):
         journal = OpenJournal(tmp_path)
-        recovered = journal.journal.open(EnvelopeRegistry().envelope)
+        recovered = journal.journal.open(EnvelopeRegistry())
         assert (frozenset({batch(1).trace_id}) if crash == 2 else frozenset()) == recovered.quarantined
         if crash == 0:
             journal.journal.add([batch(1), batch(2)])
-        journal.store.write(journal.journal._changes)
+        journal.store.write(journal.journal._take_changes())
         journal.journal._activity.begin(batch(1).trace_id)
         journal.store.close()  # a crash: nothing is said any more
 
@@ -271,11 +324,11 @@ async def test_a_trace_that_was_in_work_in_two_crashes_is_quarantined(tmp_path: 
 async def test_a_crash_counts_once_however_often_the_process_is_killed_after_it(tmp_path: Path) -> None:
     for crash in range(4):
         journal = OpenJournal(tmp_path)
-        recovered = journal.journal.open(EnvelopeRegistry().envelope)
+        recovered = journal.journal.open(EnvelopeRegistry())
         assert not recovered.quarantined
         if crash == 0:
             journal.journal.add([batch(1)])
-        journal.store.write(journal.journal._changes)
+        journal.store.write(journal.journal._take_changes())
         if crash == 0:
             journal.journal._activity.begin(batch(1).trace_id)
         journal.store.close()  # killed, after the first time with nothing in work

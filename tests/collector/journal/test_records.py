@@ -5,21 +5,30 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from collector.buffer.trace_buffer import settled_spans
+from collector.journal.additions import decode_additions, encode_additions
 from collector.journal.records import (
     BatchKind,
     DamagedRecord,
     JournalledBatch,
-    decode_batch,
-    decode_envelope,
-    decode_finished,
-    encode_batch,
-    encode_envelope,
-    encode_finished,
+    Notes,
+    decode_notes,
+    decode_pairs,
+    decode_segment,
+    decode_verdict_group,
+    encode_entry,
+    encode_notes,
+    encode_pairs,
+    encode_verdict_group,
+    request_of,
     seal,
+    segment_without,
     unseal,
 )
 from collector.journal.verdicts import decode_verdicts, encode_verdicts
+from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch
 from processors.model.evaluation_result import (
     EvaluationResult,
@@ -30,33 +39,67 @@ from processors.model.evaluation_result import (
 )
 from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
-from processors.spans.envelope import Envelope
+from tests.support.deliveries import ENVELOPE
 from tests.support.graded_runs import weather_run
 
 _texts = st.text(st.characters(codec="utf-8"), max_size=8)
-_ENVELOPES = [Envelope(b"", b""), Envelope(b"resource", b"scope")]
-_spans = st.lists(
-    st.tuples(st.binary(min_size=8, max_size=8), st.binary(max_size=50), st.sampled_from(_ENVELOPES)),
-    max_size=5,
-)
-_batches = st.builds(
-    JournalledBatch,
-    batch=st.builds(SpanBatch, st.binary(min_size=16, max_size=16), _spans, _texts),
-    arrived_unix_nano=st.integers(0, 2**64 - 1),
-    kind=st.sampled_from(BatchKind),
-)
+_ENVELOPES = EnvelopeRegistry()
+_KNOWN = [_ENVELOPES.envelope(ENVELOPE.resource, ENVELOPE.scope), _ENVELOPES.envelope(b"", b"")]
+_ids = st.binary(min_size=8, max_size=8).filter(any)
+_place = st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1))
+_pairs = st.lists(st.tuples(st.binary(max_size=20), st.binary(max_size=20)), max_size=4)
 
 
-@given(_batches)
-def test_a_batch_is_read_as_it_was_written(journalled: JournalledBatch) -> None:
-    content = encode_batch(journalled, _ENVELOPES.index)
+@st.composite
+def _batches(draw: st.DrawFn) -> JournalledBatch:
+    trace_id = draw(st.binary(min_size=16, max_size=16).filter(any))
+    spans = [
+        (span_id, Span(trace_id=trace_id, span_id=span_id, name=draw(_texts)).SerializeToString(), envelope)
+        for span_id, envelope in draw(
+            st.lists(st.tuples(_ids, st.sampled_from(_KNOWN)), min_size=1, max_size=5)
+        )
+    ]
+    return JournalledBatch(
+        batch=SpanBatch(trace_id, spans, draw(_texts)),
+        arrived_unix_nano=draw(st.integers(0, 2**64 - 1)),
+        kind=draw(st.sampled_from(BatchKind)),
+    )
 
-    assert journalled == decode_batch(content, _ENVELOPES.__getitem__)
+
+def _segment(batches: list[JournalledBatch]) -> bytes:
+    """A segment in which each of the batches came in a request of its own."""
+    return b"".join(
+        part
+        for index, journalled in enumerate(batches)
+        for part in encode_entry(
+            request_of([journalled.batch]),
+            arrived_unix_nano=journalled.arrived_unix_nano,
+            kind=journalled.kind,
+            first=index,
+            tenant=journalled.batch.tenant,
+        )
+    )
 
 
-@given(_batches, st.data())
+@given(st.lists(_batches(), max_size=3))
+def test_a_segment_is_read_as_it_was_written_each_batch_in_its_order(batches: list[JournalledBatch]) -> None:
+    assert list(enumerate(batches)) == list(decode_segment(_segment(batches), _ENVELOPES))
+
+
+@given(st.lists(_batches(), max_size=4), st.sets(st.integers(0, 3)))
+def test_of_a_sparse_segment_what_is_needed_stays_where_it_was(
+    batches: list[JournalledBatch], gone: set[int]
+) -> None:
+    smaller = b"".join(segment_without(_segment(batches), gone))
+
+    assert [(index, each) for index, each in enumerate(batches) if index not in gone] == list(
+        decode_segment(smaller, _ENVELOPES)
+    )
+
+
+@given(_batches(), st.data())
 def test_of_a_changed_record_nothing_is_read(journalled: JournalledBatch, data: st.DataObject) -> None:
-    record = bytearray(seal(encode_batch(journalled, _ENVELOPES.index)))
+    record = bytearray(seal([_segment([journalled]), b"more"]))
     record[data.draw(st.integers(0, len(record) - 1))] ^= 1 << data.draw(st.integers(0, 7))
 
     with pytest.raises(DamagedRecord):
@@ -66,20 +109,66 @@ def test_of_a_changed_record_nothing_is_read(journalled: JournalledBatch, data: 
 @given(st.binary(max_size=80))
 def test_bytes_that_are_no_record_are_told_and_never_raise_anything_else(content: bytes) -> None:
     for decode in (
-        lambda: decode_batch(content, _ENVELOPES.__getitem__),
-        lambda: decode_envelope(content),
-        lambda: decode_finished(content),
+        lambda: list(decode_segment(content, _ENVELOPES)),
+        lambda: decode_pairs(content),
+        lambda: decode_notes(content),
+        lambda: decode_verdict_group(content),
         lambda: decode_verdicts(content),
+        lambda: decode_additions(b"A" + content),
         lambda: unseal(content),
     ):
         with suppress(DamagedRecord):
             decode()
 
 
-@given(st.binary(max_size=20), st.binary(max_size=20))
-def test_envelopes_and_finished_traces_are_read_as_they_were_written(one: bytes, other: bytes) -> None:
-    assert (one, other) == decode_envelope(encode_envelope(Envelope(one, other)))
-    assert (one, other) == decode_finished(encode_finished(one, other))
+@given(_pairs, st.integers(0, 2**64 - 1))
+def test_pairs_and_groups_of_verdicts_are_read_as_they_were_written(
+    pairs: list[tuple[bytes, bytes]], bound: int
+) -> None:
+    assert pairs == decode_pairs(b"".join(encode_pairs(pairs)))
+    assert (bound, pairs) == decode_verdict_group(b"".join(encode_verdict_group(bound, pairs)))
+
+
+_notes = st.builds(
+    Notes,
+    gone=st.lists(_place, max_size=3),
+    left=st.lists(_place, max_size=3),
+    delivered=st.lists(st.tuples(st.binary(max_size=20), st.text(st.characters(codec="utf-8")))),
+)
+
+
+@given(_notes)
+def test_notes_are_read_as_they_were_written(notes: Notes) -> None:
+    assert notes == decode_notes(b"".join(encode_notes(notes)))
+
+
+@given(_batches(), st.binary(min_size=1, max_size=30), st.booleans())
+def test_what_was_added_to_a_trace_is_added_again(
+    journalled: JournalledBatch, added: bytes, backfill: bool
+) -> None:
+    spans = settled_spans([journalled.batch])
+    last_id, payload, envelope = spans[-1]
+    graded = GradedTrace(
+        trace_id=bytes(16),
+        spans=[*spans[:-1], (last_id, payload + added, envelope)],
+        log_records=[(last_id, b"log", envelope)],
+        evaluation_spans=[(last_id, b"span", envelope)],
+        backfill=backfill,
+    )
+    trace = FinishedTrace(trace_id=bytes(16), spans=spans, reason=FinishReason.ROOT)
+
+    again = decode_additions(encode_additions(trace, graded)).graded(trace, holds_spans=True)
+
+    assert list(graded.spans) == list(again.spans)
+    for one, other in (
+        (graded.log_records, again.log_records),
+        (graded.evaluation_spans, again.evaluation_spans),
+    ):
+        assert [span[:2] for span in one] == [span[:2] for span in other]
+        assert [(span[2].resource, span[2].scope) for span in one] == [
+            (span[2].resource, span[2].scope) for span in other
+        ]
+    assert backfill == again.backfill
 
 
 _results = st.builds(

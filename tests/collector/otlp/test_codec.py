@@ -9,7 +9,8 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from collector.errors import MalformedRequest
-from collector.otlp.codec import join_spans, split_request
+from collector.otlp import codec
+from collector.otlp.codec import SplitRequest, join_spans, split_request
 from collector.otlp.envelope_registry import EnvelopeRegistry
 from processors.spans.protobuf_wire import encode_field
 from tests.support.corpus import recorded_requests
@@ -267,3 +268,56 @@ def test_any_bytes_either_split_or_are_malformed(body: bytes) -> None:
     except MalformedRequest:
         with pytest.raises(Exception, match="pars"):
             ExportTraceServiceRequest.FromString(body)
+
+
+def _split_in_parts(body: bytes, part_bytes: int) -> SplitRequest | None:
+    """What comes of `body` if it is validated in parts of that size; None: it is malformed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codec, "_PART_BYTES", part_bytes)
+        try:
+            return split_request(body)
+        except MalformedRequest:
+            return None
+
+
+@given(_requests, st.integers(0, 60), st.data())
+def test_a_request_that_is_validated_in_parts_is_what_it_is_as_a_whole(
+    request: ExportTraceServiceRequest, part_bytes: int, data: st.DataObject
+) -> None:
+    body = bytearray(request.SerializeToString())
+    assert _split_in_parts(bytes(body), len(body)) == _split_in_parts(bytes(body), part_bytes) is not None
+
+    for _ in range(data.draw(st.integers(1, 3)) if body else 0):
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    assert _split_in_parts(bytes(body), len(body)) == _split_in_parts(bytes(body), part_bytes)
+
+
+@pytest.mark.parametrize("depth", range(30, 36))
+def test_values_may_be_nested_as_deep_in_a_part_as_in_the_whole(depth: int) -> None:
+    value = b""
+    for _ in range(depth):
+        value = encode_field(0x0A, encode_field(0x2A, value))  # ArrayValue.values, AnyValue.array_value
+    span = encode_field(0x0A, bytes([1]) * 16) + encode_field(0x12, bytes([1]) * 8)
+    span += encode_field(0x4A, encode_field(0x12, encode_field(0x2A, value)))
+    body = encode_field(0x0A, encode_field(0x12, encode_field(0x12, span)))
+
+    assert _split_in_parts(body, len(body)) == _split_in_parts(body, 1)
+
+
+def test_of_a_long_request_the_runtime_never_sees_much_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[int] = []
+
+    class Recording:
+        @staticmethod
+        def FromString(body: bytes) -> ExportTraceServiceRequest:  # the runtime's name
+            lengths.append(len(body))
+            return ExportTraceServiceRequest.FromString(body)
+
+    span = Span(trace_id=bytes([1]) * 16, span_id=bytes([2]) * 8, name="x" * 5000)
+    spans = [ScopeSpans(spans=[span] * 1000)]
+    body = ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=spans)]).SerializeToString()
+    monkeypatch.setattr(codec, "ExportTraceServiceRequest", Recording)
+
+    assert 1000 == split_request(body).accepted
+    assert len(body) <= sum(lengths) + 100
+    assert max(lengths) < 1.1 * codec._PART_BYTES
