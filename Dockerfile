@@ -29,6 +29,8 @@ LABEL org.opencontainers.image.title="tracegrade" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/tracegrade /opt/tracegrade
 COPY deploy/image/tracegrade.yaml /etc/tracegrade/tracegrade.yaml
+# Where a journal goes. A named volume takes its owner over; nothing is written there without a volume.
+RUN install -d -m 0700 -o 10001 -g 10001 /var/lib/tracegrade
 ENV PATH=/opt/tracegrade/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1

@@ -15,6 +15,7 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from importlib.metadata import version
 from typing import TextIO
 
@@ -24,7 +25,7 @@ from collector.cluster import PeerWatch
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
 from collector.errors import BackgroundTaskDied
 from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
-from collector.journal import Journal
+from collector.journal import Journal, kept_files
 from collector.memory_limiter import MemoryLimiter
 from collector.memory_plan import container_memory, plan_memory
 from collector.otlp import EnvelopeRegistry
@@ -88,7 +89,10 @@ class Service:
         self._metrics = metrics = Metrics(prometheus.resource_labels())
         evaluators = load_custom_evaluators(config.processors.evaluation)
         criteria = CriteriaStore(
-            config.criteria_patterns(), environment=environment, evaluators=evaluators.known
+            config.criteria_patterns(),
+            environment=environment,
+            evaluators=evaluators.known,
+            last_good=tuple if config.journal is None else partial(kept_files, config.journal.directory),
         )
         envelopes = EnvelopeRegistry()
         memory = plan_memory(config, container_memory())
@@ -135,7 +139,17 @@ class Service:
             if telemetry.logs.otlp is None
             else OwnLogs(telemetry.logs.otlp, version=release, instance=instance, clock=clock)
         )
-        self._criteria = CriteriaFollower(criteria, self._scores.set_criteria, metrics=metrics, clock=clock)
+        self._journal = (
+            None if config.journal is None else Journal(config.journal, metrics=metrics, clock=clock)
+        )
+        self._criteria = CriteriaFollower(
+            criteria,
+            self._scores.set_criteria,
+            metrics=metrics,
+            clock=clock,
+            readiness=self._readiness,
+            keep=None if self._journal is None else self._journal.keep_criteria,
+        )
 
         # The data path.
         streams = config.results.mode == "stream"
@@ -166,9 +180,6 @@ class Service:
             writes_scores=any(map(receives_scores, config.exporters.values())),
         )
         self._envelopes = envelopes
-        self._journal = (
-            None if config.journal is None else Journal(config.journal, metrics=metrics, clock=clock)
-        )
         store = RunStore(config.store, metrics=metrics, clock=clock) if config.keeps_runs else None
         self._fan_out = build_fan_out(
             config.exporters,

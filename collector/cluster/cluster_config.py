@@ -8,6 +8,9 @@ from pydantic import AfterValidator, Field, model_validator
 from collector.config_fields import PositiveDuration, parse_endpoint
 from processors.documents import StrictModel
 
+NOTICE_SECONDS = 2.0
+"""How long after the caches a change is seen here: a pause, the longest lookup, some to spare."""
+
 _HOST_NAME = re.compile(r"(?=.{1,253}\.?\Z)(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.?)+\Z")
 
 
@@ -35,7 +38,8 @@ class ClusterConfig(StrictModel):
         default=None,
         description="The name that stands for all replicas, the one that the balancer asks for: that of a "
         "headless service which publishes addresses that are not ready. Every verdict then waits "
-        "`resolver_interval` longer, since a change may be known to the balancer before it is known here.",
+        "`name_ttl` and 2 s longer, or `resolver_interval` where that is less, since the balancer may know "
+        "of a change before it is known here.",
         examples=["tracegrade-replicas"],
     )
     peers: (
@@ -53,6 +57,12 @@ class ClusterConfig(StrictModel):
         "own interval and the name's TTL together; for a list, the time until all balancers have a new one.",
     )
 
+    name_ttl: PositiveDuration = Field(
+        default=5.0,
+        description="For how long answers about `peers_dns` may come out of a cache on their way here: the "
+        "name's TTL, 5 s in clusters with CoreDNS. A change is known here that much later at most.",
+    )
+
     @model_validator(mode="after")
     def _names_peers_once(self) -> Self:
         if (self.peers_dns is None) == (self.peers is None):
@@ -64,4 +74,4 @@ class ClusterConfig(StrictModel):
     @property
     def verdict_delay(self) -> float:
         """Seconds for which a change of the peers may go unnoticed here: no verdict is given sooner."""
-        return 0.0 if self.peers_dns is None else self.resolver_interval
+        return 0.0 if self.peers_dns is None else min(self.resolver_interval, self.name_ttl + NOTICE_SECONDS)

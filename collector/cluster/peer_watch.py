@@ -11,7 +11,7 @@ from collector.cluster.name_lookup import Answer, LookupFailed, LookupProblem, N
 from collector.cluster.peer_set import Change, PeerSet
 from collector.telemetry import Metrics, RateLimitedLogger
 
-_LONGEST_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 0.5
 _PAUSES_AN_INTERVAL = 5
 
 _logger = logging.getLogger(__name__)
@@ -86,12 +86,12 @@ class PeerWatch:
             await self._clock.sleep(pause)
 
     def _take_in(self, answer: Answer, peers: PeerSet, asked_at: float) -> None:
-        if answer.ttl >= self._config.resolver_interval:
+        if answer.ttl >= self._config.resolver_interval or answer.ttl > self._config.name_ttl:
             self._metrics.cluster_resolve_problems.add(1, "long_ttl")
             self._log.warning(
                 "long_ttl",
-                "The name of the peers may be cached for as long as cluster.resolver_interval or longer: "
-                "changes may be noticed too late.",
+                "The name of the peers may be cached for longer than cluster.name_ttl, or for as long as "
+                "cluster.resolver_interval: changes may be noticed too late.",
                 ttl_seconds=answer.ttl,
             )
         before = peers.peers or frozenset()

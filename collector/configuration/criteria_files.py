@@ -8,14 +8,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import NoReturn
 
 from collector.clock import Clock, ends_within
 from collector.config_fields import BUILTIN
 from collector.configuration.files import FoundFiles, default_file, find_files
-from collector.telemetry import Metrics
+from collector.journal import KeptFile
+from collector.telemetry import Metrics, Readiness
 from collector.text_file import decoded_text
 from processors.criteria import (
     CriteriaCase,
@@ -27,7 +27,7 @@ from processors.criteria import (
     read_criteria_document,
 )
 from processors.documents import Problem, ProblemsFound, path_text
-from processors.model import Evaluator
+from processors.model import Evaluator, time_text
 
 _BUILTIN_FILE = "criteria/default.yaml"
 """The shipped criteria that `builtin` stands for: they need no reference."""
@@ -79,8 +79,13 @@ class CriteriaStore:
         environment: Mapping[str, str],
         evaluators: Mapping[str, type[Evaluator]] | None = None,
         problems: list[Problem] | None = None,
+        last_good: Callable[[], Sequence[KeptFile]] = tuple,
     ) -> None:
-        """Load the files; with `problems` given, mistakes are added to it instead of raised."""
+        """Load the files; with `problems` given, mistakes are added to it instead of raised.
+
+        `last_good` is asked where there are mistakes: what a process before had in force then counts as it
+        does in a reload, and only mistakes in files that were never good are raised.
+        """
         self._builtin = str(default_file(_BUILTIN_FILE))
         named = [str(pattern) for pattern in patterns or [BUILTIN]]
         self._has_builtin = BUILTIN in named
@@ -88,12 +93,27 @@ class CriteriaStore:
         self._environment = environment
         self._evaluators = evaluators
         self._good: dict[str, _CriteriaFile] = {}
-        self._matches: dict[str, Sequence[str]] = {}
+        self._matches: dict[str, list[str]] = {}
         self._seen = ""
         self._current = CriteriaSet()
         self._warnings: list[Problem] = []
         self._refused: dict[str, CriteriaDocument] = {}
+        self._stale: list[str] = []
+        self._problems: list[Problem] = []
         found = self.reload()
+        if found and (kept := last_good()):
+            self._take_up(kept)
+            found = self.reload()
+            for file in kept:
+                if file.path in self._stale:
+                    since = time_text(file.kept_unix_nano)
+                    _logger.warning(
+                        "A criteria file counts with its last good version.",
+                        extra={"file": file.path, "in_force_since": since},
+                    )
+            covered = {name for file in kept if file.path in self._good for name in (file.path, file.pattern)}
+            if all(problem.file in covered for problem in found):
+                return
         if problems is not None:
             problems += found
         elif found:
@@ -103,6 +123,21 @@ class CriteriaStore:
     def current(self) -> CriteriaSet:
         """The criteria in force."""
         return self._current
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What the last load found wrong."""
+        return self._problems
+
+    @property
+    def stale(self) -> list[str]:
+        """The files that count with their last good version, which is not what is on disk."""
+        return self._stale
+
+    @property
+    def names(self) -> list[str]:
+        """The files in force."""
+        return list(self._good)
 
     @property
     def warnings(self) -> list[Problem]:
@@ -118,6 +153,15 @@ class CriteriaStore:
     def refused(self) -> list[CriteriaDocument]:
         """What could be read of the files that the last load refused."""
         return list(self._refused.values())
+
+    def last_good(self, now_unix_nano: int) -> list[KeptFile]:
+        """The files in force, for a later `CriteriaStore`; without the built-in one."""
+        patterns = {name: pattern for pattern, names in self._matches.items() for name in names}
+        return [
+            KeptFile(path=name, pattern=patterns[name], content=file.content, kept_unix_nano=now_unix_nano)
+            for name, file in self._good.items()
+            if name != self._builtin
+        ]
 
     def changed(self) -> bool:
         """True when the files are not those of the last load: by their content, not by their times."""
@@ -137,11 +181,23 @@ class CriteriaStore:
         problems += self._settle_conflicts(files)
         self._seen = found.digest
         self._good = files
-        self._matches = {**self._matches, **found.matches}
+        self._matches |= {pattern: list(names) for pattern, names in found.matches.items()}
         self._current = CriteriaSet([agent for file in files.values() for agent in file.document.agents])
         self._warnings = [warning for file in files.values() for warning in file.document.warnings]
         self._warnings += criteria_warnings(self._current.agents)
-        return list(dict.fromkeys(problems))
+        self._stale = [name for name, file in files.items() if found.contents.get(name) != file.content]
+        self._problems = list(dict.fromkeys(problems))
+        return self._problems
+
+    def _take_up(self, kept: Sequence[KeptFile]) -> None:
+        """Let what was in force before this process count as it does before a reload."""
+        self._good = {}
+        self._matches = {}
+        for file in kept:
+            document = _parse(file.path, file.content, self._environment, self._evaluators)
+            if not document.problems:  # by this version, with this environment
+                self._good[file.path] = _CriteriaFile(file.path, file.content, document)
+                self._matches.setdefault(file.pattern, []).append(file.path)
 
     def _find(self) -> FoundFiles:
         return find_files(self._patterns, _ENDINGS, is_schema)
@@ -152,7 +208,7 @@ class CriteriaStore:
             for name in found.matches.get(pattern, self._matches.get(pattern, ())):
                 content = found.contents.get(name)
                 file = self._good.get(name)
-                if content is not None and (file is None or file.digest != sha256(content).digest()):
+                if content is not None and (file is None or file.content != content):
                     document = _parse(name, content, self._environment, self._evaluators)
                     if document.problems:
                         problems += document.problems
@@ -160,7 +216,7 @@ class CriteriaStore:
                     else:
                         if self._has_builtin and name == self._builtin:
                             document = _as_builtin(document)
-                        file = _CriteriaFile(name, sha256(content).digest(), document)
+                        file = _CriteriaFile(name, content, document)
                 if file is not None:
                     files[name] = file
         return files
@@ -184,7 +240,9 @@ class CriteriaFollower:
     """Reloads criteria while the service runs: when a file changes, and when asked to.
 
     `on_criteria` is called with the criteria in force, at once and after each reload. What a reload finds
-    wrong is logged; counters and gauges say how it ended and what is in force.
+    wrong is logged; counters and gauges say how it ended and what is in force, and the readiness page names
+    files that count with their last good version. `keep` is called with what is in force once this follows
+    the files, and after each reload.
     """
 
     def __init__(
@@ -194,13 +252,17 @@ class CriteriaFollower:
         *,
         metrics: Metrics,
         clock: Clock,
+        readiness: Readiness,
+        keep: Callable[[Sequence[KeptFile]], None] | None = None,
     ) -> None:
         self._store = store
         self._on_criteria = on_criteria
         self._metrics = metrics
         self._clock = clock
+        self._readiness = readiness
+        self._keep = keep
         self._reload_requested = asyncio.Event()
-        self._publish(is_current=True)
+        self._publish()
 
     def request_reload(self) -> None:
         """Let the files be read again soon; safe in a signal handler of the loop."""
@@ -208,14 +270,18 @@ class CriteriaFollower:
 
     async def follow(self) -> NoReturn:
         """Follow the files until cancelled; a bad file never takes good ones down."""
+        for problem in self._store.problems:
+            _logger.error("A criteria file was not loaded: %s", problem)
         self._say_what_applies()
+        self._keep_what_is_good()
         while True:
             await ends_within(RELOAD_INTERVAL_SECONDS, self._reload_requested.wait(), self._clock)
             was_asked = self._reload_requested.is_set()
             self._reload_requested.clear()
             if was_asked or await asyncio.to_thread(self._store.changed):
                 problems = await asyncio.to_thread(self._store.reload)
-                self._publish(is_current=not problems)
+                self._publish()
+                self._keep_what_is_good()
                 self._metrics.criteria_reloads.add(1, "failure" if problems else "success")
                 for problem in problems:
                     _logger.error("A criteria file was not reloaded: %s", problem)
@@ -229,9 +295,19 @@ class CriteriaFollower:
         if not criteria.covers_every_agent:
             _logger.warning(UNCOVERED_AGENTS)
 
-    def _publish(self, *, is_current: bool) -> None:
+    def _keep_what_is_good(self) -> None:
+        if self._keep is not None:
+            self._keep(self._store.last_good(self._clock.unix_nano()))
+
+    def _publish(self) -> None:
         criteria = self._store.current
-        self._metrics.criteria_last_reload_successful.set(is_current)
+        stale = self._store.stale
+        self._metrics.criteria_last_reload_successful.set(not self._store.problems)
+        self._metrics.criteria_file_stale.values.clear()
+        for name in self._store.names:
+            self._metrics.criteria_file_stale.set(name in stale, name)
+        detail = f"last good version in force of {', '.join(stale)}" if stale else ""
+        self._readiness.set("criteria", True, detail)
         self._metrics.criteria_info.values.clear()
         self._metrics.criteria_info.set(1, criteria.hash)
         for warning in self._store.warnings:
@@ -244,7 +320,7 @@ class _CriteriaFile:
     """One file as it was last good."""
 
     name: str
-    digest: bytes
+    content: bytes
     document: CriteriaDocument
 
 

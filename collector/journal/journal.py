@@ -18,6 +18,7 @@ from collector.errors import Overloaded
 from collector.journal.activity import Activity
 from collector.journal.additions import encode_additions
 from collector.journal.journal_config import JournalConfig
+from collector.journal.kept_criteria import KeptFile, digests_of_kept, keep
 from collector.journal.records import (
     BatchKind,
     DamagedRecord,
@@ -156,6 +157,7 @@ class Journal:
         self._stored_callbacks: list[Callable[[], None]] = []
         self._wanted = asyncio.Event()
         self._hurried = asyncio.Event()
+        self._kept: dict[bytes, bytes] = {}
         self._has_failed = False
         self._is_closed = False
         self._writer: asyncio.Task[None] | None = None
@@ -181,6 +183,7 @@ class Journal:
         self._finished_traces = len(recovered.finished)
         self._take_up(recovered)
         self._changes += recovered.changes
+        self._kept = digests_of_kept(self._store)
         self._activity.end()  # it counts once, also if this process is killed before it grades anything
         return recovered
 
@@ -288,6 +291,11 @@ class Journal:
             self._say_of(held, group)
         self._finish(key, trace.spans)
         self._stored_callbacks.append(when_stored)
+        self._wanted.set()
+
+    def keep_criteria(self, files: Sequence[KeptFile]) -> None:
+        """Keep exactly these criteria files for the next start."""
+        self._changes += keep(files, self._kept)
         self._wanted.set()
 
     def leaving_receipt(self, place: Place) -> Receipt:

@@ -286,7 +286,8 @@ class Metrics:
         self.cluster_resolve_problems = Counter(
             "tracegrade_cluster_resolve_problems",
             "Lookups of `cluster.peers_dns` that left the set as it was (failed, empty, truncated), or "
-            "whose answer may be cached for as long as `cluster.resolver_interval` or longer (long_ttl).",
+            "whose answer may be cached for longer than `cluster.name_ttl`, or for as long as "
+            "`cluster.resolver_interval` (long_ttl).",
             ("reason",),
         )
         self.traces_held = Gauge("tracegrade_traces_held", "Traces in the buffer.")
@@ -499,6 +500,11 @@ class Metrics:
         self.criteria_last_reload_successful = Gauge(
             "tracegrade_criteria_last_reload_successful",
             "1 while every criteria file in force is the one on disk.",
+        )
+        self.criteria_file_stale = Gauge(
+            "tracegrade_criteria_file_stale",
+            "1 while a criteria file counts with its last good version, not with what is on disk, else 0.",
+            ("file",),
         )
         self.criteria_info = Gauge(
             "tracegrade_criteria_info", "1 for the criteria in force.", ("criteria_hash",)

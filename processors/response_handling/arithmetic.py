@@ -45,7 +45,10 @@ class Made(NamedTuple):
 
     def shown(self) -> str:
         """The expression with its numbers."""
-        return self.how.format(*(f"{part:.10g}" for part in self.parts))
+        try:
+            return self.how.format(*(f"{part:.10g}" for part in self.parts))
+        except (IndexError, KeyError, ValueError):  # keys of results stand in it, and may hold braces
+            return self.how
 
 
 class Operand(NamedTuple):

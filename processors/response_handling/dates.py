@@ -20,7 +20,6 @@ _NEAR = (1, 2, 3, 7)
 _SLIP_DAYS = 3
 _WORD = re.compile(r"[^\W\d_]{2,20}(?:-feira)?")
 _BESIDE = re.compile(r"\s?[,(（]\s?([^\W\d_]{3,20}(?:-feira)?)")
-_DAYS = frozenset(range(1, 32))
 
 
 def unsupported_dates(response: Response) -> Iterator[Finding]:
@@ -118,7 +117,7 @@ def _is_beside_untold(token: Token, told: list[CalendarDay], response: Response)
         return False
     for moment in response.ledger.moments:
         full = to_date(moment.dates[0]) if moment.dates and moment.call >= 0 else None
-        if full is None or any(agree(moment.dates[0], other) for other in told):
+        if full is None or not 1 < full.year < 9999 or any(agree(moment.dates[0], other) for other in told):
             continue
         for year, month, number in token.dates:
             if number and year in (None, full.year) and (month, number) in {

@@ -601,6 +601,8 @@ def _scale_slip(token: Token, response: Response) -> Quantity | None:
         token.unit and token.unit.dimension in ("percent", "temperature", "time")
     ):
         return None
+    if not token.value:
+        return None
     factors = token.unit.factors if token.unit is not None and not token.currencies else (1.0,)
     own = dimension_of(token)
     for quantity in response.ledger.quantities[:_MOST_COMPARED]:

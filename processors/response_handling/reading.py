@@ -468,9 +468,12 @@ def _valid(day: CalendarDay) -> tuple[CalendarDay, ...]:
 
 
 def to_date(day: CalendarDay) -> date | None:
-    """The day, where all its parts are written."""
+    """The day, where all its parts are written and there is such a day."""
     year, month, number = day
-    return date(year, month, number) if year and number else None
+    try:
+        return date(year, month, number) if year and number else None
+    except ValueError:
+        return None
 
 
 def agree(one: CalendarDay, other: CalendarDay) -> bool:

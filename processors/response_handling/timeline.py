@@ -41,11 +41,8 @@ class Timeline:
         year = next((day[0] for day in self.days if day[0]), None)
         found: dict[date, None] = {}
         for day in self.days:
-            try:
-                full = to_date((day[0] or year, day[1], day[2]))
-            except ValueError:
-                continue
-            if full is not None:
+            full = to_date((day[0] or year, day[1], day[2]))
+            if full is not None and 1 < full.year < 9999:
                 found[full] = None
         return list(found)[:MOST_DAYS]
 
@@ -89,7 +86,7 @@ class Timeline:
             if not moment.dates or clock is None or clock.minutes is None or clock.path != moment.path:
                 continue
             day = to_date(moment.dates[0])
-            if day is not None and day.year > 1:
+            if day is not None and 1 < day.year < 9999:
                 at = datetime(day.year, day.month, day.day) + timedelta(minutes=clock.minutes)  # noqa: DTZ001 as written
                 found[at, _minutes_of(clock.zone)] = None
         return list(found)

@@ -185,3 +185,18 @@ def test_there_is_time_to_deliver_what_is_held_when_it_stops() -> None:
 
     assert "30s" == section(config, "service")["shutdown_timeout"]
     assert "40s" == SERVICES["tracegrade"]["stop_grace_period"]
+
+
+def test_the_journal_is_on_a_volume_that_its_user_may_write_to() -> None:
+    config = read_yaml(FOLDER / "tracegrade.yaml")
+    directory = str(section(config, "journal")["directory"])
+    image = (PROJECT / "Dockerfile").read_text()
+
+    (mounted,) = [
+        volume.partition(":")[2] for volume in _texts("tracegrade", "volumes") if not volume.startswith(".")
+    ]
+
+    assert Path(mounted) in Path(directory).parents
+    # A named volume takes over the owner of the folder that the image has there.
+    assert f"install -d -m 0700 -o 10001 -g 10001 {mounted}\n" in image
+    assert "USER 10001:10001" in image

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from collector.configuration import ServiceConfig
 from collector.receivers.otlp_grpc import LIVENESS_SERVICE, READINESS_SERVICES
 from processors.model.json_values import JsonObject
 from tests.support.check_tools import (
@@ -64,6 +65,7 @@ EVERYTHING: JsonObject = {
     "networkPolicy": {"enabled": True},
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
     "prometheusRule": {"enabled": True},
+    "persistence": {"enabled": True, "storageClassName": "fast"},
 }
 
 
@@ -220,6 +222,58 @@ def test_replicas_watch_the_name_that_they_share_unless_told_otherwise() -> None
     assert listed == _cluster({"replicaCount": 2, "config": {"cluster": listed}})
 
 
+def _journal(values: JsonObject) -> object:
+    """What the configuration of the pods says of the journal."""
+    for manifest in of_kind(_manifests(values), "ConfigMap"):
+        if "tracegrade.yaml" in section(manifest, "data"):
+            return yaml.safe_load(str(section(manifest, "data")["tracegrade.yaml"])).get("journal")
+    raise AssertionError("no configuration")
+
+
+def test_a_journal_is_on_a_volume_of_the_pod_that_stays() -> None:
+    one: JsonObject = {"persistence": {"enabled": True}}
+    several: JsonObject = {"replicaCount": 2, **one}
+
+    alone, replicas = _manifests(one), _manifests(several)
+
+    (claim,) = of_kind(alone, "PersistentVolumeClaim")
+    name = section(claim, "metadata")["name"]
+    assert {"name": "state", "persistentVolumeClaim": {"claimName": name}} in _list(
+        pod(alone, "demo-tracegrade"), "volumes"
+    )
+    assert [] == of_kind(replicas, "PersistentVolumeClaim")
+    (stateful,) = of_kind(replicas, "StatefulSet")
+    (template,) = _list(section(stateful, "spec"), "volumeClaimTemplates")
+    assert isinstance(template, dict)
+    assert "state" == section(template, "metadata")["name"]
+    assert section(claim, "spec") == section(template, "spec")
+    assert "state" not in {volume["name"] for volume in _list(pod(replicas, "demo-tracegrade"), "volumes")}
+    for manifests in (alone, replicas):
+        mounts = _list(container(manifests, "demo-tracegrade"), "volumeMounts")
+        assert {"name": "state", "mountPath": "/var/lib/tracegrade"} in mounts
+
+
+def _list(parent: JsonObject, key: str) -> list[JsonObject]:
+    found = parent[key]
+    assert isinstance(found, list)
+    return [part for part in found if isinstance(part, dict)]
+
+
+def test_replicas_drain_their_journal_unless_told_otherwise() -> None:
+    on: JsonObject = {"enabled": True}
+    kept: JsonObject = {"on_shutdown": "keep", "max_bytes": 1073741824}
+    directory = "/var/lib/tracegrade/journal"
+
+    assert None is _journal({})
+    assert {"directory": directory} == _journal({"persistence": on})
+    assert {"directory": directory, "on_shutdown": "drain"} == _journal(
+        {"replicaCount": 2, "persistence": on}
+    )
+    assert {"directory": directory, **kept} == _journal(
+        {"replicaCount": 2, "persistence": on, "config": {"journal": kept}}
+    )
+
+
 @pytest.mark.parametrize(
     ("values", "told"),
     [
@@ -237,6 +291,12 @@ def test_replicas_watch_the_name_that_they_share_unless_told_otherwise() -> None
             "not more than config.service.shutdown_timeout (90 s)",
         ),
         ({"config": {"service": {"telemetry": {"endpoint": "127.0.0.1:9464"}}}}, "inside the pod only"),
+        ({"persistence": {"enabled": True, "size": "6Gi"}}, "persistence.size (6Gi) is less than"),
+        ({"persistence": {"size": "a lot"}}, "size"),
+        (
+            {"persistence": {"enabled": True}, "config": {"journal": {"directory": "/tmp/journal"}}},
+            "is not on the volume",
+        ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )
@@ -244,6 +304,12 @@ def test_a_value_that_does_not_fit_is_refused_by_name(values: JsonObject, told: 
     answer = _render(values)
 
     assert told in str(answer.get("error"))
+
+
+def test_the_chart_passes_every_part_of_the_configuration_on() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+
+    assert set(ServiceConfig.model_fields) == set(schema["properties"]["config"]["properties"])
 
 
 def test_every_value_is_described() -> None:

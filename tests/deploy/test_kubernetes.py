@@ -154,7 +154,7 @@ def test_the_configuration_fits_the_pod(overlay: str, tmp_path: Path) -> None:
     assert isinstance(mounts, list)
     mounted = {str(mount["mountPath"]) for mount in mounts if isinstance(mount, dict)}
     assert str(Path(str(arguments[-1])).parent) in mounted
-    assert {"/etc/tracegrade/config", "/etc/tracegrade/criteria"} == mounted
+    assert {"/etc/tracegrade/config", "/etc/tracegrade/criteria", "/var/lib/tracegrade"} == mounted
 
 
 def test_one_process_is_gone_before_the_next_one_comes() -> None:
@@ -221,11 +221,12 @@ def test_the_replicas_watch_the_name_by_which_the_collector_finds_them(overlay: 
     assert parse_duration(str(resolver["interval"])) + CLUSTER_DNS_TTL <= cluster.resolver_interval
 
 
-def test_replicas_are_configured_as_one_is_but_for_their_peers() -> None:
+def test_replicas_are_configured_as_one_is_but_for_their_peers_and_draining() -> None:
     alone = read_yaml(FOLDER / "base/config/tracegrade.yaml")
     several = read_yaml(FOLDER / "overlays/replicas/config/tracegrade.yaml")
 
     del several["cluster"]
+    del section(several, "journal")["on_shutdown"]
 
     assert alone == several
 
@@ -262,3 +263,39 @@ def test_the_image_is_that_of_this_version(overlay: str) -> None:
     image = container(_manifests(overlay), "tracegrade")["image"]
 
     assert f"ghcr.io/tracegrade/tracegrade:{version}" == image
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_journal_is_on_a_volume_with_room_for_it(overlay: str, tmp_path: Path) -> None:
+    manifests = _manifests(overlay)
+    (config,) = [
+        str(section(manifest, "data")["tracegrade.yaml"])
+        for manifest in of_kind(manifests, "ConfigMap")
+        if "tracegrade.yaml" in section(manifest, "data")
+    ]
+    (tmp_path / "tracegrade.yaml").write_text(config.replace("../criteria/*.yaml", "builtin"))
+
+    journal = validated(tmp_path / "tracegrade.yaml").journal
+
+    assert journal is not None
+    assert Path("/var/lib/tracegrade") in journal.directory.parents
+    mounts = container(manifests, "tracegrade")["volumeMounts"]
+    assert isinstance(mounts, list)
+    assert {"name": "state", "mountPath": "/var/lib/tracegrade"} in mounts
+    claims = of_kind(manifests, "PersistentVolumeClaim")
+    volumes = pod(manifests, "tracegrade")["volumes"]
+    assert isinstance(volumes, list)
+    shared = {"name": "state", "persistentVolumeClaim": {"claimName": "tracegrade-state"}}
+    if overlay == "base":
+        assert shared in volumes
+    else:
+        assert [] == claims
+        assert 2 == len(volumes)
+        (stateful,) = of_kind(manifests, "StatefulSet")
+        templates = section(stateful, "spec")["volumeClaimTemplates"]
+        assert isinstance(templates, list)
+        claims = [template for template in templates if isinstance(template, dict)]
+        assert "drain" == journal.on_shutdown
+    (claim,) = claims
+    room = memory_mebibytes(str(section(claim, "spec", "resources", "requests")["storage"]))
+    assert journal.max_bytes * 1.5 / 1024**2 + 64 <= room

@@ -51,6 +51,14 @@ async def _crash(replicas: BalancedReplicas) -> None:
     await replicas.start(2)
 
 
+async def _roll(replicas: BalancedReplicas) -> None:
+    """Each in turn is told to stop, delivers what it holds, and comes back at its address."""
+    for number in (1, 2):
+        assert 0 == await replicas.replicas.pop(number).stop()
+        await replicas.start(number)
+        await asyncio.sleep(2)
+
+
 def _undecided_bound(replicas: BalancedReplicas, traffic: Traffic, seconds: float) -> float:
     """In flight when something happened that took `seconds`, and the traffic of two intervals and 10 s."""
     return RATE * (traffic.seconds + seconds + 2 * replicas.interval + 10)
@@ -94,7 +102,9 @@ async def test_replicas_that_come_go_and_crash_flip_no_verdict(tmp_path: Path) -
 
 
 @pytest.mark.scale
-@pytest.mark.parametrize("event", [None, _join, _leave, _crash], ids=["steady", "join", "leave", "crash"])
+@pytest.mark.parametrize(
+    "event", [None, _join, _leave, _crash, _roll], ids=["steady", "join", "leave", "crash", "roll"]
+)
 @pytest.mark.timeout(300)
 async def test_six_hundred_traces_without_a_flip(event: Event | None, tmp_path: Path) -> None:
     traffic = Traffic(seconds=7.6)

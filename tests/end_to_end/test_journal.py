@@ -180,3 +180,53 @@ def _tracegrade(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def _spans(body: bytes) -> list[RawSpan]:
     return [span for spans in split_request(body).traces.values() for span in spans]
+
+
+async def test_a_restart_with_a_broken_criteria_file_grades_by_its_last_good_version(tmp_path: Path) -> None:
+    good = "tracegrade_criteria_last_reload_successful"
+    async with ServiceProcess(tmp_path, JOURNAL, CRITERIA) as service:
+        stale = f'tracegrade_criteria_file_stale{{file="{service.criteria_path}"}}'
+        assert 0 == (await service.metrics())[stale]
+        service.signal(signal.SIGKILL)
+        await service.wait()
+
+    for number, broken in enumerate((CRITERIA.replace("tool-call-count", "tool-call-cuont"), "agents: ["), 1):
+        async with ServiceProcess(tmp_path, JOURNAL, broken) as service:
+            metrics = await service.metrics()
+            now = time.time()
+            await _send(service, *_trace(number, now, now + 0.1))
+            await service.until(lambda: number in _outcomes(service))  # noqa: B023
+
+            assert (1, 0) == (metrics[stale], metrics[good])
+            assert any("last good version" in line for line in service.log)
+            assert 0 == await service.stop()
+
+    async with ServiceProcess(tmp_path, JOURNAL, CRITERIA) as service:
+        metrics = await service.metrics()
+
+    assert {1: "pass", 2: "pass"} == _outcomes(service)
+    assert (0, 1) == (metrics[stale], metrics[good])
+
+
+async def test_a_broken_criteria_file_that_was_never_good_keeps_the_service_from_starting(
+    tmp_path: Path,
+) -> None:
+    async with ServiceProcess(tmp_path, JOURNAL, CRITERIA) as service:
+        assert 0 == await service.stop()
+
+    broken = ServiceProcess(tmp_path, JOURNAL, CRITERIA)
+    other = tmp_path / "other.yaml"
+    other.write_text("agents: [")
+    broken.config_path.write_text(
+        broken.config_path.read_text().replace("- criteria.yaml", "- criteria.yaml\n    - other.yaml")
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "collector.cli", "run", "--config", str(broken.config_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert 2 == ended.returncode
+    assert f"{other}:" in ended.stderr

@@ -272,7 +272,7 @@ class BalancedReplicas:
         }
         if self.watched:
             interval = f"{int(self.interval * 1000)}ms"
-            settings["cluster"] = {"peers_dns": NAME, "resolver_interval": interval}
+            settings["cluster"] = {"peers_dns": NAME, "resolver_interval": interval, "name_ttl": "500ms"}
         replica = ServiceProcess(folder, settings, CRITERIA, within=self._within)
         await replica.start()
         self.replicas[number] = replica

@@ -245,12 +245,13 @@ def _process() -> list[JsonObject]:
         ),
         time_series(
             "Reloads of criteria by outcome",
-            "Reloads between two points. A file with mistakes keeps its last good version in force.",
+            "Reloads between two points. A stale file counts with its last good version.",
             [
                 Query(
                     total(select("tracegrade_criteria_reloads_total"), "outcome", window="$__rate_interval"),
                     "{{outcome}}",
-                )
+                ),
+                Query(f"max by (file) ({select('tracegrade_criteria_file_stale')}) == 1", "stale: {{file}}"),
             ],
             bars=True,
             runbook="TracegradeCriteriaReloadFailed",

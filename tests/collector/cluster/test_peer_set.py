@@ -153,4 +153,4 @@ def test_no_balancer_changes_its_routes_outside_of_the_interrupted_time(scene: S
         assert watched.is_interrupted(routes_change_at)
     # Known here before a verdict on what came until then could be given.
     noticed_at = watched.windows[-1][1] - interval - LOOKUP_SECONDS
-    assert noticed_at <= asks_at + interval
+    assert noticed_at <= asks_at + scene.ttl + scene.pause

@@ -1,6 +1,8 @@
 import asyncio
 from collections.abc import Coroutine
 
+import pytest
+
 from collector.clock import ManualClock
 from collector.cluster.cluster_config import ClusterConfig
 from collector.cluster.name_lookup import Answer, LookupFailed
@@ -91,9 +93,16 @@ async def test_an_answer_that_is_missing_empty_or_truncated_leaves_the_set_as_it
     assert [2, 2, 2, 0] == [problems.value(r) for r in ("failed", "empty", "truncated", "long_ttl")]
 
 
-async def test_an_answer_that_may_be_cached_for_too_long_counts_and_is_counted() -> None:
-    watching = Watching(peers_dns="replicas", resolver_interval="5s")
-    watching.outcome = Answer(TWO, 5)
+@pytest.mark.parametrize(
+    ("ttl", "settings"),
+    [(5, {"resolver_interval": "5s"}), (6, {"resolver_interval": "10s"})],
+    ids=["as_the_interval", "more_than_told"],
+)
+async def test_an_answer_that_may_be_cached_for_too_long_counts_and_is_counted(
+    ttl: int, settings: dict[str, str]
+) -> None:
+    watching = Watching(peers_dns="replicas", **settings)
+    watching.outcome = Answer(TWO, ttl)
     watching.watch.start(watching.tasks)
     await watching.pass_seconds(1)
     await watching.stop()

@@ -14,7 +14,9 @@ from collector.configuration.criteria_files import (
 )
 from collector.configuration.files import default_file
 from collector.configuration.json_schemas import schema_documents
+from collector.journal.kept_criteria import KeptFile
 from collector.telemetry.metrics import Metrics
+from collector.telemetry.signals import Readiness
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.documents.problems import ProblemsFound
 
@@ -379,9 +381,48 @@ async def test_the_log_says_at_the_start_whom_the_criteria_leave_out(
     assert ["Criteria are in force for 1 agent, 1 evaluation, and 6 built-in ones."] == beside
 
 
+def test_what_was_in_force_before_a_restart_counts_as_it_does_before_a_reload(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text(agent("weather", "one"))
+    second.write_text(agent("weather", "two"))
+    kept = store(tmp_path).last_good(0)
+    first.write_text("agents: [")
+    second.write_text(agent("weather", "one"))  # what the last good version of the other has
+
+    criteria = CriteriaStore([tmp_path], environment={}, last_good=lambda: kept)
+
+    assert ["one", "two"] == names(criteria.current)
+    assert [str(first), str(second)] == criteria.stale
+    assert {str(first), str(second)} == {problem.file for problem in criteria.problems}
+    assert kept == criteria.last_good(0)
+
+
+def test_a_kept_version_that_this_version_does_not_understand_is_no_help(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("agents: [")
+    kept = [KeptFile(path=str(file), pattern=str(file), content=b"agints: {}", kept_unix_nano=0)]
+
+    with pytest.raises(ProblemsFound):
+        CriteriaStore([file], environment={}, last_good=lambda: kept)
+
+
+def test_a_file_that_is_gone_from_its_folder_is_not_brought_back(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.yaml").write_text(agent("weather", name))
+    kept = store(tmp_path).last_good(0)
+    (tmp_path / "a.yaml").unlink()
+    (tmp_path / "b.yaml").write_text("agents: [")
+
+    criteria = CriteriaStore([tmp_path], environment={}, last_good=lambda: kept)
+
+    assert ["b", "c"] == names(criteria.current)
+
+
 async def _told_at_the_start(criteria: CriteriaStore, caplog: pytest.LogCaptureFixture) -> list[str]:
     caplog.clear()
-    follower = CriteriaFollower(criteria, lambda _: None, metrics=Metrics(), clock=ManualClock())
+    follower = CriteriaFollower(
+        criteria, lambda _: None, metrics=Metrics(), clock=ManualClock(), readiness=Readiness()
+    )
     following = asyncio.ensure_future(follower.follow())
     await asyncio.sleep(0)
     following.cancel()

@@ -13,6 +13,7 @@ from collector.clock import SystemClock
 from collector.errors import Overloaded, StartupError
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
+from collector.journal.kept_criteria import MAX_KEPT_BYTES, KeptFile, kept_files
 from collector.journal.records import FORMAT_VERSION
 from collector.journal.recovery import Recovered
 from collector.journal.store import Change, JournalFailed, JournalStore, Table, file_system_of
@@ -332,3 +333,35 @@ async def test_a_crash_counts_once_however_often_the_process_is_killed_after_it(
         if crash == 0:
             journal.journal._activity.begin(batch(1).trace_id)
         journal.store.close()  # killed, after the first time with nothing in work
+
+
+def _file(path: str, content: bytes) -> KeptFile:
+    return KeptFile(path=path, pattern="*.yaml", content=content, kept_unix_nano=1)
+
+
+async def test_exactly_the_last_good_criteria_files_are_kept(tmp_path: Path) -> None:
+    long_path = "/" + "x" * 1000
+    async with OpenJournal(tmp_path) as opened:
+        opened.journal.keep_criteria([_file("/a", b"1\n2"), _file("/b", b"3"), _file(long_path, b"")])
+    async with OpenJournal(tmp_path) as opened:
+        opened.journal.keep_criteria([_file("/a", b"4\n5"), _file(long_path, b"")])
+
+    assert {_file("/a", b"4\n5"), _file(long_path, b"")} == set(kept_files(tmp_path))
+
+
+async def test_criteria_files_that_would_take_the_room_of_spans_are_not_kept(tmp_path: Path) -> None:
+    async with OpenJournal(tmp_path) as opened:
+        opened.journal.keep_criteria([_file("/a", b"1")])
+        opened.journal.keep_criteria([_file("/a", bytes(MAX_KEPT_BYTES)), _file("/b", b"1")])
+
+    assert [] == kept_files(tmp_path)
+
+
+async def test_of_a_damaged_journal_no_criteria_are_taken(tmp_path: Path) -> None:
+    async with OpenJournal(tmp_path) as opened:
+        opened.journal.keep_criteria([_file("/a", b"agents")])
+    data = tmp_path / "data.mdb"
+    data.write_bytes(data.read_bytes().replace(b"agents", b"agonts"))
+
+    assert [] == kept_files(tmp_path / "none")
+    assert [] == kept_files(tmp_path)

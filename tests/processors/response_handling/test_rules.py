@@ -408,3 +408,20 @@ def _parts(run: AgentRun) -> set[str]:
     violations = answer.details["violations"]
     assert isinstance(violations, list)
     return {str(violation["check"]) for violation in violations if isinstance(violation, dict)}
+
+
+@pytest.mark.parametrize(
+    ("output", "result"),
+    [
+        ("It is $0 and 0 km of 7.5.", {"price_usd": 12345, "distance_km": 420.5}),
+        ("There are 17 of them, 4.44 in all.", {"{0}{week}": [{"{": 3.1}, {"{": 7.7}, {"{": 9.9}]}),
+        (
+            "Due on 29 February or 9999-12-31T23:00:00Z.",
+            {"due": "February 2025", "at": "9999-12-31T23:59:59Z"},
+        ),
+        ("In week 53 at 12:00 in Tokyo.", {"week": 53, "year": 2026, "at": "0001-01-01T00:00:00Z"}),
+    ],
+    ids=["zero", "braces", "days that are not", "ends of the calendar"],
+)
+def test_odd_numbers_keys_and_days_are_answered(output: str, result: object) -> None:
+    _parts(answered(output, call(result)))  # type: ignore[arg-type]  # JSON by hand

@@ -10,6 +10,17 @@
 {{- if ge $shutdown (int .Values.terminationGracePeriodSeconds) }}
 {{- fail (printf "terminationGracePeriodSeconds is %d, not more than config.service.shutdown_timeout (%d s): the pod would be killed while it delivers what it holds" (int .Values.terminationGracePeriodSeconds) $shutdown) }}
 {{- end }}
+{{- $directory := dig "journal" "directory" "/var/lib/tracegrade/journal" .Values.config }}
+{{- if .Values.persistence.enabled }}
+{{- if not (hasPrefix "/var/lib/tracegrade/" $directory) }}
+{{- fail (printf "config.journal.directory (%s) is not on the volume of persistence: expected a folder in /var/lib/tracegrade, or none" $directory) }}
+{{- end }}
+{{- $journal := div (dig "journal" "max_bytes" 4294967296 .Values.config | int64) 1048576 | int }}
+{{- $needed := add (div (mul $journal 3) 2) 64 | int }}
+{{- if lt (include "tracegrade.mebibytes" .Values.persistence.size | int) $needed }}
+{{- fail (printf "persistence.size (%s) is less than the journal's file may take (%d MiB, one and a half times config.journal.max_bytes and 64 MiB): raise it or lower max_bytes" .Values.persistence.size $needed) }}
+{{- end }}
+{{- end }}
 {{- range $name, $address := dict "receivers.otlp.protocols.grpc.endpoint" (dig "receivers" "otlp" "protocols" "grpc" "endpoint" "" .Values.config) "receivers.otlp.protocols.http.endpoint" (dig "receivers" "otlp" "protocols" "http" "endpoint" "" .Values.config) "service.telemetry.endpoint" (dig "service" "telemetry" "endpoint" "127.0.0.1:" .Values.config) }}
 {{- if hasPrefix "127.0.0.1:" $address }}
 {{- fail (printf "config.%s listens inside the pod only: nobody could reach it; expected an address such as 0.0.0.0:4317" $name) }}

@@ -42,11 +42,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 
-{{- /* The service's configuration; replicas watch the name that they share, unless it says what to watch. */ -}}
+{{- /*
+The service's configuration; replicas watch the name that they share, unless it says what to watch. With a volume
+there is a journal; replicas drain theirs, since nobody would come back to the volume of one that was removed.
+*/ -}}
 {{- define "tracegrade.config" -}}
 {{- $config := deepCopy .Values.config }}
 {{- if and (include "tracegrade.replicated" .) (not (hasKey $config "cluster")) }}
 {{- $_ := set $config "cluster" (dict "peers_dns" (printf "%s-replicas" (include "tracegrade.fullname" .)) "resolver_interval" "10s") }}
+{{- end }}
+{{- if .Values.persistence.enabled }}
+{{- $journal := dict "directory" "/var/lib/tracegrade/journal" }}
+{{- if include "tracegrade.replicated" . }}
+{{- $_ := set $journal "on_shutdown" "drain" }}
+{{- end }}
+{{- $_ := set $config "journal" (mergeOverwrite $journal (default dict $config.journal)) }}
 {{- end }}
 {{- toYaml $config }}
 {{- end }}
@@ -54,4 +64,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- /* Whether there is, or may come to be, more than one pod. */ -}}
 {{- define "tracegrade.replicated" -}}
 {{- if or .Values.autoscaling.enabled (gt (int .Values.replicaCount) 1) }}true{{ end }}
+{{- end }}
+
+{{- define "tracegrade.claim" -}}
+accessModes: [ReadWriteOnce]
+{{- with .Values.persistence.storageClassName }}
+storageClassName: {{ . }}
+{{- end }}
+resources: {requests: {storage: {{ .Values.persistence.size }}}}
 {{- end }}

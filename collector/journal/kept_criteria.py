@@ -1,0 +1,87 @@
+"""The last good version of each criteria file, kept over restarts.
+
+A record stands under the SHA-256 of the file's path, since LMDB's keys are short. It is JSON with the path,
+the pattern that named it and the time, then a line feed and the file's bytes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import lmdb
+import orjson
+
+from collector.journal.records import DamagedRecord
+from collector.journal.recovery import inspect_apart
+from collector.journal.store import Change, JournalStore, ReadOnlyJournal, Table, has_file
+
+MAX_KEPT_BYTES = 8 * 1024 * 1024
+"""Of all files together: they share the journal's room with spans."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptFile:
+    """A criteria file as it was last good.
+
+    Attributes:
+        path: As the service named it.
+        pattern: The entry of `processors.evaluation.criteria` that the file was found by.
+        content: Its bytes.
+        kept_unix_nano: When it was kept.
+    """
+
+    path: str
+    pattern: str
+    content: bytes
+    kept_unix_nano: int
+
+
+def kept_files(directory: Path) -> list[KeptFile]:
+    """What a process before kept in a journal that is not open; nothing where it cannot be read. Blocks."""
+    if not has_file(directory) or inspect_apart(directory).damage:
+        return []  # opening the journal says what is wrong with it
+    try:
+        with ReadOnlyJournal(directory) as journal:
+            return [_decode(content) for _, content in journal.records(Table.CRITERIA)]
+    except (lmdb.Error, DamagedRecord):
+        return []
+
+
+def digests_of_kept(store: JournalStore) -> dict[bytes, bytes]:
+    """What an open journal holds: digests by the keys of the records."""
+    return {key: _digest(_decode(content)) for key, content in store.records(Table.CRITERIA)}
+
+
+def keep(files: Sequence[KeptFile], digests: dict[bytes, bytes]) -> list[Change]:
+    """What is to be written so that exactly `files` are kept; `digests` follows.
+
+    Files that together take more than `MAX_KEPT_BYTES` are not kept, none of them.
+    """
+    if sum(len(file.content) for file in files) > MAX_KEPT_BYTES:
+        files = ()
+    wanted = {sha256(file.path.encode()).digest(): file for file in files}
+    changes = [Change(Table.CRITERIA, key, None) for key in digests if key not in wanted]
+    for key, file in wanted.items():
+        if digests.get(key) != _digest(file):
+            changes.append(Change(Table.CRITERIA, key, [_encode(file)]))
+    digests.clear()
+    digests.update((key, _digest(file)) for key, file in wanted.items())
+    return changes
+
+
+def _digest(file: KeptFile) -> bytes:
+    return sha256(file.pattern.encode() + b"\0" + file.content).digest()
+
+
+def _encode(file: KeptFile) -> bytes:
+    about = {"path": file.path, "pattern": file.pattern, "kept_unix_nano": file.kept_unix_nano}
+    return orjson.dumps(about) + b"\n" + file.content
+
+
+def _decode(record: bytes) -> KeptFile:
+    about, _, content = record.partition(b"\n")
+    try:
+        return KeptFile(**orjson.loads(about), content=content)
+    except (ValueError, TypeError) as error:
+        raise DamagedRecord(f"a record of a criteria file cannot be read: {error}") from error
