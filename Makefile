@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install backends-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
+.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install broker-install backends-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -42,7 +42,7 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --genera
 LOCK_GROUP := $(subst compile pyproject.toml,compile,$(LOCK)) --group pyproject.toml
 lock:
 	$(LOCK) --group dev --upgrade --output-file requirements-dev.lock
-	$(LOCK) --constraint requirements-dev.lock --output-file requirements.lock
+	$(LOCK) --extra kafka --constraint requirements-dev.lock --output-file requirements.lock
 	$(LOCK_GROUP):build --constraint requirements-dev.lock --output-file requirements-build.lock
 	$(LOCK_GROUP):release --constraint requirements-dev.lock --output-file requirements-release.lock
 	$(LOCK_GROUP):checks --upgrade --output-file requirements-checks.lock
@@ -101,6 +101,17 @@ collector-install: $(COLLECTOR)/otelcol
 $(COLLECTOR)/otelcol: $(wildcard $(COLLECTOR_SOURCE)/*)
 	@mkdir -p $(COLLECTOR)
 	GOFLAGS=-mod=readonly GOTOOLCHAIN=local go build -C $(COLLECTOR_SOURCE) -trimpath -o $(CURDIR)/$@ .
+
+# An Apache Kafka broker, out of its Maven packages. Needs a JDK and Maven.
+BROKER := .broker
+BROKER_SOURCE := tests/stock_broker
+
+broker-install: $(BROKER)/.installed
+
+$(BROKER)/.installed: $(BROKER_SOURCE)/pom.xml
+	mvn --quiet --batch-mode --file $(BROKER_SOURCE)/pom.xml dependency:copy-dependencies \
+	  -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(BROKER)/jars
+	@touch $@
 
 # Some minutes of load on replicas behind Collectors. Needs root (for a name server of its own) and unshare.
 scale: install collector-install

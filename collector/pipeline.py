@@ -7,14 +7,15 @@ graded is logged and counted, and its spans leave unchanged: a trace cannot harm
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, Protocol
 
-from collector.buffer import TraceBuffer
+from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock, ends_within
-from collector.errors import Draining, Overloaded, RequestTooLarge
+from collector.errors import Draining, MalformedRequest, Overloaded, RequestTooLarge
 from collector.exporters import FanOut, TaskOwner
 from collector.journal import Journal, StoredVerdicts
 from collector.memory_limiter import MemoryLimiter
@@ -22,7 +23,7 @@ from collector.otlp import EnvelopeRegistry, SplitRequest, split_request
 from collector.receivers import ExportOutcome
 from collector.results_config import ResultsConfig
 from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger, WatchedCode
-from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
+from collector.trace import FinishedTrace, GradedTrace, Receipt, RecordSource, SpanBatch, held_bytes
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
 from processors.annotation import append_results, count_results, evaluation_spans, result_records
@@ -41,6 +42,8 @@ from processors.model import (
 from processors.reconstruction import reconstruct, span_reader
 from processors.spans import RawSpan
 
+BACKED_UP = 0.4
+"""Part of the memory limit that may wait for exporters before no more records are read."""
 FINISH_INTERVAL_SECONDS = 0.1
 """How often finished traces are looked for."""
 _TRACES_AT_A_TIME = 8
@@ -49,6 +52,11 @@ _SHORTEST_TURN_SECONDS, _LONGEST_TURN_SECONDS = 0.01, 0.05
 _ROUNDS_BETWEEN_TURNS = 4
 """Rounds of the loop between two turns: a request takes several from its first byte to its answer."""
 
+_MOST_REMEMBERED, _FEWEST_REMEMBERED = 100_000, 1000
+_MOST_REMEMBERED_BYTES = 64 * 1024 * 1024
+"""Finished traces that all partitions together remember, and how many each may at least."""
+
+_INVALID_ID = "invalid_id"
 _ON_SPANS = ResultsConfig()
 
 _logger = logging.getLogger(__name__)
@@ -103,6 +111,7 @@ class Pipeline:
         clock: Clock,
     ) -> None:
         self._buffer = buffer
+        self._buffers = deque([buffer])  # those whose traces finish, the next to be asked first
         self._envelopes = envelopes
         self._evaluation = evaluation
         self._workers = workers
@@ -126,7 +135,7 @@ class Pipeline:
         metrics.spans_held.read_from(
             (lambda: self._withheld_spans) if streams else self._spans_awaiting_verdict, BEFORE_FAN_OUT
         )
-        for reason in (Overloaded.reason, RequestTooLarge.reason, "invalid_id"):
+        for reason in (Overloaded.reason, RequestTooLarge.reason, _INVALID_ID):
             metrics.spans_refused.add(0, reason)
 
     def start(self, resumed_unix_nano: int = 0) -> None:
@@ -184,7 +193,7 @@ class Pipeline:
             stored = self._journal.stored()
         if not request.rejected:
             return ExportOutcome(accepted=request.accepted, rejected=0, stored=stored)
-        self._metrics.spans_refused.add(request.rejected, "invalid_id")
+        self._metrics.spans_refused.add(request.rejected, _INVALID_ID)
         total = request.accepted + request.rejected
         return ExportOutcome(
             accepted=request.accepted,
@@ -196,9 +205,58 @@ class Pipeline:
             stored=stored,
         )
 
+    def open_partition(self, source: RecordSource, partition_count: int) -> "Partition":
+        """Take in the records of one of so many partitions of a topic, beside what senders send."""
+        share = max(_MOST_REMEMBERED // partition_count, _FEWEST_REMEMBERED)
+        clock = RecordClock(self._clock)
+        finished_traces = FinishedTraces(share, _MOST_REMEMBERED_BYTES * share // _MOST_REMEMBERED)
+        buffer = self._buffer.sibling(source, clock, finished_traces)
+        self._buffers.append(buffer)
+        return Partition(self, buffer, clock, source)
+
+    @property
+    def is_backed_up(self) -> bool:
+        """Whether so much waits for exporters that nothing more should be read."""
+        return self._fan_out.bytes_that_must_wait > BACKED_UP * self._limiter.limit
+
     def _waits(self, batch: SpanBatch) -> bool:
         """Whether the spans of `batch` are to wait for their verdict: neither late nor the service's own."""
         return not (self._buffer.has_finished(batch) or self._service_traces.made(batch.trace_id))
+
+    def _admit_record(
+        self, buffer: TraceBuffer, source: RecordSource, body: bytes, record: int
+    ) -> Collection[bytes]:
+        """See `Partition.admit`."""
+        request = split_request(body, self._envelopes)
+        batches = [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()]
+        try:
+            admitted = buffer.admit(batches, record)
+        except RequestTooLarge as refusal:
+            self._metrics.spans_refused.add(request.accepted + request.rejected, refusal.reason)
+            raise
+        for leaving, streamed in ((admitted.late, False), (admitted.fresh, True)):
+            if leaving:
+                source.hold(record)
+                self._forward_at_once(leaving, streamed=streamed, receipt=source.receipt((record,)))
+        if request.rejected:
+            self._metrics.spans_refused.add(request.rejected, _INVALID_ID)
+        return request.traces
+
+    def _admit_delivered(
+        self, buffer: TraceBuffer, source: RecordSource, body: bytes, record: int | None
+    ) -> None:
+        """See `Partition.admit_again`."""
+        request = split_request(body, self._envelopes)
+        batches = [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()]
+        if record is not None and buffer.holds_any(batches):
+            self._admit_record(buffer, source, body, record)
+            return
+        for batch in batches:
+            buffer.remember_finished(batch.trace_id, b"".join(span[0] for span in batch.spans))
+
+    def _count_revoked(self, spans: int) -> None:
+        if not self._streams:  # else they have left, and only copies are gone
+            self._metrics.spans_revoked.add(spans)
 
     def refuse_requests(self) -> None:
         """Refuse every further request, retryably."""
@@ -233,8 +291,13 @@ class Pipeline:
             await answered
         await self._workers.shutdown()
 
-    def _forward_at_once(self, batches: Sequence[SpanBatch], *, streamed: bool) -> None:
-        """Forward spans that wait for no verdict: late ones, and all where spans are streamed."""
+    def _forward_at_once(
+        self, batches: Sequence[SpanBatch], *, streamed: bool, receipt: Receipt | None = None
+    ) -> None:
+        """Forward spans that wait for no verdict: late ones, and all where spans are streamed.
+
+        `receipt` is for whom they were read from; the journal has one of its own.
+        """
         spans: list[RawSpan] = []
         leaving: list[SpanBatch] = []
         for batch in batches:
@@ -246,8 +309,11 @@ class Pipeline:
                 spans += batch.spans
                 leaving.append(batch)
         if not leaving:
+            if receipt is not None:
+                receipt.seal()
             return
-        receipt = None if self._journal is None else self._journal.add_leaving(leaving, streamed=streamed)
+        if self._journal is not None:
+            receipt = self._journal.add_leaving(leaving, streamed=streamed)
         self._fan_out.forward(spans, held_bytes(spans), receipt)
 
     async def _finish_traces(self) -> None:
@@ -268,10 +334,18 @@ class Pipeline:
 
     def _finish_until(self, turn_ends: float) -> bool:
         """Send finished traces on their way and hold on to none; whether more may be due."""
-        while finished := self._buffer.poll(_TRACES_AT_A_TIME):
+        unasked = len(self._buffers)
+        while unasked:
+            finished = self._buffers[0].poll(_TRACES_AT_A_TIME)
+            if not finished:
+                unasked -= 1
+                self._buffers.rotate(-1)
+                continue
+            unasked = len(self._buffers)
             for trace in finished:
                 self._grade_and_forward(trace)
             if self._clock.monotonic() >= turn_ends:
+                self._buffers.rotate(-1)
                 return True
         return False
 
@@ -308,7 +382,7 @@ class Pipeline:
         self._on_graded(trace, graded, started)
         held = held_bytes(trace.spans)
         if self._journal is None:
-            self._fan_out.export(graded, held)
+            self._fan_out.export(graded, held, trace.receipt)
             return
         if not self._fan_out.result_exporters:
             # Nobody takes runs, and none is kept in memory until the disk has it.
@@ -322,7 +396,84 @@ class Pipeline:
         self._fan_out.export(graded, held, journal.receipt(graded.trace_id, graded.tenant))
 
     def _spans_awaiting_verdict(self) -> int:
-        return self._buffer.spans_held + sum(self._awaiting_workers.values()) + self._spans_to_store
+        return self._buffer.group.spans_held + sum(self._awaiting_workers.values()) + self._spans_to_store
+
+
+class Partition:
+    """One partition of a topic: its records in, each held at its source until its spans were delivered.
+
+    Its traces finish by the time of its records, apart from all others.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, buffer: TraceBuffer, clock: RecordClock, source: RecordSource
+    ) -> None:
+        self._pipeline = pipeline
+        self._buffer = buffer
+        self._clock = clock
+        self._source = source
+        self._is_closed = False
+
+    def read(self, unix_nano: int) -> None:
+        """A record was read that was written at this time."""
+        self._clock.read(unix_nano)
+
+    def reach_end(self) -> None:
+        """There is no further record for now: the time that passes is quiet."""
+        self._clock.reach_end()
+
+    def hear(self) -> None:
+        """The reader has asked for records, and has handed in all that it got."""
+        self._clock.hear()
+
+    def leave_end(self) -> None:
+        """Records may wait that are not read."""
+        self._clock.leave_end()
+
+    def stand_still(self) -> None:
+        """Nothing is heard of the broker."""
+        self._clock.stand_still()
+
+    def note_horizon(self, unix_nano: int) -> None:
+        """Records written before `unix_nano` were not read."""
+        self._buffer.note_horizon(unix_nano)
+
+    def admit(self, body: bytes, record: int) -> Collection[bytes]:
+        """Take in the spans of a record, which stays held at the source for each trace that has any.
+
+        Returns:
+            The ids of the traces that are in it.
+
+        Raises:
+            MalformedRequest: it holds no export request.
+            RequestTooLarge: it could never fit.
+            Overloaded: there is no room now; nothing of it was kept.
+        """
+        return self._pipeline._admit_record(self._buffer, self._source, body, record)
+
+    def admit_again(self, body: bytes, record: int | None) -> None:
+        """A record that was delivered before is read again, so that what belongs to it is known as late.
+
+        Where spans of the same trace, which were not delivered, are held already, it is admitted with them.
+
+        Raises:
+            Overloaded: there is no room now; nothing of it was kept.
+        """
+        try:
+            self._pipeline._admit_delivered(self._buffer, self._source, body, record)
+        except (MalformedRequest, RequestTooLarge):
+            return  # as it was when it was delivered: counted then
+
+    def close(self) -> None:
+        """Finish no trace any more."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._pipeline._buffers.remove(self._buffer)
+
+    def forget(self) -> None:
+        """Let go of everything that is held, without a verdict: whoever reads the partition next has it."""
+        self.close()
+        self._pipeline._count_revoked(self._buffer.forget())
 
 
 _Rebuilt = Sequence[tuple[AgentRun, Sequence[Evaluation]]]

@@ -31,7 +31,7 @@ from collector.memory_plan import container_memory, plan_memory
 from collector.otlp import EnvelopeRegistry
 from collector.page import PageServer
 from collector.pipeline import WATCHED, EvaluationStage, Pipeline
-from collector.receivers import build_receivers
+from collector.receivers import Receiver, build_receivers
 from collector.resumption import Resumption
 from collector.store import RunStore
 from collector.task_supervisor import TaskSupervisor
@@ -187,7 +187,6 @@ class Service:
             ExporterContext(clock=clock, metrics=metrics, console=console),
             limiter,
             end_of_spans=PROMETHEUS,
-            is_journalled=self._journal is not None,
             dead_letters=None
             if config.service.dead_letters is None
             else DeadLetters(config.service.dead_letters, metrics, clock),
@@ -286,10 +285,9 @@ class Service:
         if self._page is not None:
             await self._page.start()
         for receiver in self._receivers.values():
-            await receiver.start()
-        refuse_own_receivers(
-            self._telemetry_config, [receiver.endpoint for receiver in self._receivers.values()]
-        )
+            await receiver.start(self._tasks)
+        listeners = [receiver for receiver in self._receivers.values() if isinstance(receiver, Receiver)]
+        refuse_own_receivers(self._telemetry_config, [listener.endpoint for listener in listeners])
         for receiver in self._receivers.values():
             await receiver.set_serving(True)
         self._readiness.set("receivers", True)
@@ -298,7 +296,7 @@ class Service:
             self._peers.start(self._tasks)
         self._tasks.create_task(self._criteria.follow(), name="follow criteria")
         self._tasks.create_task(measure_loop_lag(self._metrics, self._clock), name="measure loop lag")
-        checked = next(iter(self._receivers.values()))  # gRPC where it is served
+        checked = listeners[0]  # gRPC where it is served
         self._self_check.start(checked.config, checked.endpoint, self._tasks)
 
     async def _resume(self) -> int:

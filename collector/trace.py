@@ -16,6 +16,38 @@ def held_bytes(spans: Sequence[RawSpan]) -> int:
     return sum(len(span[1]) for span in spans) + SPAN_OVERHEAD_BYTES * len(spans)
 
 
+class Receipt(Protocol):
+    """Takes note of who has got something that leaves: each exporter, and each form of it, by name."""
+
+    def expects(self, holder: str) -> bool:
+        """Whether `holder` is to get it; if so, `delivered` must be called for it once."""
+        ...
+
+    def delivered(self, holder: str) -> None:
+        """`holder` has got it, or will never: it was dropped for a reason that is counted."""
+        ...
+
+    def seal(self) -> None:
+        """All who are to get it have been asked for."""
+        ...
+
+
+class RecordSource(Protocol):
+    """Where spans are read from in records that can be read again, until nobody holds anything of them."""
+
+    def hold(self, record: int) -> None:
+        """A trace holds spans of this record."""
+        ...
+
+    def receipt(self, records: Sequence[int]) -> Receipt:
+        """Takes note of who has got what was held of `records`, each once."""
+        ...
+
+    def has_all(self, trace_id: bytes) -> bool:
+        """Whether all records of the trace come from here."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SpanBatch:
     """The spans of one trace out of one request, in the order of the request."""
@@ -33,7 +65,7 @@ class FinishedTrace:
     even if the trace was cut short. `interrupted`: spans of it may have been lost while the service refused
     or could not receive, or have gone to another replica (`split`, if nothing else interrupted it); its runs
     then count as incomplete whatever the reason. `backfill`: it came much later than it happened.
-    `held_seconds` is the time since its first span came.
+    `held_seconds` is the time since its first span came. `receipt` is for whom its spans were read from.
     """
 
     trace_id: bytes
@@ -45,6 +77,7 @@ class FinishedTrace:
     backfill: bool = False
     held_seconds: float = 0.0
     tenant: str = ""
+    receipt: Receipt | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,19 +105,3 @@ class GradedTrace:
     def graded_runs(self) -> Sequence[GradedRun]:
         """The runs as they were graded; whatever leaves is made of `runs`."""
         return self.hidden_runs or self.runs
-
-
-class Receipt(Protocol):
-    """Takes note of who has got something that leaves: each exporter, and each form of it, by name."""
-
-    def expects(self, holder: str) -> bool:
-        """Whether `holder` is to get it; if so, `delivered` must be called for it once."""
-        ...
-
-    def delivered(self, holder: str) -> None:
-        """`holder` has got it, or will never: it was dropped for a reason that is counted."""
-        ...
-
-    def seal(self) -> None:
-        """All who are to get it have been asked for."""
-        ...

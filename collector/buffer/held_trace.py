@@ -33,8 +33,8 @@ _NEVER = 1 << 64
 class HeldTrace:
     """The spans of one trace that is not finished; satisfies `collector.buffer.finish_policy.TraceView`.
 
-    Times of arrival are those of the finish clock but for `first_monotonic`. The shape is that of the
-    spans at the last `read_shape`.
+    `records` are those that its spans came in, where they were read. Times of arrival are those of the finish
+    clock but for `first_monotonic`. The shape is that of the spans at the last `read_shape`.
     """
 
     __slots__ = (
@@ -54,6 +54,7 @@ class HeldTrace:
         "last_unix_nano",
         "latest_end",
         "ordinal",
+        "records",
         "services",
         "spans",
         "tenant",
@@ -85,6 +86,7 @@ class HeldTrace:
         self.checked_at = inf
         self.is_missing_refused_spans = False
         self.was_whole_before = False
+        self.records: list[int] | None = None
         self._forget_shape()
 
     @property

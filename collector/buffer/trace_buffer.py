@@ -11,6 +11,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from typing import Literal, Protocol, TypeAlias, get_args
 
+from collector.buffer.buffer_group import BufferGroup
 from collector.buffer.finish_clock import OUTAGE_SECONDS, FinishClock
 from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
@@ -19,17 +20,14 @@ from collector.buffer.outages import Outage, Outages, RefusedSpans
 from collector.clock import Clock
 from collector.errors import Overloaded, RequestTooLarge
 from collector.telemetry import Metrics
-from collector.trace import SPAN_OVERHEAD_BYTES, FinishedTrace, SpanBatch, held_bytes
+from collector.trace import SPAN_OVERHEAD_BYTES, FinishedTrace, RecordSource, SpanBatch, held_bytes
 from processors.model import FinishReason
 from processors.spans import RawSpan
 
-SOFT_LIMIT = 0.8
-"""Part of the memory limit that the buffer may fill by itself before it finishes traces early."""
-
-
-Interruption: TypeAlias = Literal["start", "outage", "refused", "peers"]
-"""Why a trace may lack spans: it began before the service took any, met an outage, had some refused, or was
-under way while the set of replicas changed, so that some may have gone to another one."""
+Interruption: TypeAlias = Literal["start", "outage", "refused", "peers", "keys"]
+"""Why a trace may lack spans: it began before the service took any, met an outage, had some refused, was
+under way while the set of replicas changed, so that some may have gone to another one, or its records may
+lie in several partitions."""
 
 
 _STORED_NANO = 900_000_000_000
@@ -60,6 +58,38 @@ class MemoryLimiter(Protocol):
 
     def release(self, count: int) -> None:
         """Give back `count` bytes."""
+        ...
+
+
+class QuietClock(Protocol):
+    """Seconds that pass only while spans would come; see `collector.buffer.finish_clock.FinishClock`."""
+
+    @property
+    def monotonic(self) -> float:
+        """The monotonic clock at the last reading."""
+        ...
+
+    @property
+    def unix_nano(self) -> int:
+        """The wall clock at the last reading."""
+        ...
+
+    @property
+    def standstill_seconds(self) -> float:
+        """How long spans could not come, in total."""
+        ...
+
+    @property
+    def outages(self) -> Outages:
+        """When spans may have been lost."""
+        ...
+
+    def now(self) -> float:
+        """The seconds that have passed; never goes back."""
+        ...
+
+    def stand_still(self) -> None:
+        """Spans cannot come now, nor do they for some seconds."""
         ...
 
 
@@ -94,7 +124,11 @@ class TraceBuffer:
     With a `verdict_delay` every trace is held so many seconds longer than it must be quiet for, so that a
     rerouting before that can become known.
 
+    Buffers of one `group` share the memory limit. Spans that come in records of a `source` are held there
+    as well, until their trace was delivered, or until the buffer is told to `forget`.
+
     Attributes:
+        group: the buffers that share the limit, this one among them.
         finish_clock: the clock of quiet time. `poll` reads it; tell it to stand still while a journal is
             replayed, and record outages that the process cannot see (its own downtime) in its `outages`.
         held_bytes: bytes acquired for what the buffer holds.
@@ -110,10 +144,13 @@ class TraceBuffer:
         clock: Clock,
         policy: FinishPolicy | None = None,
         finished_traces: FinishedTraces | None = None,
-        finish_clock: FinishClock | None = None,
+        finish_clock: QuietClock | None = None,
         streams: bool = False,
         verdict_delay: float = 0.0,
+        group: BufferGroup | None = None,
+        source: RecordSource | None = None,
     ) -> None:
+        self._config = config
         self._policy = policy or FinishPolicy(config.with_longer_quiet(verdict_delay))
         self._verdict_delay = verdict_delay
         self._clock = clock
@@ -123,7 +160,7 @@ class TraceBuffer:
         self._max_lateness_nano = int(config.max_lateness * 1e9)
         self._limiter = limiter
         self._metrics = metrics
-        self.finish_clock = finish_clock or FinishClock(clock)
+        self.finish_clock: QuietClock = finish_clock or FinishClock(clock)
         self._refused = RefusedSpans(self.finish_clock.outages)
         self._reroutings = Outages()
         self._finished = FinishedTraces() if finished_traces is None else finished_traces
@@ -134,20 +171,43 @@ class TraceBuffer:
         self._over_limit: list[HeldTrace] = []  # taken out, to leave with the next poll
         self._counted_standstill = 0.0
         self._ready_unix_nano = 0
-        self._soft_limit = int(limiter.limit * SOFT_LIMIT)
-        self._wanted_limit = self._soft_limit
+        self._horizon_unix_nano = 0
+        self._source = source
         self.held_bytes = 0
         self.spans_held = 0
         for reason in ("duplicate", "conflict"):
             metrics.spans_dropped.add(0, reason, "")
         for interruption in get_args(Interruption):
             metrics.traces_interrupted.add(0, interruption)
-        metrics.spans_held.read_from(lambda: self.spans_held, "")
-        metrics.traces_held.read_from(lambda: len(self._traces) + len(self._over_limit))
-        metrics.oldest_held_span.read_from(lambda: self.oldest_arrival_unix_nano() / 1e9)
+        if group is None:
+            group = BufferGroup(limiter.limit)
+            group.publish(metrics, clock)
+        self.group = group
+        group.buffers.append(self)
 
-    def admit(self, batches: Sequence[SpanBatch]) -> Admission:
-        """Take all spans of one request, or none.
+    def sibling(
+        self, source: RecordSource, finish_clock: QuietClock, finished_traces: FinishedTraces
+    ) -> "TraceBuffer":
+        """A buffer of the same settings and group for what is read from `source`."""
+        return TraceBuffer(
+            config=self._config,
+            limiter=self._limiter,
+            metrics=self._metrics,
+            clock=self._clock,
+            finished_traces=finished_traces,
+            finish_clock=finish_clock,
+            streams=self._streams,
+            group=self.group,
+            source=source,
+        )
+
+    @property
+    def traces_held(self) -> int:
+        """Traces in the buffer."""
+        return len(self._traces) + len(self._over_limit)
+
+    def admit(self, batches: Sequence[SpanBatch], record: int | None = None) -> Admission:
+        """Take all spans of one request, or none. `record` is the one of the source that they came in.
 
         Raises:
             Overloaded: there is no room now. The caller passes the batches to `note_refused`.
@@ -188,6 +248,12 @@ class TraceBuffer:
                 trace = self._open(key, batch, arrival)
                 unopened -= 1
             new_count = self._add(trace, batch.spans, size, arrival)
+            if record is not None and self._source is not None:
+                self._source.hold(record)
+                if trace.records is None:
+                    trace.records = [record]
+                else:
+                    trace.records.append(record)
             if new_count and self._streams:
                 fresh.append(_newest(trace, batch, new_count))
         if reserved:
@@ -216,6 +282,28 @@ class TraceBuffer:
         clock.stand_still()
         if clock.unix_nano - resumed_unix_nano > OUTAGE_SECONDS * 1e9:
             clock.outages.record(Outage(resumed_unix_nano, clock.unix_nano, clock.monotonic))
+
+    def note_horizon(self, unix_nano: int) -> None:
+        """What was sent before `unix_nano` may be missing: a trace that began earlier is `interrupted`."""
+        self._horizon_unix_nano = unix_nano
+
+    def holds_any(self, batches: Sequence[SpanBatch]) -> bool:
+        """Whether a trace of `batches` is held."""
+        return any(_key(batch) in self._traces for batch in batches)
+
+    def forget(self) -> int:
+        """Let go of all that is held, which somebody else will read again; how many spans.
+
+        The buffer leaves its group and must not be used any more.
+        """
+        spans_held = self.spans_held
+        self._limiter.release(self.held_bytes)
+        self.group.held_bytes -= self.held_bytes
+        self.group.buffers.remove(self)
+        self.held_bytes = self.spans_held = 0
+        for held in (self._traces, self._held_since, self._deadlines, self._over_limit):
+            held.clear()
+        return spans_held
 
     def has_finished(self, batch: SpanBatch) -> bool:
         """Whether the trace of `batch` is finished and remembered, so that its spans come late."""
@@ -299,10 +387,12 @@ class TraceBuffer:
             else:
                 trace.checked_at = due
                 heappush(deadlines, (due, key))
-        while self.held_bytes > self._wanted_limit and self._traces and len(finished) < most:
-            finished.append(self._finish(next(iter(self._traces.values())), FinishReason.PRESSURE))
-        if self.held_bytes <= self._wanted_limit:
-            self._wanted_limit = self._soft_limit
+        if self.group.excess_bytes > 0:
+            enough = self.held_bytes - self.group.share_of_excess(self.held_bytes)
+            while self.held_bytes > enough and self._traces and len(finished) < most:
+                finished.append(self._finish(next(iter(self._traces.values())), FinishReason.PRESSURE))
+        if self.group.excess_bytes <= 0:
+            self.group.relax()
         return finished
 
     def finish_all(self, reason: FinishReason) -> list[FinishedTrace]:
@@ -317,9 +407,9 @@ class TraceBuffer:
             finished.append(self._finish(trace, self._policy.settled_reason(trace)))
         return finished
 
-    def oldest_arrival_unix_nano(self) -> int:
-        """When the oldest of the held spans came; now, if none is held."""
-        return next(iter(self._held_since.values()), None) or self._clock.unix_nano()
+    def oldest_arrival_unix_nano(self) -> int | None:
+        """When the oldest of the held spans came; None if none is held."""
+        return next(iter(self._held_since.values()), None)
 
     def _acquire(self, needed: int, batches: Sequence[SpanBatch]) -> None:
         if self._limiter.try_acquire(needed):
@@ -332,7 +422,7 @@ class TraceBuffer:
             raise RequestTooLarge(
                 f"The request takes {alone} bytes to hold, more than the limit of {limit} for all spans."
             )
-        self._wanted_limit = min(self._wanted_limit, limit - needed - self._limiter.shared)
+        self.group.want_room(needed + self._limiter.shared)
         raise Overloaded("The memory limit for held spans is reached; send the request again.")
 
     def _open(self, key: bytes, batch: SpanBatch, arrival: float) -> HeldTrace:
@@ -341,7 +431,7 @@ class TraceBuffer:
         )
         self._traces[key] = trace
         self._held_since[key] = self.finish_clock.unix_nano
-        self.held_bytes += TRACE_OVERHEAD_BYTES
+        self._count_held(TRACE_OVERHEAD_BYTES)
         return trace
 
     def _add(self, trace: HeldTrace, arrived: Sequence[RawSpan], size: int, arrival: float) -> int:
@@ -362,7 +452,7 @@ class TraceBuffer:
         trace.last_arrival = arrival
         trace.last_unix_nano = self.finish_clock.unix_nano
         trace.held_bytes += size
-        self.held_bytes += size
+        self._count_held(size)
         new_count = len(spans) - held_before
         self.spans_held += new_count
         self._traces.move_to_end(trace.key)
@@ -375,6 +465,10 @@ class TraceBuffer:
             trace.checked_at = check
             self._push_deadline(check, trace.key)
         return new_count
+
+    def _count_held(self, size: int) -> None:
+        self.held_bytes += size
+        self.group.held_bytes += size
 
     def _admit_late(self, key: bytes, arrived: Sequence[RawSpan]) -> list[RawSpan]:
         new_spans = []
@@ -428,7 +522,7 @@ class TraceBuffer:
     def _hand_over(self, trace: HeldTrace, reason: FinishReason) -> FinishedTrace:
         trace.read_shape()
         self._held_since.pop(trace.key, None)
-        self.held_bytes -= trace.held_bytes + TRACE_OVERHEAD_BYTES
+        self._count_held(-trace.held_bytes - TRACE_OVERHEAD_BYTES)
         self.spans_held -= len(trace.spans)
         self._limiter.release(TRACE_OVERHEAD_BYTES)
         backfill = 0 < trace.latest_end < trace.last_unix_nano - self._max_lateness_nano
@@ -452,12 +546,17 @@ class TraceBuffer:
             backfill=backfill,
             held_seconds=held_seconds,
             tenant=trace.tenant,
+            receipt=None if self._source is None else self._source.receipt(trace.records or ()),
         )
 
     def _interruption(self, trace: HeldTrace) -> Interruption | None:
         """Why spans of the trace may have been lost, if they may."""
         if trace.key in self._refused:
             return "refused"
+        if self._source is not None and not self._source.has_all(trace.trace_id):
+            return "keys"
+        if trace.earliest_start < self._horizon_unix_nano:
+            return "start"
         clock = self.finish_clock
         if not trace.was_whole_before and clock.outages.touch(
             trace.first_monotonic, trace.earliest_start, trace.latest_end

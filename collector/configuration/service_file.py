@@ -234,6 +234,9 @@ def parse_configuration(
         problems += _unused_exporters(exporters, config.results, document)
         problems += _unheard_results(exporters, config.results, document)
         problems += _shared_addresses(config, exporters, document)
+        if config.journal is not None and config.receivers.kafka is not None:
+            message = "Kafka keeps what is not delivered: expected no journal beside receivers.kafka"
+            problems.append(document.problem(("journal",), message))
     problems += _shared_files(exporters, config, document)
     problems = document.all_problems(problems)
     if problems or config is None:

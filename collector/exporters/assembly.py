@@ -34,7 +34,6 @@ def build_fan_out(
     limiter: MemoryLimiter,
     *,
     end_of_spans: str,
-    is_journalled: bool = False,
     dead_letters: DeadLetters | None = None,
     store: ResultExporter | None = None,
 ) -> FanOut:
@@ -42,7 +41,7 @@ def build_fan_out(
 
     Where no exporter gets spans (there is none, or `results.mode` is `verdicts_only`), the spans end at the
     first exporter of results, which counts them as forwarded, or at `end_of_spans` without such an exporter.
-    Where everything `is_journalled`, a shutdown drops nothing. `store` gets results beside the exporters.
+    `store` gets results beside the exporters.
     """
     queues: list[SpanQueue] = []
     log_queues: list[SendingQueue] = []
@@ -61,7 +60,6 @@ def build_fan_out(
             metrics=context.metrics,
             clock=context.clock,
             counts=counts,
-            is_journalled=is_journalled,
             dead_letters=box(exporter.name, "results" if form == "span" else "log_records"),
         )
 
@@ -80,7 +78,6 @@ def build_fan_out(
                     config,
                     metrics=context.metrics,
                     clock=context.clock,
-                    is_journalled=is_journalled,
                     dead_letters=box(name, "spans"),
                 )
                 queues.append(queue)

@@ -72,6 +72,11 @@ class Delivery:
             release(held_bytes)
 
     @property
+    def is_kept(self) -> bool:
+        """Whether somebody else has it until it is delivered."""
+        return self._receipt is not None
+
+    @property
     def is_required(self) -> bool:
         """True while a queue holds it that must not drop it: dropping it elsewhere would free nothing."""
         return self._required_holders > 0

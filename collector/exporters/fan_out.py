@@ -19,6 +19,7 @@ class SpanQueue(Protocol):
 
     name: str
     is_required: bool
+    queued_bytes: int
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
         """Start sending; raises `StartupError`."""
@@ -86,6 +87,11 @@ class FanOut:
         for queue in self._all_queues:
             if not queue.is_required:
                 limiter.add_relief(queue.shed)
+
+    @property
+    def bytes_that_must_wait(self) -> int:
+        """Encoded bytes in the fullest of the queues that may not drop any."""
+        return max((queue.queued_bytes for queue in self.queues if queue.is_required), default=0)
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
         """Start all; raises the first `StartupError`."""
@@ -184,6 +190,7 @@ class DiscardingQueue:
         self.name = name
         self.is_required = True
         self.held_spans = 0
+        self.queued_bytes = 0
         self._metrics = metrics
         metrics.spans_forwarded.add(0, name)
         metrics.spans_held.set(0, name)

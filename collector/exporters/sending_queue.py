@@ -38,8 +38,8 @@ class SendingQueue:
 
     What is refused for good goes to `dead_letters` first, if there are any.
 
-    `counts` is where all this is counted, by default as received spans. Where everything `is_journalled`,
-    what a shutdown leaves behind is neither dropped nor counted: the next process finds it in the journal.
+    `counts` is where all this is counted, by default as received spans. What a shutdown leaves behind of a
+    delivery that is kept elsewhere is neither dropped nor counted: the next process finds it there.
     """
 
     def __init__(
@@ -51,7 +51,6 @@ class SendingQueue:
         clock: Clock,
         random: Random | None = None,
         counts: "QueueCounts | None" = None,
-        is_journalled: bool = False,
         dead_letters: DeadLetterBox | None = None,
     ) -> None:
         self.name = exporter.name
@@ -66,7 +65,6 @@ class SendingQueue:
         self._num_consumers = config.sending_queue.num_consumers
         self._metrics = metrics
         self._counts = counts or SpanCounts(metrics, self.name)
-        self._is_journalled = is_journalled
         self._dead_letters = dead_letters
         self._things = self._counts.things
         self._clock = clock
@@ -114,7 +112,7 @@ class SendingQueue:
         self.held_spans += span_count
         self.queued_bytes += delivery.size
         if self._closing.is_set():
-            if self._is_journalled:
+            if delivery.is_kept:
                 return
             self._settle(trace, span_count, "shutdown")
             self._log.warning(
@@ -189,28 +187,27 @@ class SendingQueue:
                     consumer.cancel()
                 await asyncio.gather(*self._consumers, return_exceptions=True)
                 self._consumers = []
-            left = self.held_spans
+            kept = lost = 0
             self._waiting.clear()
             self._waiting_spans = self._waiting_bytes = 0
-            if self._is_journalled:
-                if left:
-                    _logger.info(
-                        f"{self._things.capitalize()} are not delivered yet: they stay in the journal.",
-                        extra={
-                            "exporter": self.name,
-                            "endpoint": self._exporter.endpoint,
-                            self._things: left,
-                        },
-                    )
-                await self._exporter.shutdown(deadline)
-                return
             for trace in list(self._held):
-                self._settle(trace, trace.unsettled_spans, "shutdown")
-            if left:
+                if trace.delivery.is_kept:
+                    kept += trace.unsettled_spans
+                else:
+                    lost += trace.unsettled_spans
+                    self._settle(trace, trace.unsettled_spans, "shutdown")
+            whereabouts = {"exporter": self.name, "endpoint": self._exporter.endpoint}
+            if kept:
+                _logger.info(
+                    f"{self._things.capitalize()} are not delivered yet: they stay in the journal, or where "
+                    "they were read from.",
+                    extra={**whereabouts, self._things: kept},
+                )
+            if lost:
                 _logger.error(
                     f"{self._things.capitalize()} could not be delivered before the shutdown deadline and "
                     "are dropped.",
-                    extra={"exporter": self.name, "endpoint": self._exporter.endpoint, self._things: left},
+                    extra={**whereabouts, self._things: lost},
                 )
             await self._exporter.shutdown(deadline)
 

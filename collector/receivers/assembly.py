@@ -10,8 +10,8 @@ from collector import receivers as _this_folder
 from collector.clock import Clock
 from collector.component_discovery import find_components
 from collector.config_fields import Section
-from collector.receivers.consumer import Consumer
-from collector.receivers.receiver import Receiver, ReceiverType
+from collector.receivers.consumer import RecordConsumer
+from collector.receivers.receiver import ReceiverType, SpanSource
 from collector.receivers.server_config import ServerConfig
 from collector.telemetry import Metrics
 
@@ -47,21 +47,23 @@ else:
 
 def build_receivers(
     config: ReceiversConfig,
-    consumer: Consumer,
+    consumer: RecordConsumer,
     metrics: Metrics,
     clock: Clock,
     *,
     max_bytes_in_flight: int | None = None,
-) -> dict[str, Receiver]:
-    """The listeners of all receivers that are on, by name.
+) -> dict[str, SpanSource]:
+    """The listeners of all receivers that are on, and whatever else spans come from, by name.
 
     Where a limit on bytes under way is not written, `max_bytes_in_flight` takes its place.
     """
-    found: dict[str, Receiver] = {}
+    found: dict[str, SpanSource] = {}
     for name, kind in receiver_types().items():
         if (settings := getattr(config, name)) is not None:
-            if max_bytes_in_flight is not None and "max_bytes_in_flight" not in settings.model_fields_set:
-                settings = settings.model_copy(update={"max_bytes_in_flight": max_bytes_in_flight})
+            limit = "max_bytes_in_flight"
+            has_limit = limit in type(settings).model_fields and limit not in settings.model_fields_set
+            if max_bytes_in_flight is not None and has_limit:
+                settings = settings.model_copy(update={limit: max_bytes_in_flight})
             found.update(kind.create(settings, consumer, metrics, clock))
     return found
 

@@ -1,11 +1,13 @@
 """What receivers hand requests to, and how its outcome is told to the sender."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
 import orjson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from collector.trace import RecordSource
 
 FULL_SUCCESS = b""
 """The serialised response when nothing was rejected: `partial_success` must then be unset."""
@@ -52,6 +54,67 @@ class Consumer(Protocol):
 
     async def consume_large_traces(self, body: bytes) -> ExportOutcome:
         """The same for a request of more than `LARGE_REQUEST_BYTES`; the loop goes on meanwhile."""
+        ...
+
+
+class PartitionIntake(Protocol):
+    """Takes in what is read of one partition of a topic; see `collector.pipeline.Partition`."""
+
+    def read(self, unix_nano: int) -> None:
+        """A record was read that was written at this time; whatever becomes of it, time has passed."""
+        ...
+
+    def reach_end(self) -> None:
+        """There is no further record for now."""
+        ...
+
+    def hear(self) -> None:
+        """Records were asked for, and all that came was handed in; to be said at least once a second."""
+        ...
+
+    def leave_end(self) -> None:
+        """Records may wait that are not read."""
+        ...
+
+    def stand_still(self) -> None:
+        """Nothing is heard of the broker."""
+        ...
+
+    def note_horizon(self, unix_nano: int) -> None:
+        """Records written before `unix_nano` were not read."""
+        ...
+
+    def admit(self, body: bytes, record: int) -> Collection[bytes]:
+        """Take in the spans of a record; the ids of their traces.
+
+        Raises:
+            Refusal: nothing of it was kept; `Overloaded` if it may be later.
+        """
+        ...
+
+    def admit_again(self, body: bytes, record: int | None) -> None:
+        """Take note of a record that was delivered before; raises `Overloaded` as `admit` does."""
+        ...
+
+    def close(self) -> None:
+        """Finish no trace any more."""
+        ...
+
+    def forget(self) -> None:
+        """Let go of everything that is held; after that nothing may be called."""
+        ...
+
+
+class RecordConsumer(Consumer, Protocol):
+    """Takes in records of partitions as well."""
+
+    @property
+    def is_backed_up(self) -> bool:
+        """Whether so much waits for exporters that nothing more should be read."""
+        ...
+
+    def open_partition(self, source: RecordSource, partition_count: int) -> PartitionIntake:
+        """Where the records of one of so many partitions go, which `source` has until they are delivered."""
         ...
 
 

@@ -9,10 +9,10 @@ import logging
 import random as random_module
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from google.rpc import code_pb2
 from pydantic import BaseModel
@@ -20,10 +20,39 @@ from pydantic import BaseModel
 from collector.clock import Clock, SystemClock, ends_within
 from collector.errors import Draining, Refusal, StartupError, Unauthenticated
 from collector.otlp import ErrorStatus, error_status
-from collector.receivers.consumer import LARGE_REQUEST_BYTES, Consumer, ExportOutcome
+from collector.receivers.consumer import LARGE_REQUEST_BYTES, Consumer, ExportOutcome, RecordConsumer
 from collector.receivers.in_flight import InFlightBudget
 from collector.receivers.server_config import ServerAuthConfig, ServerConfig
 from collector.telemetry import Metrics, RateLimitedLogger
+
+
+class TaskOwner(Protocol):
+    """Runs what goes on beside requests."""
+
+    def create_task(self, coroutine: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
+        """Run `coroutine` as a task."""
+        ...
+
+
+class SpanSource(Protocol):
+    """Where spans come from, whether they are sent or fetched."""
+
+    @property
+    def endpoint(self) -> str:
+        """Where it listens or reads, for people."""
+        ...
+
+    async def start(self, tasks: TaskOwner) -> None:
+        """Open what is needed; raises `StartupError`."""
+        ...
+
+    async def set_serving(self, is_serving: bool) -> None:
+        """Whether spans are taken now; after `start`."""
+        ...
+
+    async def shutdown(self, deadline: float) -> None:
+        """Take nothing more; return by `deadline` on the clock's monotonic time."""
+        ...
 
 
 class Receiver(ABC):
@@ -76,7 +105,7 @@ class Receiver(ABC):
         """`host:port` with the real port; as configured before `start`."""
         return self._endpoint
 
-    async def start(self) -> None:
+    async def start(self, tasks: TaskOwner | None = None) -> None:
         """Listen.
 
         Raises:
@@ -180,13 +209,13 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 class ReceiverType(Generic[ConfigT]):
     """A receiver, as configuration sees it.
 
-    `create` makes the listeners of a configuration, by name. `default` is the configuration in force where
-    none is written; None leaves the receiver off.
+    `create` makes the listeners (or whatever else spans come from) of a configuration, by name. `default`
+    is the configuration in force where none is written; None leaves the receiver off.
     """
 
     type_name: str
     config_model: type[ConfigT]
-    create: Callable[[ConfigT, Consumer, Metrics, Clock], Mapping[str, Receiver]]
+    create: Callable[[ConfigT, RecordConsumer, Metrics, Clock], Mapping[str, SpanSource]]
     default: ConfigT | None = None
 
 

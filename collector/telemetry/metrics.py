@@ -257,6 +257,11 @@ class Metrics:
             "tracegrade_spans_awaiting_verdict",
             "Spans kept for grading. Where spans are forwarded as they come these are in no other count.",
         )
+        self.spans_revoked = Counter(
+            "tracegrade_spans_revoked",
+            "Spans let go of ungraded because another member of the Kafka group reads their partition: it "
+            "has them, and counts them as received.",
+        )
         self.late_spans = Counter("tracegrade_late_spans", "Spans that came after their trace was finished.")
         self.traces_finished = Counter("tracegrade_traces_finished", "Finished traces.", ("reason",))
         self.traces_interrupted = Counter(
@@ -412,6 +417,48 @@ class Metrics:
             "Spans that were on their way to an exporter at a crash: they go there again, and it may have "
             "got them before.",
             ("exporter",),
+        )
+        self.kafka_records = Counter(
+            "tracegrade_kafka_records",
+            "Records read from Kafka: admitted, delivered_before (read again after a hand-over), malformed "
+            "or oversized (left out for good).",
+            ("outcome",),
+        )
+        self.kafka_untrusted_keys = Counter(
+            "tracegrade_kafka_untrusted_keys",
+            "Records whose key is not the id of their one trace: missing or foreign. Their traces may lie in "
+            "several partitions and are interrupted.",
+            ("reason",),
+        )
+        self.kafka_lag = Gauge(
+            "tracegrade_kafka_lag_records", "Records of a partition that are not read yet.", ("partition",)
+        )
+        self.kafka_uncommitted = Gauge(
+            "tracegrade_kafka_uncommitted_records",
+            "Records of a partition from the first that is not delivered to the last that was read.",
+            ("partition",),
+        )
+        self.kafka_partitions = Gauge(
+            "tracegrade_kafka_partitions",
+            "Partitions that this process reads (assigned), and those of them that it does not read now "
+            "because exporters do not keep up (paused).",
+            ("state",),
+        )
+        self.kafka_rebalances = Counter(
+            "tracegrade_kafka_rebalances",
+            "Partitions that were assigned to this process, revoked from it, or lost to another one because "
+            "it was not heard of.",
+            ("kind",),
+        )
+        self.kafka_commits = Counter(
+            "tracegrade_kafka_commits", "Commits of offsets, by outcome.", ("outcome",)
+        )
+        self.kafka_offsets_out_of_range = Counter(
+            "tracegrade_kafka_offsets_out_of_range",
+            "Times that records were gone from Kafka before they were read: their spans are lost.",
+        )
+        self.kafka_errors = Counter(
+            "tracegrade_kafka_errors", "Errors that the Kafka client told of, by name.", ("error",)
         )
         self.journal_bytes = Gauge(
             "tracegrade_journal_bytes", "What journalled spans take on disk, about. Absent without a journal."

@@ -44,17 +44,16 @@ def accounting_error(metrics: Metrics, exporter: str) -> float:
     """Spans received and not accounted for by a span exporter e: 0 unless the service is wrong.
 
     No span is lost silently: received + recovered{""} + recovered{e} = forwarded{e} + dropped{""}
-    + dropped{e} + held{""} + held{e}. That means something only between two steps of the data path, so call
-    it in the loop.
+    + dropped{e} + held{""} + held{e} + revoked. That means something only between two steps of the data
+    path, so call it in the loop.
     """
     dropped = sum(
         spans for (_, at), spans in metrics.spans_dropped.values.items() if at in (BEFORE_FAN_OUT, exporter)
     )
     held = metrics.spans_held.value(BEFORE_FAN_OUT) + metrics.spans_held.value(exporter)
     recovered = metrics.spans_recovered.value(BEFORE_FAN_OUT) + metrics.spans_recovered.value(exporter)
-    return (
-        metrics.spans_received.value() + recovered - metrics.spans_forwarded.value(exporter) - dropped - held
-    )
+    gone = metrics.spans_forwarded.value(exporter) + dropped + metrics.spans_revoked.value()
+    return metrics.spans_received.value() + recovered - gone - held
 
 
 def publish_accounting_errors(metrics: Metrics, span_exporters: Iterable[str]) -> None:

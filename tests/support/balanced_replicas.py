@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Protocol, Self, cast
 
 import pytest
 
@@ -31,7 +31,7 @@ from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.backend_server import free_port
 from tests.support.name_server import NameServer
 from tests.support.otel_collector import OtelCollector
-from tests.support.otlp_senders import GrpcSender
+from tests.support.otlp_senders import Answer, GrpcSender
 from tests.support.service_process import ServiceProcess
 
 NAME = "replicas.test"
@@ -53,6 +53,14 @@ _BATCH_SECONDS = 0.1
 _IN_NAMESPACE = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
 
 
+class Sending(Protocol):
+    """Takes export requests to where they go."""
+
+    async def send(self, body: bytes) -> Answer:
+        """Send the serialised request `body`."""
+        ...
+
+
 @dataclass
 class Traffic:
     """Traces of one run each: three searches and a payment, spread over the run; the agent's span comes last.
@@ -65,7 +73,7 @@ class Traffic:
     sent: dict[int, list[RawSpan]] = field(default_factory=dict)
     started: dict[int, float] = field(default_factory=dict)
 
-    async def send(self, collectors: Sequence[GrpcSender], rate: float, until: asyncio.Event) -> None:
+    async def send(self, collectors: Sequence[Sending], rate: float, until: asyncio.Event) -> None:
         """Begin `rate` traces a second until `until` is set; return when the last one has ended."""
         begin = time.time()
         due: list[tuple[float, int, RawSpan]] = []
@@ -75,7 +83,7 @@ class Traffic:
             while not until.is_set() and begin + number / rate <= now:
                 number += 1
                 started = begin + number / rate
-                trace = self._trace(number, started)
+                trace = self.trace(number, started)
                 self.started[number] = started
                 self.sent[number] = trace
                 due += [(_end(span) / 1e9, position, span) for position, span in enumerate(trace)]
@@ -89,12 +97,13 @@ class Traffic:
             )
             await asyncio.sleep(_BATCH_SECONDS)
 
-    async def _export(self, collector: GrpcSender, spans: list[RawSpan]) -> None:
+    async def _export(self, collector: Sending, spans: list[RawSpan]) -> None:
         if spans:
             answer = await collector.send(join_spans(spans))
             assert "OK" == answer.code, answer
 
-    def _trace(self, number: int, started: float) -> list[RawSpan]:
+    def trace(self, number: int, started: float) -> list[RawSpan]:
+        """The spans of a run that began then."""
         start = int(started * 1000)
         length = int(self.seconds * 1000)
         names = ["search", "search", "search", "delete" if number % 7 == 0 else "look", "pay"]
@@ -113,7 +122,9 @@ class Traffic:
             for position, name in enumerate(names)
         ]
         spans.append(agent(1, None, "shop", at=(start, start + length)))
-        return [(span_id, payload.replace(TRACE_ID, _trace_id(number)), of) for span_id, payload, of in spans]
+        return [
+            (span_id, payload.replace(TRACE_ID, trace_id_of(number)), of) for span_id, payload, of in spans
+        ]
 
 
 @dataclass(frozen=True)
@@ -129,6 +140,53 @@ class Outcomes:
     """Verdicts other than those of the whole trace."""
     undelivered: Counter[int]
     """How many spans of a trace no replica forwarded."""
+
+
+def outcomes_of(traffic: Traffic, services: Sequence[ServiceProcess]) -> Outcomes:
+    """What became of the traces, by the files of all services, those included that were killed."""
+    verdicts: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    delivered: set[tuple[int, str]] = set()
+    for replica in services:
+        for run in replica.results():
+            evaluations = run["evaluations"]
+            assert isinstance(evaluations, list)
+            for each in evaluations:
+                assert isinstance(each, dict)
+                if each["outcome"] in ("pass", "fail"):
+                    verdicts[_number(str(run["trace_id"]))][str(each["name"])].add(str(each["outcome"]))
+        delivered |= _delivered(replica)
+    flips, undecided = [], set()
+    for number, spans in traffic.sent.items():
+        expected = _oracle(services[0].criteria_path, number, spans)
+        found = verdicts[number]
+        flips += [
+            f"trace {number} {name}: {sorted(found[name])}, whole: {outcome}"
+            for name, outcome in expected.items()
+            if found[name] - {outcome}
+        ]
+        if any(not found[name] for name in expected):
+            undecided.add(number)
+    undelivered = Counter(
+        number
+        for number, spans in traffic.sent.items()
+        for span in spans
+        if (number, span[0].hex()) not in delivered
+    )
+    return Outcomes(
+        traces=len(traffic.sent),
+        judged=len(traffic.sent) - len(undecided),
+        undecided=frozenset(undecided),
+        flips=flips,
+        undelivered=undelivered,
+    )
+
+
+def _oracle(criteria_path: Path, number: int, spans: Sequence[RawSpan]) -> dict[str, str]:
+    """The verdicts of the whole trace."""
+    criteria = load_criteria([criteria_path], environment={})
+    (run,) = reconstruct(spans, trace_id=trace_id_of(number), reason=FinishReason.ROOT)
+    results = evaluate_run(run, criteria.evaluations_for(run.agent.name))
+    return {result.name: result.outcome.value for result in results}
 
 
 class BalancedReplicas:
@@ -252,47 +310,7 @@ class BalancedReplicas:
 
     def outcomes(self, traffic: Traffic) -> Outcomes:
         """What all replicas that ever ran made of the traffic, compared with whole traces graded at once."""
-        verdicts: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-        delivered: set[tuple[int, str]] = set()
-        for replica in self._folders:
-            for run in replica.results():
-                evaluations = run["evaluations"]
-                assert isinstance(evaluations, list)
-                for each in evaluations:
-                    assert isinstance(each, dict)
-                    if each["outcome"] in ("pass", "fail"):
-                        verdicts[_number(str(run["trace_id"]))][str(each["name"])].add(str(each["outcome"]))
-            delivered |= _delivered(replica)
-        flips, undecided = [], set()
-        for number, spans in traffic.sent.items():
-            expected = self._oracle(number, spans)
-            found = verdicts[number]
-            flips += [
-                f"trace {number} {name}: {sorted(found[name])}, whole: {outcome}"
-                for name, outcome in expected.items()
-                if found[name] - {outcome}
-            ]
-            if any(not found[name] for name in expected):
-                undecided.add(number)
-        undelivered = Counter(
-            number
-            for number, spans in traffic.sent.items()
-            for span in spans
-            if (number, span[0].hex()) not in delivered
-        )
-        return Outcomes(
-            traces=len(traffic.sent),
-            judged=len(traffic.sent) - len(undecided),
-            undecided=frozenset(undecided),
-            flips=flips,
-            undelivered=undelivered,
-        )
-
-    def _oracle(self, number: int, spans: Sequence[RawSpan]) -> dict[str, str]:
-        criteria = load_criteria([self._folders[0].criteria_path], environment={})
-        (run,) = reconstruct(spans, trace_id=_trace_id(number), reason=FinishReason.ROOT)
-        results = evaluate_run(run, criteria.evaluations_for(run.agent.name))
-        return {result.name: result.outcome.value for result in results}
+        return outcomes_of(traffic, self._folders)
 
     def _collector_config(self, endpoint: str) -> JsonObject:
         return {
@@ -329,7 +347,7 @@ class BalancedReplicas:
         }
 
 
-def _trace_id(number: int) -> bytes:
+def trace_id_of(number: int) -> bytes:
     return random.Random(number).randbytes(12) + number.to_bytes(4, "big")
 
 

@@ -269,3 +269,78 @@ def durability() -> list[JsonObject]:
             width=8,
         ),
     ]
+
+
+def kafka() -> list[JsonObject]:
+    """The group that reads from Kafka, where there is one."""
+    return [
+        time_series(
+            "Lag in Kafka",
+            "Records of the partitions of each process that it has not read yet, and those read and not "
+            "committed because their spans are not delivered.",
+            [
+                Query(
+                    f"sum by (instance) ({select('tracegrade_kafka_lag_records')})", "{{instance}}: unread"
+                ),
+                Query(
+                    f"sum by (instance) ({select('tracegrade_kafka_uncommitted_records')})",
+                    "{{instance}}: uncommitted",
+                ),
+            ],
+            runbook="TracegradeKafkaLag",
+            width=8,
+        ),
+        time_series(
+            "Records from Kafka",
+            "Records a second by what became of them, those whose key is not the id of their trace, and "
+            "commits of offsets and errors of the client.",
+            [
+                Query(rate(select("tracegrade_kafka_records_total"), "outcome"), "{{outcome}}"),
+                Query(rate(select("tracegrade_kafka_untrusted_keys_total"), "reason"), "key: {{reason}}"),
+                Query(rate(select("tracegrade_kafka_commits_total"), "outcome"), "commits: {{outcome}}"),
+                Query(rate(select("tracegrade_kafka_errors_total"), "error"), "errors: {{error}}"),
+            ],
+            unit="cps",
+            runbook="TracegradeKafkaKeysUntrusted",
+            width=8,
+        ),
+        time_series(
+            "Partitions of Kafka",
+            "Partitions that each process reads, and has paused; and between two points those that went from "
+            "one to another, and spans let go of with them.",
+            [
+                Query(select("tracegrade_kafka_partitions"), "{{instance}}: {{state}}"),
+                Query(
+                    total(select("tracegrade_kafka_rebalances_total"), "kind", window="$__rate_interval"),
+                    "{{kind}}",
+                ),
+                Query(
+                    f"sum(increase({select('tracegrade_spans_revoked_total')}[$__rate_interval]))",
+                    "revoked spans",
+                ),
+            ],
+            runbook="TracegradeKafkaPaused",
+            width=8,
+        ),
+        time_series(
+            "Records of Kafka that were not taken",
+            "Records that hold no request or are too large, and times that records were gone before they "
+            "were read, between two points.",
+            [
+                Query(
+                    total(
+                        select("tracegrade_kafka_records_total", 'outcome=~"malformed|oversized"'),
+                        "outcome",
+                        window="$__rate_interval",
+                    ),
+                    "{{outcome}}",
+                ),
+                Query(
+                    total(select("tracegrade_kafka_offsets_out_of_range_total"), window="$__rate_interval"),
+                    "gone",
+                ),
+            ],
+            runbook="TracegradeKafkaRecordsLost",
+            width=8,
+        ),
+    ]

@@ -19,6 +19,7 @@ from collector.exporters.assembly import exporter_types
 from collector.exporters.debug import DebugConfig
 from collector.exporters.file import FileConfig
 from collector.exporters.otlp_grpc import OtlpGrpcConfig
+from collector.receivers.kafka.config import KafkaReceiverConfig
 from processors.documents.problems import ProblemsFound
 
 
@@ -80,8 +81,15 @@ def test_what_the_example_has_commented_out_is_valid_too() -> None:
     )
 
     keys = {"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_SECRET_KEY": "sk", "PHOENIX_API_KEY": "key"}
-    config = load(text, LANGFUSE_AUTH="Basic x", **keys)
+    keys["KAFKA_PASSWORD"] = "secret"
+    content = yaml.safe_load(text)
+    kafka = content["receivers"].pop("kafka")
+    config = load(yaml.safe_dump(content), LANGFUSE_AUTH="Basic x", **keys)
+    del content["journal"]  # one of the two keeps what is not delivered
+    content["receivers"]["kafka"] = kafka
+    with_kafka = load(yaml.safe_dump(content), LANGFUSE_AUTH="Basic x", **keys)
 
+    assert with_kafka.receivers.kafka.model_fields_set == set(KafkaReceiverConfig.model_fields)
     scores = {"phoenix_annotations", "mlflow_assessments", "langfuse_scores"}
     spans = {"otlp", "otlp_http/langfuse", "file"}
     assert set(config.exporters) == {"debug", "results_file", *spans, *scores}
@@ -183,7 +191,9 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ("recievers: {}", [
             'tracegrade.yaml:1: recievers: unknown key; did you mean "receivers"?',
         ]),
-        ("receivers:\n  jaeger: {}", ["tracegrade.yaml:2: receivers.jaeger: unknown key; known: otlp"]),
+        ("receivers:\n  jaeger: {}", [
+            "tracegrade.yaml:2: receivers.jaeger: unknown key; known: kafka, otlp",
+        ]),
         ("receivers: {otlp: {protocols: {}}}", [
             "tracegrade.yaml:1: receivers.otlp.protocols: expected grpc, http or both"
         ]),
@@ -600,6 +610,18 @@ def test_log_records_that_no_exporter_takes_are_refused(text: str, is_refused: b
         assert f"tracegrade.yaml:1: results.emit: {message}" == str(refusal.value)
     else:
         assert load(text) == load(print_configuration(load(text)))
+
+
+def test_a_journal_beside_kafka_is_refused() -> None:
+    text = "receivers: {kafka: {brokers: ['localhost:9092']}}\njournal: {directory: journal}\n"
+
+    with pytest.raises(ProblemsFound) as caught:
+        parse_configuration(text, "tracegrade.yaml", {})
+
+    assert [
+        "tracegrade.yaml:2: journal: Kafka keeps what is not delivered: expected no journal beside "
+        "receivers.kafka"
+    ] == [str(problem) for problem in caught.value.problems]
 
 
 @pytest.mark.parametrize(

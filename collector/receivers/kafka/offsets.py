@@ -1,0 +1,167 @@
+"""Which records of a partition are done, and what to commit, so that nothing undelivered is ever passed.
+
+A record is done when nobody holds anything of it. The committed offset is the first that is not done; those
+done beyond it stand in the metadata of the commit, so that who takes over reads them without delivering them.
+"""
+
+from array import array
+from bisect import bisect_right
+from dataclasses import dataclass
+
+MAX_METADATA_BYTES = 4096
+"""What a broker takes beside a committed offset, by default."""
+
+_VERSION = "1"
+_COMPACT_AT = 4096
+_OPEN, _DONE = b"\x01", b"\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What to commit: the next offset to read, and what else is known, as a text."""
+
+    offset: int
+    metadata: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a member of the group had come: what `OffsetTracker.commit` told.
+
+    `unix_milli` is the time of the first record that was not done, None if it is not known. `done` are the
+    ranges of offsets beyond `offset` that were done, each without its end, in order.
+    """
+
+    offset: int
+    unix_milli: int | None = None
+    done: tuple[tuple[int, int], ...] = ()
+
+    def is_done(self, offset: int) -> bool:
+        """Whether the record at `offset` was done."""
+        if offset < self.offset:
+            return True
+        place = bisect_right(self.done, offset, key=lambda span: span[0]) - 1
+        return place >= 0 and offset < self.done[place][1]
+
+
+def read_progress(offset: int, metadata: str | None) -> Progress:
+    """What a commit tells; whatever else wrote its metadata, the offset counts."""
+    version, _, rest = (metadata or "").partition(" ")
+    if version != _VERSION:
+        return Progress(offset)
+    time, _, runs = rest.partition(" ")
+    try:
+        unix_milli = int(time, 16)
+        steps = [int(step, 16) for step in runs.split(",")] if runs else []
+    except ValueError:
+        return Progress(offset)
+    done: list[tuple[int, int]] = []
+    position = offset
+    for gap, length in zip(steps[::2], steps[1::2], strict=False):
+        if gap < 0 or length < 0:
+            return Progress(offset, unix_milli)
+        done.append((position + gap, position + gap + length))
+        position += gap + length
+    return Progress(offset, unix_milli, tuple(done))
+
+
+class OffsetTracker:
+    """Counts for each record read how many hold something of it; 21 bytes a record, each call O(1).
+
+    Records are added in the order of their offsets; an offset that is left out counts as done. They are
+    known by their number: the first is 0.
+    """
+
+    __slots__ = ("_first", "_head", "_holders", "_is_open", "_last_milli", "_next", "_offsets", "_times")
+
+    def __init__(self, offset: int) -> None:
+        self._next = offset
+        self._last_milli: int | None = None
+        self._first = 0  # the number of the first record in the arrays
+        self._head = 0  # the place of the first that is not done
+        self._holders = array("i")
+        self._offsets = array("q")
+        self._times = array("q")
+        self._is_open = bytearray()
+
+    @property
+    def offset(self) -> int:
+        """The first offset that is not done."""
+        return self._offsets[self._head] if self._head < len(self._offsets) else self._next
+
+    @property
+    def has_read(self) -> bool:
+        """Whether any record was entered."""
+        return self._last_milli is not None
+
+    @property
+    def position(self) -> int:
+        """The offset behind the last record."""
+        return self._next
+
+    @property
+    def open_records(self) -> int:
+        """Records from the first that is not done to the last."""
+        return len(self._offsets) - self._head
+
+    def add(self, offset: int, unix_milli: int) -> int:
+        """Enter a record that was read, held once; its number.
+
+        Raises:
+            ValueError: one at this offset or a later one was entered before.
+        """
+        if offset < self._next:
+            raise ValueError(f"offset {offset} comes after {self._next - 1}")
+        self._next = offset + 1
+        self._last_milli = unix_milli
+        self._holders.append(1)
+        self._offsets.append(offset)
+        self._times.append(unix_milli)
+        self._is_open.append(1)
+        return self._first + len(self._holders) - 1
+
+    def hold(self, record: int, holders: int = 1) -> None:
+        """So many more hold something of a record that is not done."""
+        self._holders[record - self._first] += holders
+
+    def let_go(self, record: int) -> None:
+        """One who held something of the record is done with it."""
+        place = record - self._first
+        self._holders[place] -= 1
+        if self._holders[place]:
+            return
+        self._is_open[place] = 0
+        if place != self._head:
+            return
+        head = self._is_open.find(_OPEN, place)
+        self._head = len(self._holders) if head < 0 else head
+        if self._head >= _COMPACT_AT and 2 * self._head >= len(self._holders):
+            for column in (self._holders, self._offsets, self._times, self._is_open):
+                del column[: self._head]
+            self._first += self._head
+            self._head = 0
+
+    def commit(self, max_bytes: int = MAX_METADATA_BYTES) -> Commit:
+        """What to commit now, with metadata of at most `max_bytes`.
+
+        What does not fit there is left out: it would be delivered again.
+        """
+        offset = self.offset
+        time = self._times[self._head] if self._head < len(self._times) else self._last_milli
+        text = "" if time is None else f"{_VERSION} {max(time, 0):x} "
+        steps: list[str] = []
+        size = len(text)
+        position = offset
+        place = self._is_open.find(_DONE, self._head)
+        while place >= 0:
+            start = self._offsets[place]
+            following = self._is_open.find(_OPEN, place)
+            stop = self._next if following < 0 else self._offsets[following]
+            step = f"{start - position:x},{stop - start:x}"
+            size += len(step) + bool(steps)
+            if size > max_bytes:
+                break
+            steps.append(step)
+            position = stop
+            place = self._is_open.find(_DONE, following) if following >= 0 else -1
+        return Commit(offset, text + ",".join(steps))

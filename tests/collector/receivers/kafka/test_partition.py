@@ -1,0 +1,262 @@
+"""One partition in front of the real pipeline, on a clock that moves only when a test says so."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import fnv1a
+
+from collector.otlp.codec import join_spans
+from collector.receivers.kafka.keys import TrustedKeys
+from collector.receivers.kafka.offsets import Commit, Progress, read_progress
+from collector.receivers.kafka.partition import ReadPartition
+from tests.support.held_spans import SECOND, START_UNIX_NANO, raw_span, trace_id
+from tests.support.service_in_loop import ServiceInLoop
+
+START_MILLI = START_UNIX_NANO // 1_000_000
+FORWARDED = 'tracegrade_spans_forwarded_total{exporter="debug"}'
+INTERRUPTED = 'tracegrade_traces_interrupted_total{reason="start"}'
+REVOKED = "tracegrade_spans_revoked_total"
+ACCOUNTING = 'tracegrade_accounting_error_spans{exporter="debug"}'
+
+CONFIGURATION = """
+receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
+processors:
+  group_by_trace: {root_grace: 2s, multi_service_grace: 2s, incomplete_grace: 2s, idle_timeout: 60s}
+exporters: {debug: {}}
+service: {telemetry: {endpoint: "127.0.0.1:0", self_check: {enabled: false}}}
+"""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A record as the client gives it."""
+
+    place: int
+    second: float
+    body: bytes
+    written_key: bytes | None = None
+
+    def offset(self) -> int:
+        return self.place
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, int(START_MILLI + self.second * 1000)
+
+    def key(self) -> bytes | None:
+        return self.written_key
+
+    def value(self) -> bytes:
+        return self.body
+
+
+def record(place: int, second: float, trace: int, *spans: int, begins: float | None = None) -> Written:
+    """A record with spans of one trace, of which 1 is the root, that began at `begins`."""
+    start = START_UNIX_NANO + int((second if begins is None else begins) * SECOND)
+    end = START_UNIX_NANO + int(second * SECOND)
+    held = [raw_span(span, None if span == 1 else 1, trace=trace, start=start, end=end) for span in spans]
+    return Written(place, second, join_spans(held), trace_id(trace).hex().encode())
+
+
+class Reading:
+    """A partition that is read from a service in this loop."""
+
+    def __init__(self, service: ServiceInLoop, progress: Progress, **settings: int) -> None:
+        self.service = service
+        clock = service.clock
+        metrics = service.service._metrics
+        self.partition = ReadPartition(
+            0,
+            progress,
+            consumer=service.service._pipeline,
+            partition_count=1,
+            keys=TrustedKeys(None, clock),
+            max_record_bytes=settings.get("max_record_bytes", 1 << 20),
+            metrics=metrics,
+            clock=clock,
+        )
+
+    def read(self, *records: Written) -> None:
+        for each in records:
+            self.partition.take(each)
+
+    async def quiet(self, seconds: float) -> None:
+        """Nothing comes for so long."""
+        self.partition.take(None)
+        for _ in range(round(seconds * 5)):
+            await self.service.pass_time(0.2)
+            self.partition.hear()
+
+    @property
+    def committed(self) -> Commit:
+        commit = self.partition.commit()
+        assert commit is not None
+        return commit
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[ServiceInLoop]:
+    async with ServiceInLoop(CONFIGURATION, START_UNIX_NANO) as running:
+        running.clock.advance(3600)  # readiness is long ago: what is read is a backlog
+        yield running
+
+
+async def test_a_record_is_committed_when_its_trace_was_delivered_and_not_before(
+    service: ServiceInLoop,
+) -> None:
+    reading = Reading(service, Progress(0))
+
+    reading.read(record(0, 10, 1, 2), record(1, 10, 2, 1), record(3, 10.5, 1, 1))
+    await service.pass_time(5)  # no time of the partition
+    held = reading.committed
+    reading.read(record(4, 12.6, 3, 1))
+    await service.pass_time(0.5)
+    some = reading.committed
+    await reading.quiet(3)
+
+    assert 0 == held.offset
+    assert 4 == some.offset
+    assert 5 == reading.committed.offset
+    metrics = await service.metrics()
+    assert (4, 0, 0) == (metrics[FORWARDED], metrics[INTERRUPTED], metrics[ACCOUNTING])
+
+
+async def test_records_done_beyond_the_offset_are_told_and_not_delivered_again(
+    service: ServiceInLoop,
+) -> None:
+    first = Reading(service, Progress(0))
+    first.read(record(0, 10, 1, 2), record(1, 10, 2, 1), record(2, 13, 3, 2))
+    await service.pass_time(0.5)
+    commit = first.committed
+    first.partition.close()
+    first.partition.forget()
+
+    second = Reading(service, read_progress(commit.offset, commit.metadata))
+    second.read(
+        record(0, 10, 1, 2),
+        record(1, 10, 2, 1),
+        record(2, 13, 3, 2),
+        record(3, 13, 1, 1),
+        record(4, 13, 3, 1),
+    )
+    await second.quiet(3)
+
+    assert (0, True) == (commit.offset, read_progress(0, commit.metadata).is_done(1))
+    assert 5 == second.committed.offset
+    metrics = await service.metrics()
+    assert (5, 2, 0) == (metrics[FORWARDED], metrics[REVOKED], metrics[ACCOUNTING])
+    assert 1 == metrics['tracegrade_kafka_records_total{outcome="delivered_before"}']
+    assert 3 == metrics['tracegrade_traces_finished_total{reason="root"}']
+
+
+async def test_a_late_root_after_a_hand_over_is_known_as_late(service: ServiceInLoop) -> None:
+    reading = Reading(service, Progress(1, unix_milli=START_MILLI + 20_000))
+
+    reading.read(record(0, 10, 1, 2), record(1, 20, 1, 1, begins=5), record(2, 20, 2, 1))
+    await reading.quiet(3)
+
+    metrics = await service.metrics()
+    assert (2, 1) == (metrics[FORWARDED], metrics["tracegrade_late_spans_total"])
+    assert 1 == metrics['tracegrade_traces_finished_total{reason="root"}']
+    assert 3 == reading.committed.offset
+
+
+async def test_a_trace_that_began_before_the_first_record_is_interrupted(service: ServiceInLoop) -> None:
+    reading = Reading(service, Progress(7))
+
+    reading.read(record(7, 20, 1, 2), record(8, 21, 2, 1, begins=19.9), record(9, 21, 3, 1, begins=20.1))
+    await reading.quiet(3)
+
+    assert 1 == (await service.metrics())[INTERRUPTED]
+
+
+async def test_after_a_gap_what_began_before_it_is_interrupted(service: ServiceInLoop) -> None:
+    reading = Reading(service, Progress(0))
+
+    reading.read(record(0, 20, 1, 2))
+    reading.partition.note_gap()
+    reading.read(record(90, 21, 1, 1, begins=19), record(91, 22, 2, 1, begins=21.5))
+    await reading.quiet(3)
+
+    assert 1 == (await service.metrics())[INTERRUPTED]
+    assert 92 == reading.committed.offset
+
+
+async def test_a_repeat_that_was_done_joins_the_trace_that_is_held(service: ServiceInLoop) -> None:
+    """Two traces in one record: one was delivered, the other was not, so the record is read again."""
+    mixed = Written(0, 10, record(0, 10, 1, 2).body + record(0, 10, 2, 2).body)
+    progress = Progress(0, START_MILLI, ((1, 2),))
+    reading = Reading(service, progress)
+
+    reading.read(mixed, record(1, 10, 1, 1), record(2, 10, 2, 1))
+    await reading.quiet(3)
+
+    metrics = await service.metrics()
+    assert (4, 0) == (metrics[FORWARDED], metrics["tracegrade_late_spans_total"])
+    assert 2 == metrics['tracegrade_traces_interrupted_total{reason="keys"}']
+
+
+async def test_what_has_no_room_waits_in_order_and_is_taken_when_there_is_some(
+    service: ServiceInLoop,
+) -> None:
+    reading = Reading(service, Progress(0))
+    limiter = service.service._pipeline._limiter
+    taken = limiter.limit - limiter.used
+    limiter.take(taken)
+
+    reading.read(record(0, 10, 1, 1), record(1, 11, 2, 1))
+    waiting, before = len(reading.partition.waiting), reading.committed.offset
+    limiter.release(taken)
+    reading.partition.retry()
+    await reading.quiet(3)
+
+    assert (2, 0) == (waiting, before)
+    assert ([], 2) == (list(reading.partition.waiting), reading.committed.offset)
+    assert 2 == (await service.metrics())[FORWARDED]
+
+
+async def test_what_cannot_be_taken_is_left_out_and_done(service: ServiceInLoop) -> None:
+    reading = Reading(service, Progress(0), max_record_bytes=1000)
+
+    reading.read(Written(0, 10, b"no request"), Written(1, 10, bytes(1001)), Written(2, 10, b""))
+
+    assert 3 == reading.committed.offset
+    metrics = await service.metrics()
+    assert [1, 1, 1] == [
+        metrics[f'tracegrade_kafka_records_total{{outcome="{outcome}"}}']
+        for outcome in ("malformed", "oversized", "admitted")
+    ]
+
+
+async def test_deliveries_that_arrive_after_the_partition_was_lost_count_no_more(
+    service: ServiceInLoop,
+) -> None:
+    reading = Reading(service, Progress(0))
+    reading.read(record(0, 10, 1, 1))
+    receipt = reading.partition.receipt([0])
+    assert receipt.expects("slow")
+    receipt.seal()
+
+    in_flight = reading.partition.in_flight
+    reading.partition.forget()
+    receipt.delivered("slow")
+
+    assert (1, 0) == (in_flight, reading.partition.in_flight)
+    assert 0 == reading.committed.offset
+    metrics = await service.metrics()
+    assert (1, 0) == (metrics[REVOKED], metrics[ACCOUNTING])
+
+
+def test_the_collectors_partitioner_is_the_one_of_the_client() -> None:
+    """Sarama: FNV-1a of the key as a signed number, without its sign, by the number of partitions."""
+
+    def of_sarama(key: bytes, count: int) -> int:
+        sum32 = 0x811C9DC5
+        for byte in key:
+            sum32 = (sum32 ^ byte) * 0x01000193 & 0xFFFFFFFF
+        signed = sum32 - (1 << 32) if sum32 >= 1 << 31 else sum32
+        return abs(signed) % count
+
+    keys = [number.to_bytes(16).hex().encode() for number in range(300)]
+    assert [of_sarama(key, 12) for key in keys] == [fnv1a(key, 12) for key in keys]

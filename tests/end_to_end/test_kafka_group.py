@@ -1,0 +1,249 @@
+"""A group that reads from a real broker: whatever becomes of its members, no verdict flips."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from confluent_kafka import fnv1a, murmur2
+
+from collector.otlp.codec import join_spans
+from processors.model.json_values import JsonObject
+from processors.spans import RawSpan, read_span_head
+from tests.support.balanced_replicas import Traffic, trace_id_of
+from tests.support.held_spans import raw_span, trace_id
+from tests.support.kafka_broker import KafkaBroker, KafkaSender
+from tests.support.kafka_group import KafkaGroup
+
+pytestmark = pytest.mark.end_to_end
+
+RATE = 15
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    with KafkaBroker(tmp_path_factory.mktemp("broker")) as running:
+        yield running
+
+
+@asynccontextmanager
+async def _under_load(group: KafkaGroup, traffic: Traffic) -> AsyncIterator[None]:
+    """Traffic until the end; then all of it is graded and committed."""
+    over = asyncio.Event()
+    sending = asyncio.create_task(traffic.send([group.sender, group.sender], RATE, over))
+    try:
+        yield
+    finally:
+        over.set()
+        await sending
+    await group.until_committed()
+
+
+@asynccontextmanager
+async def _hanging_backend() -> AsyncIterator[tuple[str, asyncio.Event]]:
+    """An endpoint that answers nobody before the event is set."""
+    answers = asyncio.Event()
+
+    async def take(request: web.Request) -> web.Response:
+        await request.read()
+        await answers.wait()
+        return web.Response(content_type="application/x-protobuf")
+
+    application = web.Application(client_max_size=1 << 26)
+    application.router.add_post("/v1/traces", take)
+    runner = web.AppRunner(application, shutdown_timeout=1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    try:
+        yield f"http://{host}:{port}", answers
+    finally:
+        answers.set()
+        await runner.cleanup()
+
+
+def _check(group: KafkaGroup, traffic: Traffic, *, undecided: int) -> None:
+    outcomes = group.outcomes(traffic)
+    print(
+        f"{outcomes.traces} traces, {len(outcomes.undecided)} undecided, "
+        f"{group.deliveries() - sum(map(len, traffic.sent.values()))} sent again"
+    )
+    assert [] == outcomes.flips
+    assert {} == outcomes.undelivered
+    assert [] == group.passed
+    assert undecided >= len(outcomes.undecided)
+
+
+async def test_members_that_join_and_leave_flip_no_verdict(broker: KafkaBroker, tmp_path: Path) -> None:
+    traffic = Traffic(seconds=2)
+    async with KafkaGroup(tmp_path, broker) as group:
+        await group.start("a")
+        await group.until_assigned("a")
+        async with _under_load(group, traffic):
+            await asyncio.sleep(3)
+            await group.start("b")
+            await group.until_assigned("a", "b")
+            await asyncio.sleep(2)
+            await group.stop("a")
+            await group.until_assigned("b")
+            await asyncio.sleep(2)
+        assert 0 == await group.metric('tracegrade_accounting_error_spans{exporter="file"}')
+
+    _check(group, traffic, undecided=0)
+
+
+async def test_a_member_that_is_killed_loses_nothing(broker: KafkaBroker, tmp_path: Path) -> None:
+    traffic = Traffic(seconds=2)
+    async with KafkaGroup(tmp_path, broker) as group:
+        await asyncio.gather(group.start("a"), group.start("b"))
+        await group.until_assigned("a", "b")
+        async with _under_load(group, traffic):
+            await asyncio.sleep(3)
+            await group.kill("b")
+            await group.until_assigned("a")
+            await asyncio.sleep(2)
+
+    _check(group, traffic, undecided=0)
+
+
+async def test_a_member_that_slept_past_its_session_judges_nothing_wrong(
+    broker: KafkaBroker, tmp_path: Path
+) -> None:
+    traffic = Traffic(seconds=2)
+    async with KafkaGroup(tmp_path, broker) as group:
+        await asyncio.gather(group.start("a"), group.start("b"))
+        await group.until_assigned("a", "b")
+        async with _under_load(group, traffic):
+            await asyncio.sleep(3)
+            group.members["b"].signal(signal.SIGSTOP)
+            await asyncio.sleep(12)
+            group.members["b"].signal(signal.SIGCONT)
+            await group.until_assigned("a", "b")
+            await asyncio.sleep(2)
+
+    _check(group, traffic, undecided=0)
+
+
+async def test_records_that_cannot_be_read_hold_nothing_up(broker: KafkaBroker, tmp_path: Path) -> None:
+    traffic = Traffic(seconds=1)
+    limit: JsonObject = {"receivers": {"kafka": {"max_record_bytes": 100_000}}}
+    async with KafkaGroup(tmp_path, broker, settings=limit) as group:
+        await group.start("a")
+        async with _under_load(group, traffic):
+            for partition in range(6):
+                group.sender.write(b"no request", b"poison", partition=partition)
+                group.sender.write(bytes(200_000), b"much", partition=partition)
+                group.sender.write(None, None, partition=partition)
+            await asyncio.sleep(2)
+        malformed = await group.metric('tracegrade_kafka_records_total{outcome="malformed"}')
+        oversized = await group.metric('tracegrade_kafka_records_total{outcome="oversized"}')
+
+    _check(group, traffic, undecided=0)
+    assert (6, 6) == (malformed, oversized)
+
+
+async def test_traces_whose_keys_cannot_be_trusted_are_not_judged(
+    broker: KafkaBroker, tmp_path: Path
+) -> None:
+    async with KafkaGroup(tmp_path, broker) as group:
+        await group.start("a")
+        traffic = Traffic(seconds=1)
+        traces = {number: traffic.trace(number, time.time()) for number in range(1, 61)}
+        foreign = KafkaSender(broker, group.topic, partitioner="murmur2_random")
+        for number, spans in traces.items():
+            key = trace_id_of(number)
+            ids = frozenset((key, span[0]) for span in spans)
+            if number <= 20:
+                group.sender.write(join_spans(spans), None, ids=ids, partition=number % 6)
+            elif number <= 40:
+                group.sender.write(join_spans(spans), b"service", ids=ids)
+            else:
+                foreign.write(join_spans(spans), key.hex().encode(), ids=ids)
+        foreign.flush()
+        group.sender.written |= foreign.written
+        await group.until_committed()
+        missing = await group.metric('tracegrade_kafka_untrusted_keys_total{reason="missing"}')
+        strange = await group.metric('tracegrade_kafka_untrusted_keys_total{reason="foreign"}')
+        interrupted = await group.metric('tracegrade_traces_interrupted_total{reason="keys"}')
+
+    astray = {
+        number
+        for number in range(41, 61)
+        if fnv1a(trace_id_of(number).hex().encode(), 6) != murmur2(trace_id_of(number).hex().encode(), 6)
+    }
+    traffic.sent = traces
+    outcomes = group.outcomes(traffic)
+    assert [] == outcomes.flips
+    assert {} == outcomes.undelivered
+    assert (20, 20) == (missing, strange)
+    assert 40 + len(astray) == interrupted
+    beyond_doubt = {35}  # it paid twice and deleted: no further span could change that
+    assert (set(range(1, 41)) | astray) - beyond_doubt == outcomes.undecided
+
+
+async def test_an_hour_of_traffic_is_read_by_its_own_time(broker: KafkaBroker, tmp_path: Path) -> None:
+    began = time.time() - 600
+    traffic = Traffic(seconds=40)
+    async with KafkaGroup(tmp_path, broker) as group:
+        due: list[tuple[int, int, RawSpan]] = []
+        for number in range(1, 301):
+            traffic.sent[number] = traffic.trace(number, began + number * 1.5)
+            due += [(read_span_head(span[1])[3], number, span) for span in traffic.sent[number]]
+        for end, number, span in sorted(due):
+            group.sender.write(
+                join_spans([span]),
+                trace_id_of(number).hex().encode(),
+                ids=frozenset({(trace_id_of(number), span[0])}),
+                unix_milli=end // 1_000_000,
+            )
+        group.sender.flush()
+        await group.start("a")
+        await group.until_committed()
+        assert 0 == await group.metric('tracegrade_accounting_error_spans{exporter="file"}')
+
+    _check(group, traffic, undecided=0)
+
+
+async def test_a_backend_that_hangs_pauses_reading_and_loses_nothing(
+    broker: KafkaBroker, tmp_path: Path
+) -> None:
+    traffic = Traffic(seconds=1)
+    async with _hanging_backend() as (endpoint, answers):
+        settings: JsonObject = {
+            "processors": {"memory_limiter": {"limit_mib": 1}},
+            "exporters": {"otlp_http": {"endpoint": endpoint}},
+        }
+        async with KafkaGroup(tmp_path, broker, settings=settings) as group:
+            await group.start("a")
+            await group.until_assigned("a")
+            async with _under_load(group, traffic):
+                for number in range(1000, 1040):
+                    span = raw_span(1, trace=number, name="x" * 30_000)
+                    ids = frozenset({(trace_id(number), span[0])})
+                    group.sender.write(join_spans([span]), trace_id(number).hex().encode(), ids=ids)
+                await asyncio.sleep(8)
+                paused = await group.metric('tracegrade_kafka_partitions{state="paused"}')
+                await group.start("b")
+                await group.until_assigned("a", "b")
+                answers.set()
+
+    assert 6 == paused
+    _check(group, traffic, undecided=0)
+
+
+async def test_a_broker_that_asks_for_tls_and_scram_is_read(tmp_path: Path) -> None:
+    traffic = Traffic(seconds=1)
+    folder = tmp_path / "broker"
+    folder.mkdir()
+    with KafkaBroker(folder, is_secure=True) as secure:
+        async with KafkaGroup(tmp_path, secure) as group:
+            await group.start("a")
+            async with _under_load(group, traffic):
+                await asyncio.sleep(1)
+
+    _check(group, traffic, undecided=0)
