@@ -56,8 +56,8 @@ class BufferGroup:
         return -(-self.excess_bytes * held_bytes // self.held_bytes)
 
     def want_room(self, size: int) -> None:
-        """A request found no room: so much is to be free beside what is held."""
-        self._wanted_limit = min(self._wanted_limit, self._limit - size)
+        """A request found no room: so much is to be free beside what is held, or as much as there can be."""
+        self._wanted_limit = max(0, min(self._wanted_limit, self._limit - size))
 
     def relax(self) -> None:
         """There is room: let the soft limit count again."""

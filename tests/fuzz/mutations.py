@@ -180,7 +180,10 @@ def _change(span: Span, spans: Sequence[Span], corpus: Sequence[bytes], chance: 
 
 def _foreign_attributes(corpus: Sequence[bytes], chance: Random) -> list[KeyValue]:
     """Attributes of a span of another request, mostly of another framework."""
-    spans = _spans_of(ExportTraceServiceRequest.FromString(chance.choice(corpus)))
+    try:
+        spans = _spans_of(ExportTraceServiceRequest.FromString(chance.choice(corpus)))
+    except DecodeError:
+        return []
     attributes = chance.choice(spans).attributes if spans else []
     return chance.sample(list(attributes), min(len(attributes), chance.randrange(1, 6)))
 

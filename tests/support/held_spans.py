@@ -1,5 +1,7 @@
 """Spans made by hand, and a trace buffer whose time moves only when a test says so."""
 
+from collections.abc import Callable
+
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
@@ -81,10 +83,11 @@ class BufferUnderTest:
         finished_traces: FinishedTraces | None = None,
         streams: bool = False,
         verdict_delay: float = 0.0,
+        shared_bytes: Callable[[], int] = int,
     ) -> None:
         self.clock = ManualClock(unix_nano=START_UNIX_NANO)
         self.metrics = Metrics()
-        self.limiter = MemoryLimiter(limit_bytes)
+        self.limiter = MemoryLimiter(limit_bytes, shared_bytes)
         self.buffer = TraceBuffer(
             config=config or GroupByTraceConfig(),
             limiter=self.limiter,

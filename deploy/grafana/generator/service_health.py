@@ -251,7 +251,7 @@ def _process() -> list[JsonObject]:
                     total(select("tracegrade_criteria_reloads_total"), "outcome", window="$__rate_interval"),
                     "{{outcome}}",
                 ),
-                Query(f"max by (file) ({select('tracegrade_criteria_file_stale')}) == 1", "stale: {{file}}"),
+                Query(f"sum({select('tracegrade_criteria_file_stale')})", "stale files"),
             ],
             bars=True,
             runbook="TracegradeCriteriaReloadFailed",

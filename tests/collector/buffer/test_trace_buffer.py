@@ -806,3 +806,17 @@ def test_a_trace_cut_short_after_its_grace_was_quiet_and_one_cut_within_it_was_n
     finished = buffer.buffer.finish_all(FinishReason.SHUTDOWN)
 
     assert [True, False] == [trace.was_quiet for trace in finished]
+
+
+def test_a_request_that_nothing_held_makes_room_for_puts_no_pressure_on_later_ones() -> None:
+    one = held_bytes([CHILD]) + TRACE_OVERHEAD_BYTES
+    shared = [20 * one]  # more than all there is: resources, counted when they are read
+    buffer = BufferUnderTest(limit_bytes=10 * one, shared_bytes=lambda: shared[0])
+    with pytest.raises(Overloaded):
+        buffer.buffer.admit([batch(CHILD)])
+    assert [] == buffer.buffer.poll()
+
+    shared[0] = 0
+    buffer.admit(batch(CHILD))
+
+    assert [] == buffer.buffer.poll()
