@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 
 from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock, ends_within
+from collector.conversations import Conversations
 from collector.errors import Draining, MalformedRequest, Overloaded, RequestTooLarge
 from collector.exporters import FanOut, TaskOwner
 from collector.journal import Journal, StoredVerdicts
@@ -496,7 +497,7 @@ class EvaluationStage:
     `criteria` is asked for the set in force once per trace, so a reload never mixes two sets in one.
     `workers` answer for custom evaluators; without them such evaluations end in `error`. `results` says in
     which forms verdicts leave, by default on the spans; scores are made of log records. Without `prices` no
-    run has a cost.
+    run has a cost. `conversations` is what is known of them; without it nothing is.
     """
 
     def __init__(
@@ -512,8 +513,11 @@ class EvaluationStage:
         workers: WorkerPool | None = None,
         results: ResultsConfig = _ON_SPANS,
         writes_scores: bool = False,
+        conversations: Conversations | None = None,
     ) -> None:
         self._criteria = criteria
+        self._conversations = conversations
+        self._looks_at_conversations = False
         self._metrics = metrics
         self._clock = clock
         self._instance = instance
@@ -613,7 +617,22 @@ class EvaluationStage:
             if not evaluations:
                 self._metrics.not_evaluated.add(1, NotEvaluatedReason.NO_CRITERIA.value)
             runs.append((run, evaluations))
+        if self._conversations is not None and (
+            criteria.looks_at_conversations or self._looks_at_conversations
+        ):
+            self._looks_at_conversations = criteria.looks_at_conversations
+            return self._in_conversations(runs, self._conversations)
         return runs
+
+    def _in_conversations(self, runs: _Rebuilt, conversations: Conversations) -> _Rebuilt:
+        """`runs` with what is known of their conversations, if criteria in force speak of these."""
+        if not self._looks_at_conversations:
+            conversations.end()
+            return runs
+        now = self._clock.unix_nano()
+        conversations.begin(now)
+        told = conversations.look_up([run for run, _ in runs], now)
+        return [(run, evaluations) for run, (_, evaluations) in zip(told, runs, strict=True)]
 
     def _written(
         self,

@@ -23,6 +23,7 @@ from collector.buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
 from collector.cluster import PeerWatch
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
+from collector.conversations import Conversations
 from collector.errors import BackgroundTaskDied
 from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
 from collector.journal import Journal, kept_files
@@ -32,8 +33,9 @@ from collector.otlp import EnvelopeRegistry
 from collector.page import PageServer
 from collector.pipeline import WATCHED, EvaluationStage, Pipeline
 from collector.receivers import Receiver, build_receivers
+from collector.recordings import run_from_json
 from collector.resumption import Resumption
-from collector.store import RunStore
+from collector.store import RunStore, StoredConversations
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import (
     Metrics,
@@ -166,6 +168,12 @@ class Service:
             if config.cluster is None
             else PeerWatch(config.cluster, note_rerouting=buffer.note_rerouting, metrics=metrics, clock=clock)
         )
+        evaluating = config.processors.evaluation
+        self._conversations = Conversations(
+            evaluating.conversations,
+            hidden=_what_hides_conversations(config),
+            lost_until=lambda: buffer.lost_until_unix_nano,
+        )
         self._workers = WorkerPool(evaluators, metrics=metrics, clock=clock) if evaluators.kinds else None
         evaluation = EvaluationStage(
             criteria=lambda: criteria.current,
@@ -178,9 +186,21 @@ class Service:
             workers=self._workers,
             results=config.results,
             writes_scores=any(map(receives_scores, config.exporters.values())),
+            conversations=self._conversations,
         )
         self._envelopes = envelopes
-        store = RunStore(config.store, metrics=metrics, clock=clock) if config.keeps_runs else None
+        stored_conversations = StoredConversations(
+            self._conversations,
+            read_run=run_from_json,
+            are_wanted=lambda: criteria.current.looks_at_conversations,
+            retention=evaluating.conversations.retention,
+            clock=clock,
+        )
+        store = (
+            RunStore(config.store, metrics=metrics, clock=clock, conversations=stored_conversations)
+            if config.keeps_runs
+            else None
+        )
         self._fan_out = build_fan_out(
             config.exporters,
             config.results,
@@ -317,6 +337,7 @@ class Service:
         self._readiness.set("receivers", False, "shutting down")
         await _completed(self._self_check.shutdown())
         self._pipeline.refuse_requests()
+        self._conversations.close(self._clock.unix_nano())
         for receiver in self._receivers.values():
             await _completed(receiver.shutdown(deadline))
         await _completed(self._pipeline.shutdown(deadline))
@@ -343,6 +364,15 @@ class Service:
                 start_unix_nano=started_unix_nano,
                 end_unix_nano=now,
             )
+
+
+def _what_hides_conversations(config: ServiceConfig) -> str:
+    """Why this process sees but some runs of a conversation; empty: it sees them all."""
+    if config.cluster is not None:
+        return "there are several replicas, and each sees the traces that it was given"
+    if config.receivers.kafka is not None:
+        return "traces come by the partitions of a topic, which other members of the group may read"
+    return ""
 
 
 async def _completed(step: Awaitable[None]) -> None:

@@ -33,6 +33,7 @@ from collector.config_fields import (
     parse_endpoint,
 )
 from collector.configuration.model_prices import ModelPricesConfig, price_table
+from collector.conversations import ConversationsConfig
 from collector.exporters import (
     DeadLettersConfig,
     SpanExporterConfig,
@@ -96,6 +97,7 @@ class EvaluationConfig(WorkersConfig):
         "at start.",
         examples=[{"small-model*": {"input": 0.5, "output": 1.5, "cached_input": 0.25}}],
     )
+    conversations: Section[ConversationsConfig] = ConversationsConfig()
 
     @field_validator("dialects")
     @classmethod
