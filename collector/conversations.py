@@ -78,6 +78,9 @@ class Conversations:
         self._forgotten: OrderedDict[bytes, int] = OrderedDict()
         self._bytes = 0
         self._known_from: int | None = None
+        self._is_open = False
+        self.is_wanted = False
+        """Whether criteria in force speak of conversations."""
         self.closed_unix_nano = 0
         """When the service stopped to take spans; 0: it takes them."""
 
@@ -96,20 +99,25 @@ class Conversations:
             return None
         return max(self._known_from, self._lost_until())
 
-    def begin(self, unix_nano: int) -> None:
-        """Runs are looked for from now on; what went before is known as far as it was restored.
+    def follow(self, is_wanted: bool, unix_nano: int) -> None:
+        """Whether criteria in force speak of conversations; if none does, nothing is kept."""
+        self.is_wanted = is_wanted
+        if self._is_open:
+            self._begin_or_end(unix_nano)
 
-        Where they were looked for all the time this changes nothing.
-        """
-        if self._known_from is None:
+    def open(self, unix_nano: int) -> None:
+        """Runs are looked for from now on; what went before is known as far as it was restored."""
+        self._is_open = True
+        self._begin_or_end(unix_nano)
+
+    def _begin_or_end(self, unix_nano: int) -> None:
+        if not self.is_wanted:
+            self._known_from = None
+            self._found.clear()
+            self._forgotten.clear()
+            self._bytes = 0
+        elif self._known_from is None:
             self._known_from = unix_nano
-
-    def end(self) -> None:
-        """No run is looked for any more, as no criteria speak of conversations."""
-        self._known_from = None
-        self._found.clear()
-        self._forgotten.clear()
-        self._bytes = 0
 
     def close(self, unix_nano: int) -> None:
         """The service takes no more spans."""
@@ -123,7 +131,7 @@ class Conversations:
         Raises:
             ValueError: runs are looked for already.
         """
-        if self._known_from is not None:
+        if self._is_open:
             raise ValueError("restored too late")
         for run, unix_nano in runs:
             if run.session is not None:

@@ -517,7 +517,6 @@ class EvaluationStage:
     ) -> None:
         self._criteria = criteria
         self._conversations = conversations
-        self._looks_at_conversations = False
         self._metrics = metrics
         self._clock = clock
         self._instance = instance
@@ -617,22 +616,10 @@ class EvaluationStage:
             if not evaluations:
                 self._metrics.not_evaluated.add(1, NotEvaluatedReason.NO_CRITERIA.value)
             runs.append((run, evaluations))
-        if self._conversations is not None and (
-            criteria.looks_at_conversations or self._looks_at_conversations
-        ):
-            self._looks_at_conversations = criteria.looks_at_conversations
-            return self._in_conversations(runs, self._conversations)
+        if criteria.looks_at_conversations and self._conversations is not None:
+            told = self._conversations.look_up([run for run, _ in runs], self._clock.unix_nano())
+            return [(run, evaluations) for run, (_, evaluations) in zip(told, runs, strict=True)]
         return runs
-
-    def _in_conversations(self, runs: _Rebuilt, conversations: Conversations) -> _Rebuilt:
-        """`runs` with what is known of their conversations, if criteria in force speak of these."""
-        if not self._looks_at_conversations:
-            conversations.end()
-            return runs
-        now = self._clock.unix_nano()
-        conversations.begin(now)
-        told = conversations.look_up([run for run, _ in runs], now)
-        return [(run, evaluations) for run, (_, evaluations) in zip(told, runs, strict=True)]
 
     def _written(
         self,

@@ -55,6 +55,7 @@ from collector.tools.self_check import SelfCheck
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool
+from processors.criteria import CriteriaSet
 
 _logger = logging.getLogger(__name__)
 
@@ -144,9 +145,14 @@ class Service:
         self._journal = (
             None if config.journal is None else Journal(config.journal, metrics=metrics, clock=clock)
         )
+        self._conversations = Conversations(
+            config.processors.evaluation.conversations,
+            hidden=_what_hides_conversations(config),
+            lost_until=lambda: buffer.lost_until_unix_nano,
+        )
         self._criteria = CriteriaFollower(
             criteria,
-            self._scores.set_criteria,
+            self._use_criteria,
             metrics=metrics,
             clock=clock,
             readiness=self._readiness,
@@ -168,12 +174,6 @@ class Service:
             if config.cluster is None
             else PeerWatch(config.cluster, note_rerouting=buffer.note_rerouting, metrics=metrics, clock=clock)
         )
-        evaluating = config.processors.evaluation
-        self._conversations = Conversations(
-            evaluating.conversations,
-            hidden=_what_hides_conversations(config),
-            lost_until=lambda: buffer.lost_until_unix_nano,
-        )
         self._workers = WorkerPool(evaluators, metrics=metrics, clock=clock) if evaluators.kinds else None
         evaluation = EvaluationStage(
             criteria=lambda: criteria.current,
@@ -192,8 +192,8 @@ class Service:
         stored_conversations = StoredConversations(
             self._conversations,
             read_run=run_from_json,
-            are_wanted=lambda: criteria.current.looks_at_conversations,
-            retention=evaluating.conversations.retention,
+            are_as_graded=config.results.content_rules().shows_all,
+            retention=config.processors.evaluation.conversations.retention,
             clock=clock,
         )
         store = (
@@ -312,6 +312,7 @@ class Service:
             await receiver.set_serving(True)
         self._readiness.set("receivers", True)
         self._pipeline.start(resumed_unix_nano)
+        self._conversations.open(self._clock.unix_nano())
         if self._peers is not None:
             self._peers.start(self._tasks)
         self._tasks.create_task(self._criteria.follow(), name="follow criteria")
@@ -350,6 +351,11 @@ class Service:
         for own in (self._page, self._own_traces, self._own_logs, self._telemetry):
             if own is not None:
                 await _completed(own.shutdown(deadline))
+
+    def _use_criteria(self, criteria: CriteriaSet) -> None:
+        """Let those know who go by what is in force as a whole."""
+        self._scores.set_criteria(criteria)
+        self._conversations.follow(criteria.looks_at_conversations, self._clock.unix_nano())
 
     def _tell_of(self, trace: FinishedTrace, graded: GradedTrace, started_unix_nano: int) -> None:
         """Let metrics and the service's own traces tell of a trace that was graded."""

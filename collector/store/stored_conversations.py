@@ -21,7 +21,7 @@ class StoredConversations:
     Args:
         conversations: Where they are kept while the service runs.
         read_run: Reads a line of the store; raises ValueError where it cannot.
-        are_wanted: Whether criteria in force speak of conversations.
+        are_as_graded: Whether lines show runs as they were graded; else they do not say what they are of.
         retention: How long a conversation is kept, in seconds.
         clock: Tells how long the service was gone.
     """
@@ -31,13 +31,13 @@ class StoredConversations:
         conversations: Conversations,
         *,
         read_run: Callable[[JsonValue, str], AgentRun],
-        are_wanted: Callable[[], bool],
+        are_as_graded: bool,
         retention: float,
         clock: Clock,
     ) -> None:
         self._conversations = conversations
         self._read_run = read_run
-        self._are_wanted = are_wanted
+        self._are_as_graded = are_as_graded
         self._retention = retention
         self._clock = clock
         self._is_restored = False
@@ -49,7 +49,7 @@ class StoredConversations:
             sqlite3.Error: the disk.
         """
         marks = database.take_marks()
-        if self._is_restored or not self._are_wanted():
+        if self._is_restored or not self._are_as_graded or not self._conversations.is_wanted:
             return
         self._is_restored = True
         now = self._clock.unix_nano()

@@ -312,11 +312,12 @@ class AgentRun:
         session: str | None,
         resource: Mapping[str, JsonValue],
     ) -> "AgentRun":
-        """The same run with these values, and with all that is read late told by `content`."""
+        """The same run with these values, without its conversation, and the rest of it told by `content`."""
         told = copy(self)
         told.__dict__.update({name: AgentRun.__dict__[name] for name in _READ_LATE})
         told.__dict__.pop("calls", None)
         told.__dict__.update(content=content, tool_calls=tool_calls, session=session, resource=resource)
+        told.__dict__["conversation"] = None
         return told
 
     def with_calls(
