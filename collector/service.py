@@ -147,7 +147,7 @@ class Service:
         )
         self._conversations = Conversations(
             config.processors.evaluation.conversations,
-            hidden=_what_hides_conversations(config),
+            hidden=config.hides_conversations,
             lost_until=lambda: buffer.lost_until_unix_nano,
         )
         self._criteria = CriteriaFollower(
@@ -370,15 +370,6 @@ class Service:
                 start_unix_nano=started_unix_nano,
                 end_unix_nano=now,
             )
-
-
-def _what_hides_conversations(config: ServiceConfig) -> str:
-    """Why this process sees but some runs of a conversation; empty: it sees them all."""
-    if config.cluster is not None:
-        return "there are several replicas, and each sees the traces that it was given"
-    if config.receivers.kafka is not None:
-        return "traces come by the partitions of a topic, which other members of the group may read"
-    return ""
 
 
 async def _completed(step: Awaitable[None]) -> None:

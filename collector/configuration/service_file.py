@@ -178,6 +178,15 @@ class ServiceConfig(StrictModel):
         """Whether there is a store: in a file, or in memory."""
         return self.store.enabled and (self.store.path is not None or self.page is not None)
 
+    @property
+    def hides_conversations(self) -> str:
+        """Why this process sees but some runs of a conversation; empty: it sees them all."""
+        if self.cluster is not None:
+            return "there are several replicas, and each sees the traces that it was given"
+        if self.receivers.kafka is not None:
+            return "traces come by the partitions of a topic, which other members of the group may read"
+        return ""
+
     def criteria_patterns(self) -> list[str]:
         """The criteria to load: `builtin`, files, folders and globs."""
         return list(self.processors.evaluation.criteria)
