@@ -105,7 +105,7 @@ class Service:
         # What tells people about it.
         self._self_check = SelfCheck(
             telemetry.self_check,
-            grace_seconds=grouping.root_grace + verdict_delay,
+            grace_seconds=grouping.fixed_root_grace + verdict_delay,
             release=limiter.release,
             metrics=metrics,
             clock=clock,
