@@ -180,7 +180,11 @@ class Service:
             writes_scores=any(map(receives_scores, config.exporters.values())),
         )
         self._envelopes = envelopes
-        store = RunStore(config.store, metrics=metrics, clock=clock) if config.keeps_runs else None
+        store = (
+            RunStore(config.store, metrics=metrics, clock=clock, limit_bytes=memory.store_bytes)
+            if config.keeps_runs
+            else None
+        )
         self._fan_out = build_fan_out(
             config.exporters,
             config.results,
