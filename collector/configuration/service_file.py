@@ -33,6 +33,7 @@ from collector.config_fields import (
     parse_endpoint,
 )
 from collector.configuration.model_prices import ModelPricesConfig, price_table
+from collector.conversations import ConversationsConfig
 from collector.exporters import (
     DeadLettersConfig,
     SpanExporterConfig,
@@ -96,6 +97,7 @@ class EvaluationConfig(WorkersConfig):
         "at start.",
         examples=[{"small-model*": {"input": 0.5, "output": 1.5, "cached_input": 0.25}}],
     )
+    conversations: Section[ConversationsConfig] = ConversationsConfig()
 
     @field_validator("dialects")
     @classmethod
@@ -175,6 +177,15 @@ class ServiceConfig(StrictModel):
     def keeps_runs(self) -> bool:
         """Whether there is a store: in a file, or in memory."""
         return self.store.enabled and (self.store.path is not None or self.page is not None)
+
+    @property
+    def hides_conversations(self) -> str:
+        """Why this process sees but some runs of a conversation; empty: it sees them all."""
+        if self.cluster is not None:
+            return "there are several replicas, and each sees the traces that it was given"
+        if self.receivers.kafka is not None:
+            return "traces come by the partitions of a topic, which other members of the group may read"
+        return ""
 
     def criteria_patterns(self) -> list[str]:
         """The criteria to load: `builtin`, files, folders and globs."""

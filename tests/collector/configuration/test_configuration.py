@@ -560,6 +560,20 @@ def test_every_printed_key_is_in_the_commented_configuration() -> None:
         assert [] == [path for path in _paths(printed) if _documented(path) not in documented]
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", ""),
+        ("cluster: {peers: ['tracegrade-0:4317']}", "several replicas"),
+        ("receivers: {kafka: {brokers: ['kafka:9092']}}", "partitions"),
+    ],
+)
+def test_conversations_are_seen_whole_by_one_process_with_listeners_alone(text: str, why: str) -> None:
+    hidden = load(text).hides_conversations
+
+    assert (bool(why), True) == (bool(hidden), why in hidden)
+
+
 def test_printing_everything_loads_to_the_same() -> None:
     config = load(EVERYTHING.replace("headers: {a: b}", "headers: {}"))
 
