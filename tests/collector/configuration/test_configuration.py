@@ -91,8 +91,8 @@ def test_what_the_example_has_commented_out_is_valid_too() -> None:
 
     assert with_kafka.receivers.kafka.model_fields_set == set(KafkaReceiverConfig.model_fields)
     scores = {"phoenix_annotations", "mlflow_assessments", "langfuse_scores"}
-    spans = {"otlp", "otlp_http/langfuse", "file"}
-    assert set(config.exporters) == {"debug", "results_file", *spans, *scores}
+    spans = {"otlp", "otlp_http/langfuse", "file", "kafka"}
+    assert set(config.exporters) == {"debug", "results_file", "kafka_results", *spans, *scores}
     assert config.telemetry_endpoint() == "0.0.0.0:9464"
 
 
@@ -457,6 +457,11 @@ def test_any_content_is_either_loaded_or_refused(content: object) -> None:
         (
             "exporters: {file: {path: a}, results_file: {path: ./a}}",
             "exporters.results_file.path: exporters.file.path is the same file",
+        ),
+        (
+            "receivers: {kafka: {brokers: ['a:1', 'b:1']}}\n"
+            "exporters: {kafka: {brokers: ['b:1', 'a:1'], topic: otlp_spans}}",
+            "exporters.kafka.topic: receivers.kafka.topic is the same topic",
         ),
         ("exporters: {file: {path: ''}}", "exporters.file.path: expected the path of a file"),
         (
