@@ -25,12 +25,13 @@ from collector.cluster import PeerWatch
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
 from collector.errors import BackgroundTaskDied
 from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
+from collector.grading import WATCHED
 from collector.journal import Journal, kept_files
 from collector.memory_limiter import MemoryLimiter
 from collector.memory_plan import container_memory, plan_memory
 from collector.otlp import EnvelopeRegistry
 from collector.page import PageServer
-from collector.pipeline import WATCHED, EvaluationStage, Pipeline
+from collector.pipeline import EvaluationStage, Pipeline
 from collector.receivers import Receiver, build_receivers
 from collector.resumption import Resumption
 from collector.store import RunStore
@@ -180,7 +181,11 @@ class Service:
             writes_scores=any(map(receives_scores, config.exporters.values())),
         )
         self._envelopes = envelopes
-        store = RunStore(config.store, metrics=metrics, clock=clock) if config.keeps_runs else None
+        store = (
+            RunStore(config.store, metrics=metrics, clock=clock, limit_bytes=memory.store_bytes)
+            if config.keeps_runs
+            else None
+        )
         self._fan_out = build_fan_out(
             config.exporters,
             config.results,

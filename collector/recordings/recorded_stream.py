@@ -13,8 +13,9 @@ from rich.progress import track
 
 from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.clock import ManualClock
+from collector.grading import AwaitedTrace
 from collector.memory_limiter import MemoryLimiter
-from collector.pipeline import AwaitedTrace, EvaluationStage
+from collector.pipeline import EvaluationStage
 from collector.recordings.recorded_traffic import RecordedTraffic, find_recorded_files
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, SpanBatch

@@ -38,17 +38,18 @@ class RunStore:
     """Keeps graded runs; a disk that is full or broken costs runs of the store, and nothing else.
 
     It is an exporter of results. Where more runs come than it may take time for, some are dropped
-    and counted.
+    and counted. It takes `limit_bytes`, by default what `config` says.
     """
 
     name = STORE
 
-    def __init__(self, config: StoreConfig, *, metrics: Metrics, clock: Clock) -> None:
+    def __init__(self, config: StoreConfig, *, metrics: Metrics, clock: Clock, limit_bytes: int = 0) -> None:
+        self._limit_bytes = limit_bytes or config.limit_bytes
         self._config = config
         self._metrics = metrics
         self._clock = clock
         self._log = RateLimitedLogger(_logger, clock)
-        self._database = RunDatabase(config.path, config.limit_bytes)
+        self._database = RunDatabase(config.path, self._limit_bytes)
         self.queries = RunQueries(self._database)
         """What reads it, from any thread."""
         self._pending: deque[_Pending] = deque()
@@ -63,7 +64,7 @@ class RunStore:
         metrics.store_runs.add(0, "written")
         metrics.store_runs.add(0, "removed")
         metrics.store_failures.add(0)
-        metrics.store_limit_bytes.set(config.limit_bytes)
+        metrics.store_limit_bytes.set(self._limit_bytes)
         metrics.store_bytes.set(0)
 
     async def start(self) -> None:
@@ -168,7 +169,7 @@ class RunStore:
         """How many were written and removed, what is used, and the CPU seconds that it took."""
         started = time.thread_time()
         now = self._clock.unix_nano()
-        largest = self._config.limit_bytes // _LARGEST_SHARE
+        largest = self._limit_bytes // _LARGEST_SHARE
         rows = [row for row in (rows_of(run, now) for run in runs) if len(row.line) <= largest]
         oldest = now // 1_000_000 - round(self._config.retention * 1000)
         removed = 0
