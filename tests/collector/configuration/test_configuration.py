@@ -221,9 +221,9 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ("exporters: [otlp]", [
             "tracegrade.yaml:1: exporters: expected a mapping of exporter ids to their settings"
         ]),
-        ("exporters:\n  otpl: {}\n  kafka: {}\n  otlp/: {}\n  prometheus/a: {}", [
+        ("exporters:\n  otpl: {}\n  zipkin: {}\n  otlp/: {}\n  prometheus/a: {}", [
             'tracegrade.yaml:2: exporters.otpl: unknown exporter type "otpl"; did you mean "otlp"?',
-            'tracegrade.yaml:3: exporters.kafka: unknown exporter type "kafka"',
+            'tracegrade.yaml:3: exporters.zipkin: unknown exporter type "zipkin"',
             'tracegrade.yaml:4: exporters.otlp/: not an exporter id: expected "otlp" or "otlp/name"',
             'tracegrade.yaml:5: exporters.prometheus/a: not an exporter id: expected "prometheus"',
         ]),
@@ -459,8 +459,8 @@ def test_any_content_is_either_loaded_or_refused(content: object) -> None:
             "exporters.results_file.path: exporters.file.path is the same file",
         ),
         (
-            "receivers: {kafka: {brokers: ['a:1', 'b:1']}}\n"
-            "exporters: {kafka: {brokers: ['b:1', 'a:1'], topic: otlp_spans}}",
+            "{receivers: {kafka: {brokers: ['a:1', 'b:1']}}, "
+            "exporters: {kafka: {brokers: ['b:1', 'a:1'], topic: otlp_spans}}}",
             "exporters.kafka.topic: receivers.kafka.topic is the same topic",
         ),
         ("exporters: {file: {path: ''}}", "exporters.file.path: expected the path of a file"),
