@@ -198,7 +198,13 @@ class Service:
             clock=clock,
         )
         store = (
-            RunStore(config.store, metrics=metrics, clock=clock, conversations=stored_conversations)
+            RunStore(
+                config.store,
+                metrics=metrics,
+                clock=clock,
+                limit_bytes=memory.store_bytes,
+                conversations=stored_conversations,
+            )
             if config.keeps_runs
             else None
         )

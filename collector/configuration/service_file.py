@@ -43,6 +43,7 @@ from collector.exporters import (
     receives_spans,
 )
 from collector.journal import JournalConfig
+from collector.kafka_connection import KafkaConnectionConfig
 from collector.memory_limiter import MemoryLimiterConfig
 from collector.page import PageConfig
 from collector.receivers import ReceiversConfig, listening_at
@@ -248,6 +249,7 @@ def parse_configuration(
         if config.journal is not None and config.receivers.kafka is not None:
             message = "Kafka keeps what is not delivered: expected no journal beside receivers.kafka"
             problems.append(document.problem(("journal",), message))
+        problems += _shared_topics(config, exporters, document)
     problems += _shared_files(exporters, config, document)
     problems = document.all_problems(problems)
     if problems or config is None:
@@ -396,6 +398,22 @@ def _shared_files(
         files.append((("store", "path"), config.store.path))
     for path, first in _repeated((path, normpath(file)) for path, file in files if file is not None):
         yield document.problem(path, f"{first} is the same file")
+
+
+def _shared_topics(
+    config: ServiceConfig, exporters: Mapping[str, BaseModel], document: LocatedYaml
+) -> Iterator[Problem]:
+    """Topics that two settings name: what is written there would be read, or not be told apart."""
+    settings: list[tuple[tuple[str, ...], Any]] = [(("receivers", "kafka"), config.receivers.kafka)]
+    settings += [(("exporters", name), exporter) for name, exporter in exporters.items()]
+    topics = [
+        ((*path, "topic"), (broker, kafka.topic))
+        for path, kafka in settings
+        if isinstance(kafka, KafkaConnectionConfig)
+        for broker in kafka.brokers
+    ]
+    for path, first in dict(_repeated(topics)).items():
+        yield document.problem(path, f"{first} is the same topic")
 
 
 def _shared_addresses(

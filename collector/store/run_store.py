@@ -39,7 +39,8 @@ class RunStore:
     """Keeps graded runs; a disk that is full or broken costs runs of the store, and nothing else.
 
     It is an exporter of results. Where more runs come than it may take time for, some are dropped
-    and counted. `conversations` are brought back out of a file when it is opened.
+    and counted. It takes `limit_bytes`, by default what `config` says. `conversations` are brought back out
+    of a file when it is opened.
     """
 
     name = STORE
@@ -50,15 +51,17 @@ class RunStore:
         *,
         metrics: Metrics,
         clock: Clock,
+        limit_bytes: int = 0,
         conversations: StoredConversations | None = None,
     ) -> None:
+        self._limit_bytes = limit_bytes or config.limit_bytes
         self._config = config
         self._conversations = conversations
         self._has_all = True
         self._metrics = metrics
         self._clock = clock
         self._log = RateLimitedLogger(_logger, clock)
-        self._database = RunDatabase(config.path, config.limit_bytes)
+        self._database = RunDatabase(config.path, self._limit_bytes)
         self.queries = RunQueries(self._database)
         """What reads it, from any thread."""
         self._pending: deque[_Pending] = deque()
@@ -73,7 +76,7 @@ class RunStore:
         metrics.store_runs.add(0, "written")
         metrics.store_runs.add(0, "removed")
         metrics.store_failures.add(0)
-        metrics.store_limit_bytes.set(config.limit_bytes)
+        metrics.store_limit_bytes.set(self._limit_bytes)
         metrics.store_bytes.set(0)
 
     async def start(self) -> None:
@@ -188,7 +191,7 @@ class RunStore:
         """How many were written and removed, what is used, and the CPU seconds that it took."""
         started = time.thread_time()
         now = self._clock.unix_nano()
-        largest = self._config.limit_bytes // _LARGEST_SHARE
+        largest = self._limit_bytes // _LARGEST_SHARE
         rows = [row for row in (rows_of(run, now) for run in runs) if len(row.line) <= largest]
         oldest = now // 1_000_000 - round(self._config.retention * 1000)
         removed = 0
