@@ -1,17 +1,19 @@
 """Late spans of traces that were graded: whether a verdict would have been another one with them.
 
-The spans of graded traces are kept for a while, in a bounded number of bytes. When late spans of one come, it is
-graded again with them, off the data path, and the outcomes are compared; what was said stays said.
+The spans of graded traces are kept for a while, in a bounded number of bytes. When late spans of one come, it
+is graded again with them between requests, a few a second, and the outcomes are compared; what was said stays
+said.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from collector.clock import Clock
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
+from processors.criteria import CriteriaSet
 from processors.model import GradedRun, Outcome
 from processors.spans import RawSpan
 
@@ -30,13 +32,23 @@ _Verdicts: TypeAlias = Mapping[tuple[bytes | None, str, str], Outcome]
 class Contradictions:
     """Checks graded traces against their late spans.
 
-    `regrade` grades a trace and leaves no other mark; None where it cannot.
+    Args:
+        regrade: Grades a trace and leaves no other mark; None where it cannot.
+        criteria: What is in force: under others than before nothing is compared.
+        metrics: Says what was found.
+        clock: How long traces are kept.
     """
 
     def __init__(
-        self, regrade: Callable[[FinishedTrace], GradedTrace | None], *, metrics: Metrics, clock: Clock
+        self,
+        regrade: Callable[[FinishedTrace], GradedTrace | None],
+        *,
+        criteria: Callable[[], CriteriaSet],
+        metrics: Metrics,
+        clock: Clock,
     ) -> None:
         self._regrade = regrade
+        self._criteria = criteria
         self._metrics = metrics
         self._clock = clock
         self._kept: OrderedDict[tuple[bytes, str], _Kept] = OrderedDict()
@@ -60,7 +72,7 @@ class Contradictions:
         if verdicts and size <= TRACE_BYTES:
             key = trace.trace_id, trace.tenant
             self._let_go(key)
-            self._kept[key] = _Kept(replace(trace, receipt=None), verdicts, size, now)
+            self._kept[key] = _Kept(replace(trace, receipt=None), verdicts, self._criteria(), size, now)
             self._bytes += size
         while self._kept:
             key, oldest = next(iter(self._kept.items()))
@@ -89,7 +101,7 @@ class Contradictions:
                 return
             del self._due[key]
             trace = replace(kept.trace, spans=[*kept.trace.spans, *kept.late])
-            graded = self._regrade(trace)
+            graded = self._regrade(trace) if kept.criteria is self._criteria() else None
             if graded is None:
                 self._metrics.late_traces_checked.add(1, "not_graded")
                 continue
@@ -101,6 +113,12 @@ class Contradictions:
             # What else comes late is held against what is known now, so that nothing is counted twice.
             kept.trace, kept.verdicts, kept.late = trace, verdicts, []
 
+    async def follow(self) -> NoReturn:
+        """Check until cancelled."""
+        while True:
+            await self._clock.sleep(INTERVAL_SECONDS)
+            self.check()
+
     def _let_go(self, key: tuple[bytes, str]) -> None:
         kept = self._kept.pop(key, None)
         if kept is not None:
@@ -110,11 +128,19 @@ class Contradictions:
 class _Kept:
     """A graded trace, its verdicts, and what came of it since."""
 
-    __slots__ = ("kept_at", "late", "late_at", "size", "trace", "verdicts")
+    __slots__ = ("criteria", "kept_at", "late", "late_at", "size", "trace", "verdicts")
 
-    def __init__(self, trace: FinishedTrace, verdicts: _Verdicts, size: int, kept_at: float) -> None:
+    def __init__(
+        self,
+        trace: FinishedTrace,
+        verdicts: _Verdicts,
+        criteria: CriteriaSet,
+        size: int,
+        kept_at: float,
+    ) -> None:
         self.trace = trace
         self.verdicts = verdicts
+        self.criteria = criteria
         self.size = size
         self.kept_at = self.late_at = kept_at
         self.late: list[RawSpan] = []
