@@ -6,7 +6,7 @@ The span is of no agent. It ends at the backend; the service that runs never see
 import asyncio
 import io
 import secrets
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from typing import Any
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -146,9 +146,5 @@ def _log_request(unix_nano: int) -> bytes:
 
 
 def _resource() -> Resource:
-    attributes: Mapping[str, str] = {"service.name": SELF_CHECK_AGENT}
-    return Resource(
-        attributes=[
-            KeyValue(key=key, value=AnyValue(string_value=value)) for key, value in attributes.items()
-        ]
-    )
+    name = KeyValue(key="service.name", value=AnyValue(string_value=SELF_CHECK_AGENT))
+    return Resource(attributes=[name])

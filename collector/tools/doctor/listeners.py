@@ -256,7 +256,7 @@ def _exporter(target: _Target, headers: Mapping[str, str], clock: Clock) -> Any:
             tls["ca_file"] = str(remote.trusted.absolute())
         if target.client is not None:
             tls["cert_file"], tls["key_file"] = (str(path.absolute()) for path in target.client)
-        if remote.name is not None and remote.name != remote.host:
+        if remote.name != remote.host:
             tls["server_name_override"] = remote.name
     settings: JsonObject = {"tls": tls, "headers": dict(headers), "timeout": _TIMEOUT}
     if remote.speaks == "http":

@@ -24,16 +24,16 @@ _EXPIRED, _NOT_YET_VALID, _OTHER_NAME, _OTHER_ADDRESS = 10, 9, 62, 64
 class Remote:
     """Who is to be reached, and as what a client takes it.
 
-    `trusted` None: the system's authorities; `name` is what the certificate must be made out to, None: not
-    looked at. `tls_setting` names what the user would change.
+    `name` is what the certificate must be made out to; `trusted` None: the system's authorities.
+    `tls_setting` names what the user would change.
     """
 
     host: str
     port: int
     speaks: Literal["grpc", "http"]
     secure: bool
+    name: str
     trusted: Path | None = None
-    name: str | None = None
     tls_setting: str = "tls"
     other_protocol: str = ""
     """What to do where it speaks the other of the two protocols."""
@@ -102,11 +102,12 @@ def _tls_trouble(remote: Remote) -> Trouble | None:
             f"Correct {remote.tls_setting}.ca_file.",
         )
     strict.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    strict.check_hostname = remote.name is not None
-    problem = _handshake(remote, strict)
-    return (
-        _certificate_trouble(remote, problem) if isinstance(problem, ssl.SSLCertVerificationError) else None
-    )
+    for checks_name in (False, True):  # a name says little of a certificate that is not trusted
+        strict.check_hostname = checks_name
+        problem = _handshake(remote, strict)
+        if isinstance(problem, ssl.SSLCertVerificationError):
+            return _certificate_trouble(remote, problem)
+    return None
 
 
 def _certificate_trouble(remote: Remote, problem: ssl.SSLCertVerificationError) -> Trouble:
@@ -135,7 +136,7 @@ def _handshake(remote: Remote, context: ssl.SSLContext) -> OSError | None:
     try:
         with (
             socket.create_connection((remote.host, remote.port), _TIMEOUT_SECONDS) as plain,
-            context.wrap_socket(plain, server_hostname=remote.name or remote.host),
+            context.wrap_socket(plain, server_hostname=remote.name),
         ):
             return None
     except OSError as error:
