@@ -141,6 +141,7 @@ async def test_what_is_wrong_with_a_backend_is_told_apart(tmp_path: Path) -> Non
     plain: JsonObject = {"insecure": True}
     exporters: JsonObject = {
         "otlp/down": {"endpoint": f"127.0.0.1:{free_port()}", "tls": plain},
+        "kafka": {"brokers": [f"127.0.0.1:{free_port()}"]},
         "otlp/busy": {"endpoint": busy.endpoint, "tls": plain},
         "otlp/http": {"endpoint": partial.endpoint.removeprefix("http://"), "tls": plain},
         "otlp/name": {"endpoint": "backend.invalid:4317", "tls": plain},
@@ -161,6 +162,7 @@ async def test_what_is_wrong_with_a_backend_is_told_apart(tmp_path: Path) -> Non
     }  # fmt: skip
     expected = {
         "otlp/down": ("nothing listens at", "Start it"),
+        "kafka": ("no answer from 127.0.0.1:", "brokers"),
         "otlp/busy": ("UNAVAILABLE: not now", "sent again"),
         "otlp/http": ("speaks HTTP/1.1, not gRPC", "otlp_http"),
         "otlp/name": ("is not known here", "spelling"),

@@ -30,7 +30,9 @@ from collector.exporters import (
     receives_log_records,
     receives_spans,
 )
+from collector.kafka_connection import KafkaConnectionConfig
 from collector.telemetry import Metrics
+from collector.tools.doctor.brokers import kafka_hop
 from collector.tools.doctor.hop import Hop, Trouble, works
 from collector.tools.doctor.places import file_hop
 from collector.tools.doctor.refusals import EXPORTER_ADVICE, refusal_trouble
@@ -56,6 +58,8 @@ async def _exporter_hops(name: str, settings: BaseModel, config: ServiceConfig, 
     files = [path for key in ("path", "logs_path") if (path := getattr(settings, key, None)) is not None]
     if files:
         return [await asyncio.to_thread(file_hop, where, path) for path in files]
+    if isinstance(settings, KafkaConnectionConfig):
+        return [await asyncio.to_thread(kafka_hop, where, settings, getattr(settings, "topic", ""))]
     component = exporter_types()[name.partition("/")[0]]
     if component.kind == "results" or not hasattr(settings, "timeout"):
         return [works(where, "leads to no other machine")]

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
 
 from collector.clock import Clock
 from collector.configuration import ServiceConfig
 from collector.tools.doctor.backends import exporter_hops
+from collector.tools.doctor.brokers import kafka_hop
 from collector.tools.doctor.criteria import criteria_hops
 from collector.tools.doctor.hop import Hop, Trouble, works
 from collector.tools.doctor.listeners import ListenerTrial, Sender
@@ -17,7 +17,6 @@ from collector.tools.prometheus_api import PrometheusApi
 
 _MOST_SKEW_SECONDS = 2.0
 _NEARLY = 0.95
-_KAFKA_SECONDS = 10.0
 
 
 async def examine(
@@ -34,7 +33,7 @@ async def examine(
     hops = [*telemetry]
     hops += await ListenerTrial(config, sender, None if samples is None else service, clock).hops()
     if (kafka := config.receivers.kafka) is not None:
-        hops.append(await asyncio.to_thread(_kafka_hop, kafka))
+        hops.append(await asyncio.to_thread(kafka_hop, "receivers.kafka", kafka, kafka.topic))
     hops += await asyncio.to_thread(criteria_hops, config, environment, samples)
     if samples is not None:
         hops.append(_limits_hop(samples))
@@ -100,30 +99,3 @@ def _limits_hop(samples: Samples) -> Hop:
             "(docs/scaling.md).",
         ).at(where)
     return works(where, f"{held / limit if limit else 0:.0%} of the limit is held")
-
-
-def _kafka_hop(config: Any) -> Hop:
-    """Whether a broker answers and the topic is there."""
-    where = "receivers.kafka"
-    try:
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient
-    except ImportError:
-        return Trouble(
-            "the Kafka client is not installed", "confluent-kafka", "Install tracegrade[kafka]."
-        ).at(where)
-    brokers = ", ".join(config.brokers)
-    try:
-        client = AdminClient({**config.client_settings(), "log_level": 0})
-        topic = client.list_topics(config.topic, _KAFKA_SECONDS).topics.get(config.topic)
-    except KafkaException as error:
-        return Trouble(
-            f"no answer from {brokers}: {error.args[0].str()}",
-            "a broker that answers",
-            "Correct brokers, tls and sasl, or start the broker.",
-        ).at(where)
-    if topic is None or topic.error is not None or not topic.partitions:
-        return Trouble(
-            f"{brokers} has no topic {config.topic}", "the topic", "Create it, or correct topic."
-        ).at(where)
-    return works(where, f"{config.topic} has {len(topic.partitions)} partitions")
