@@ -105,11 +105,16 @@ class RunStore:
 
     async def _open(self, thread: ThreadPoolExecutor) -> None:
         try:
-            await asyncio.get_running_loop().run_in_executor(thread, self._database.open)
+            before = await asyncio.get_running_loop().run_in_executor(thread, self._database.open)
         except (sqlite3.Error, OSError, StoreUnusable) as error:
             self._fail(error)
         else:
             self._is_broken = False
+            if before:
+                _logger.info(
+                    "The store of runs, of an older version of tracegrade, was upgraded.",
+                    extra={"path": str(self._config.path), "version": before},
+                )
 
     def _fail(self, error: Exception) -> None:
         if not self._is_broken:
