@@ -8,7 +8,7 @@ each for the runs from one on: to forget old words, a whole one is dropped.
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -69,6 +69,9 @@ DROP TABLE old_hours;
 }
 """What makes of each older version the next one. Runs of version 1 had no tenant."""
 
+_MARKS = "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID"
+"""Came later, and is of no matter to releases that do not know it."""
+
 
 class StoreUnusable(Exception):
     """The file is no store of ours, or cannot be opened; the message says so in one line."""
@@ -122,6 +125,7 @@ class RunDatabase:
             os.chmod(self._path, 0o600)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(_MARKS)
         if before == _VERSION:
             return 0
         changes = (
@@ -134,6 +138,30 @@ class RunDatabase:
             f"PRAGMA user_version = {_VERSION};COMMIT;"
         )
         return before
+
+    def take_marks(self) -> dict[str, int]:
+        """What `leave_marks` left, which is gone then.
+
+        Raises:
+            sqlite3.Error: the disk.
+        """
+        with self._lock:
+            connection = self._opened()
+            with _transaction(connection):
+                marks: dict[str, int] = dict(connection.execute("SELECT name, value FROM marks"))
+                connection.execute("DELETE FROM marks")
+            return marks
+
+    def leave_marks(self, marks: Mapping[str, int]) -> None:
+        """Keep some numbers for the next process.
+
+        Raises:
+            sqlite3.Error: the disk.
+        """
+        with self._lock:
+            connection = self._opened()
+            with _transaction(connection):
+                connection.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", marks.items())
 
     def close(self) -> None:
         """Close it; safe before `open` and twice."""
