@@ -30,7 +30,9 @@ class _Arrivals(SpanExporter):
         now = time.monotonic()
         came: dict[int, bool] = {}
         for span in spans:
-            trace = span.get_span_context().trace_id
+            context = span.get_span_context()
+            assert context is not None
+            trace = context.trace_id
             came[trace] = came.get(trace, False) or span.parent is None
         for trace, has_root in came.items():
             if trace in self.roots:
