@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from processors.model.json_values import JsonValue
-from processors.model.value_type import positional_value_type, value_type
+from processors.model.value_type import positional_value_type
 
 
 class Outcome(StrEnum):
@@ -71,7 +71,7 @@ class NotEvaluated:
     text: str = ""
 
 
-@value_type
+@positional_value_type
 class EvaluationResult:
     """One evaluation of one agent run.
 
