@@ -136,12 +136,14 @@ class Span:
     def status_code(self) -> int:
         """0 unset, 1 ok, 2 error."""
         told = self.message.status
-        if not told:
-            return 0
-        if len(told) == 1 and len(status := told[0]) == 2 and status[0] == 0x18:
-            return status[1]  # as mostly
         code = 0
-        for status in told:
+        for place in range(len(told)):  # walking over it makes and drops an exception
+            status = told[place]
+            if not status:  # as mostly
+                continue
+            if len(status) == 2 and status[0] == 0x18:
+                code = status[1]
+                continue
             for tag, _, start, _ in fields(status, 0, len(status)):
                 if tag == 0x18:
                     code = read_varint(status, start)[0]
