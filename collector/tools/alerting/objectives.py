@@ -95,6 +95,11 @@ class Thresholds(_Part):
         default=0.8, description="The share of the memory limit that held spans and queues may take."
     )
 
+    @property
+    def half_occupancy(self) -> float:
+        """The share of the memory limit that one queue may take."""
+        return self.occupancy / 2
+
 
 class ObjectivesFile(_Part):
     """An objectives file: what `tracegrade rules` makes alert rules for, without any PromQL."""

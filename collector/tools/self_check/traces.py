@@ -34,6 +34,8 @@ _CALLS: Mapping[Outcome, Sequence[tuple[str, str]]] = {
     Outcome.PASS: (_LOOK, _REPORT),
     Outcome.FAIL: (("report", '{"to": "nobody"}'), _LOOK),
 }
+SPANS_PER_TRACE = 1 + 2
+"""The agent's span and those of its calls."""
 
 _MILLISECOND = 1_000_000
 
