@@ -41,7 +41,7 @@ def micro_lines() -> Iterator[str]:
 
 
 def _per_span_lines(shape: Shape) -> Iterator[str]:
-    bodies = _bodies(shape)
+    bodies = bodies_of(shape)
     # Each request is split once in each timing, as the service does; trace ids do not matter here.
     yield _line(
         f"split_request, {shape.name}", "span", shape.spans, lambda: [split_request(body) for body in bodies]
@@ -133,13 +133,13 @@ def _through_buffer(requests: Sequence[Sequence[SpanBatch]]) -> None:
         clock.advance(0.5)
 
 
-def _bodies(shape: Shape) -> list[bytes]:
+def bodies_of(shape: Shape) -> list[bytes]:
     return [request.for_pass(1) for request in process_requests(0, shape, time_ns())]
 
 
 def _traces(shape: Shape) -> dict[bytes, list[RawSpan]]:
     traces: dict[bytes, list[RawSpan]] = {}
-    for body in _bodies(shape):
+    for body in bodies_of(shape):
         for trace_id, spans in split_request(body).traces.items():
             traces.setdefault(trace_id, []).extend(spans)
     return traces
