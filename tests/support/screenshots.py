@@ -55,7 +55,13 @@ async def demo_runs(folder: Path) -> Sequence[GradedRun]:
             while len(service.results()) < len(scripted_runs()):
                 await asyncio.sleep(0.1)
         found = [graded_run_from_json(line, "demo") for line in service.results()]
-    found.sort(key=lambda graded: (graded.run.agent.name, str(graded.run.input), str(graded.run.output)))
+    found.sort(
+        key=lambda graded: (
+            graded.run.agent.name,
+            *map(str, (graded.run.input, graded.run.output)),
+            str([(call.name, call.arguments_text, call.result_text) for call in graded.run.tool_calls]),
+        )
+    )
     return [_at(graded, number, len(found)) for number, graded in enumerate(found)]
 
 
