@@ -124,6 +124,7 @@ class Service:
             score_series=self._scores,
             readiness=self._readiness,
             clock=clock,
+            probes=self._self_check,
         )
         self._watchdog = Watchdog(self._telemetry.heartbeat, WATCHED)
         release = version("tracegrade")
