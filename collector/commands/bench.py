@@ -83,14 +83,20 @@ def _agents(criteria: CriteriaSet) -> list[str]:
 
 def _text(figures: Figures) -> str:
     rate = figures.spans_a_second
-    more = "" if figures.is_limit else ", and there was no time to try more"
+    held = (
+        f"{rate:,.0f} spans/s, {rate / figures.spans_a_trace:,.0f} traces/s"
+        + ("" if figures.is_limit else ", and there was no time to try more")
+        + f"; {figures.cpu_at_rate:.2f} cores of {figures.cores} in use, {figures.processes} processes"
+        if rate
+        else "none that was tried: the machine is too busy for a figure, or --seconds too short"
+    )
     return "\n".join(
         (
             f"CPU        {figures.cpu_micros_a_span:.0f} µs a span, "
             f"{figures.cpu_micros_a_span * figures.spans_a_trace / 1000:.2f} ms a trace of "
-            f"{figures.spans_a_trace:.0f} spans of {figures.bytes_a_span:.0f} bytes",
-            f"Rate held  {rate:,.0f} spans/s, {rate / figures.spans_a_trace:,.0f} traces/s{more}; "
-            f"{figures.cpu_at_rate:.2f} cores of {figures.cores} in use, {figures.processes} processes",
+            f"{figures.spans_a_trace:.0f} spans of {figures.bytes_a_span:.0f} bytes; "
+            f"a whole core is {1e6 / figures.cpu_micros_a_span:,.0f} spans/s",
+            f"Rate held  {held}",
             f"Memory     {figures.resident_bytes / _MIB:.0f} MiB at the start, at most "
             f"{figures.peak_bytes / _MIB:.0f} MiB",
         )

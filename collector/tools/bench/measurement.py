@@ -24,14 +24,15 @@ from collector.tools.bench.traffic import Traffic
 
 LEAST_SECONDS, MOST_SECONDS = 10.0, 600.0
 _START_SECONDS = 60.0
-_WARM_UP_SHARE, _COST_SHARE, _STEP_SHARE = 0.1, 0.1, 0.1
-_COST_RATE = 2000.0
+_WARM_UP_SHARE, _STEP_SHARE = 0.1, 0.1
+_LOW_RATE = 2000.0
+_TICK_SECONDS = 0.01
 _FIRST_STEP, _STEP_FACTOR = 0.6, 1.4
 _POLL_SECONDS = 0.25
-_DRAIN_SECONDS = 15.0
+_DRAIN_SECONDS = 25.0
 """After a refusal the clock that finishes traces stands still for 10 s."""
-_LAG_SECONDS = 1.5
-"""Spans of so long may be under way while a rate is held: the grace of the scratch service, and a flush."""
+_LAG_SECONDS = 2.0
+"""From the last span of a step until all are forwarded: the grace of the scratch service, a flush, a poll."""
 _LEAST_SHARE = 0.95
 _READY = re.compile(r"^ready: (.*)$", re.MULTILINE)
 _FORWARDED = "tracegrade_spans_forwarded_total"
@@ -105,34 +106,29 @@ class Bench:
         load = Load(service.grpc, traffic)
         try:
             self._tell(f"warming up for {self._seconds * _WARM_UP_SHARE:.0f} s")
-            load.send(self._seconds * _WARM_UP_SHARE, _COST_RATE)
-            self._settle(service, load, _DRAIN_SECONDS)
-            cost = self._cost(service, load)
-            held, cores, missed = 0.0, 0.0, 0.0
+            self._step(service, load, _LOW_RATE, self._seconds * _WARM_UP_SHARE)
+            seconds = self._seconds * _STEP_SHARE
+            self._tell(f"measuring the cost of a span for {seconds:.0f} s")
+            step = self._step(service, load, _LOW_RATE, seconds)
+            cost, held, missed = step.cpu_seconds_a_span, 0.0, 0.0
             rate = _FIRST_STEP / cost
-            while time.monotonic() - started < self._seconds * (1 - _STEP_SHARE):
-                seconds = self._seconds * _STEP_SHARE
-                left = self._seconds - (time.monotonic() - started)
+            while not (held or missed) or time.monotonic() - started < self._seconds - seconds:
+                left = max(self._seconds - (time.monotonic() - started), seconds)
                 self._tell(f"{rate:,.0f} spans/s for {seconds:.0f} s, {left:.0f} s left")
-                before, refusals = cpu_seconds(service.pid), load.refusals
-                sent = load.send(seconds, rate)
-                used = (cpu_seconds(service.pid) - before) / seconds
-                behind = load.spans - service.forwarded()
-                if load.refusals > refusals or sent < _LEAST_SHARE * rate or behind > _LAG_SECONDS * rate:
-                    missed = rate
-                    if not self._settle(service, load, left - 2 * seconds):
-                        break
+                step = self._step(service, load, rate, seconds)
+                if step.is_held:
+                    held, cost = step.rate, step.cpu_seconds_a_span
                 else:
-                    held, cores = sent, used
+                    missed = rate
                 rate = (held + missed) / 2 if missed else rate * _STEP_FACTOR
             _, peak = memory_bytes(service.pid)
             return Figures(
-                cpu_micros_a_span=(cores / held if held else cost) * 1e6,
+                cpu_micros_a_span=cost * 1e6,
                 spans_a_trace=traffic.spans / traffic.traces,
                 bytes_a_span=traffic.bytes / traffic.spans,
                 spans_a_second=held,
                 is_limit=missed > 0,
-                cpu_at_rate=cores,
+                cpu_at_rate=cost * held,
                 processes=process_count(service.pid),
                 cores=os.cpu_count() or 1,
                 resident_bytes=resident,
@@ -142,27 +138,22 @@ class Bench:
         finally:
             load.close()
 
-    def _cost(self, service: "_Service", load: Load) -> float:
-        """CPU seconds a span, of receiving, grading and forwarding."""
-        seconds = self._seconds * _COST_SHARE
-        self._tell(f"measuring the cost of a span for {seconds:.0f} s")
-        before, spans = cpu_seconds(service.pid), load.spans
-        load.send(seconds, _COST_RATE)
-        if not self._settle(service, load, _DRAIN_SECONDS):
-            raise BenchError(
-                f"of {load.spans} spans {service.forwarded():.0f} came through: the machine is too busy, or the "
-                "traffic does not finish"
-            )
-        return max(cpu_seconds(service.pid) - before, 1e-2) / max(load.spans - spans, 1)
-
-    def _settle(self, service: "_Service", load: Load, seconds: float) -> bool:
-        """Wait until all is forwarded, for so long at most; whether it is."""
-        deadline = time.monotonic() + seconds
-        while service.forwarded() < load.spans:
-            if time.monotonic() > deadline:
-                return False
+    def _step(self, service: "_Service", load: Load, rate: float, seconds: float) -> "_Step":
+        """Send at `rate` and wait until all is forwarded."""
+        before, spans, refusals = cpu_seconds(service.pid), load.spans, load.refusals
+        sent = load.send(seconds, rate)
+        stopped = time.monotonic()
+        while (forwarded := service.forwarded()) < load.spans:
+            if time.monotonic() - stopped > _DRAIN_SECONDS:
+                raise BenchError(
+                    f"{load.spans - forwarded:.0f} of {load.spans} spans did not come through within "
+                    f"{_DRAIN_SECONDS:g} s: the traffic does not finish, or the machine is too busy"
+                )
             time.sleep(_POLL_SECONDS)
-        return True
+        lag = time.monotonic() - stopped
+        is_held = load.refusals == refusals and sent >= _LEAST_SHARE * rate and lag <= _LAG_SECONDS
+        used = max(cpu_seconds(service.pid) - before, _TICK_SECONDS)
+        return _Step(sent, used / max(load.spans - spans, 1), is_held)
 
     @contextmanager
     def _service(self, sink: str, folder: str) -> Iterator["_Service"]:
@@ -187,6 +178,13 @@ class Bench:
         finally:
             process.kill()
             process.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    rate: float
+    cpu_seconds_a_span: float
+    is_held: bool
 
 
 @dataclass(frozen=True, slots=True)
