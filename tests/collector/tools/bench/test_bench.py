@@ -35,7 +35,10 @@ def write_config(folder: Path, endpoint: str) -> Path:
         "store": {"path": "runs.db"},
         "service": {"dead_letters": {"path": "dead.jsonl"}},
     }
-    check = {"evaluator": "tool-call-count", "criteria": {"tool_calls_count": {"find_order": ["==", 1]}}}
+    check: JsonObject = {
+        "evaluator": "tool-call-count",
+        "criteria": {"tool_calls_count": {"find_order": ["==", 1]}},
+    }
     agents: JsonObject = {name: {"evaluations": [check]} for name in ("first", "second")}
     (folder / "criteria.yaml").write_text(yaml.safe_dump({"agents": agents}))
     (folder / "tracegrade.yaml").write_text(yaml.safe_dump(config))
