@@ -221,7 +221,8 @@ class Service:
             service_traces=self._self_check,
             streams=streams,
             journal=self._journal,
-            on_graded=self._tell_of,
+            on_runs=self._count_runs,
+            on_graded=self._trace_grading,
             tasks=self._tasks,
             metrics=metrics,
             clock=clock,
@@ -331,18 +332,21 @@ class Service:
             if own is not None:
                 await _completed(own.shutdown(deadline))
 
-    def _tell_of(self, trace: FinishedTrace, graded: GradedTrace, started_unix_nano: int) -> None:
-        """Let metrics and the service's own traces tell of a trace that was graded."""
+    def _count_runs(self, graded: GradedTrace) -> None:
+        """Let metrics tell of a trace that was graded, or of a part of its runs."""
         now = self._clock.unix_nano()
         self._scores.record(graded)
         observe_verdict_delays(self._metrics, graded, now)
+
+    def _trace_grading(self, trace: FinishedTrace, graded: GradedTrace, started_unix_nano: int) -> None:
+        """Let the service's own traces tell of it."""
         if self._own_traces is not None:
             self._own_traces.trace_evaluated(
                 spans=len(trace.spans),
                 runs=len(graded.runs),
                 reason=trace.reason.value,
                 start_unix_nano=started_unix_nano,
-                end_unix_nano=now,
+                end_unix_nano=self._clock.unix_nano(),
             )
 
 

@@ -1,6 +1,7 @@
 """Grading finished traces: a function of a trace and the criteria, with what it counted beside it."""
 
 from collector.grading.grader import WATCHED, AwaitedTrace, Grader
+from collector.grading.grading_thread import GradingThread, full_collections, is_large
 from collector.grading.tally import Tally
 
-__all__ = ["WATCHED", "AwaitedTrace", "Grader", "Tally"]
+__all__ = ["WATCHED", "AwaitedTrace", "Grader", "GradingThread", "Tally", "full_collections", "is_large"]
