@@ -17,7 +17,20 @@ from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock, ends_within
 from collector.errors import Draining, GradingCutShort, MalformedRequest, Overloaded, RequestTooLarge
 from collector.exporters import FanOut, TaskOwner
-from collector.grading import AwaitedTrace, Grader, GradingThread, Tally, full_collections, is_large
+from collector.grading import (
+    AwaitedTrace,
+    Form,
+    Grader,
+    GradingPool,
+    GradingThread,
+    Quarantined,
+    Question,
+    Questions,
+    Tally,
+    compact,
+    full_collections,
+    is_large,
+)
 from collector.journal import Journal, StoredVerdicts
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry, SplitRequest, split_request
@@ -30,7 +43,7 @@ from collector.workers.worker_evaluations import ask_workers
 from processors.criteria import CriteriaSet
 from processors.evaluate import Answer
 from processors.frameworks import Dialect
-from processors.model import FinishReason, NotEvaluatedReason, PriceTable
+from processors.model import AgentRun, FinishReason, NotEvaluatedReason, PriceTable
 from processors.spans import RawSpan
 
 BACKED_UP = 0.4
@@ -52,6 +65,7 @@ _MOST_REMEMBERED_BYTES = 64 * 1024 * 1024
 
 _INVALID_ID = "invalid_id"
 _ON_SPANS = ResultsConfig()
+_ALL_OF_RUNS = Form(lines=True, details=True, resource_attributes=())
 
 _logger = logging.getLogger(__name__)
 
@@ -288,6 +302,7 @@ class Pipeline:
             await graded
         if self._journal is not None:
             self._journal.end(aside=True)  # what is left in work did not crash
+        await self._evaluation.shutdown()
         if self._workers is not None:
             await self._workers.shutdown()
 
@@ -334,6 +349,8 @@ class Pipeline:
 
     def _finish_until(self, turn_ends: float) -> bool:
         """Send finished traces on their way and hold on to none; whether more may be due."""
+        if not self._evaluation.has_room:
+            return False
         unasked = len(self._buffers)
         while unasked:
             finished = self._buffers[0].poll(_TRACES_AT_A_TIME)
@@ -357,7 +374,7 @@ class Pipeline:
             self._service_traces.finish(trace)
             return
         started = self._clock.unix_nano()
-        if is_large(trace):
+        if self._evaluation.goes_aside(trace):
             self._work_aside(self._forward_when_graded(trace, started), len(trace.spans))
             return
         if self._journal is None:
@@ -524,6 +541,9 @@ class EvaluationStage:
     `workers` answer for custom evaluators; without them such evaluations end in `error`. `results` says in
     which forms verdicts leave, by default on the spans; scores are made of log records. Without `prices` no
     run has a cost.
+
+    `pool` grades all traces in processes of its own, if there is one; else a thread grades large ones. Of
+    what these graded there is left what `form` says; `read_run` reads the line of a run.
     """
 
     def __init__(
@@ -539,9 +559,16 @@ class EvaluationStage:
         workers: WorkerPool | None = None,
         results: ResultsConfig = _ON_SPANS,
         writes_scores: bool = False,
+        pool: GradingPool | None = None,
+        form: Form = _ALL_OF_RUNS,
+        read_run: Callable[[bytes], AgentRun] | None = None,
     ) -> None:
         self._metrics = metrics
         self._workers = workers
+        self._pool = pool
+        self._form = form
+        self._read_run = read_run
+        self._envelopes = EnvelopeRegistry()
         self._grader, self._grader_aside = [
             Grader(
                 criteria=criteria,
@@ -592,34 +619,86 @@ class EvaluationStage:
 
         `note_work` is told when its grading begins and, with False, when it ends.
         """
+        if self._pool is not None:
+            return await self._grade_in_pool(trace, self._pool)
         tally, grader = Tally(), self._grader_aside
 
-        def begin() -> GradedTrace | AwaitedTrace:
+        def grade(step: Callable[[], GradedTrace | AwaitedTrace]) -> GradedTrace | AwaitedTrace:
             note_work(True)
             try:
-                return grader.begin(trace, tally)
+                graded = step()
+                if isinstance(graded, AwaitedTrace) or self._read_run is None:
+                    return graded
+                return compact(trace, graded, self._form, self._envelopes, self._read_run)
             finally:
                 note_work(False)
 
         try:
-            graded = await self._thread.run(begin)
+            graded = await self._thread.run(partial(grade, partial(grader.begin, trace, tally)))
             if isinstance(graded, AwaitedTrace):
-                answers = await self._answers(graded)
-                graded = await self._thread.run(partial(grader.finish, graded, answers))
+                finish = partial(grader.finish, graded, await self._answers(graded))
+                graded = await self._thread.run(partial(grade, finish))
+            assert isinstance(graded, GradedTrace)  # there was an answer to all that was asked
         except TimeoutError:
             graded = grader.unchanged(trace, GradingCutShort("the service stopped before it was done"), tally)
         self._count(graded, tally)
         return graded
 
+    async def _grade_in_pool(self, trace: FinishedTrace, pool: GradingPool) -> GradedTrace:
+        question = Question(trace)
+        try:
+            while True:
+                graded, tally = await pool.grade(question)
+                if isinstance(graded, GradedTrace):
+                    break
+                question = Question(trace, await self._answers_to(graded))
+        except (Quarantined, GradingCutShort) as error:
+            tally = Tally()
+            graded = self._grader.unchanged(trace, error, tally)
+            if isinstance(error, Quarantined):
+                tally = Tally()
+                self._metrics.traces_quarantined.add(1)
+                _logger.error(
+                    "Processes ended, twice, while they graded a trace: it is forwarded ungraded.",
+                    extra={"trace_id": trace.trace_id.hex()},
+                )
+        self._count(graded, tally)
+        return graded
+
+    def goes_aside(self, trace: FinishedTrace) -> bool:
+        """Whether the trace is to be graded beside the loop (`grade_aside`)."""
+        return self._pool is not None or is_large(trace)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether further traces should be graded; if not they wait in the buffer."""
+        return self._pool is None or self._pool.has_room
+
+    def start(self, tasks: TaskOwner) -> None:
+        """Start the processes that grade, if there are any."""
+        if self._pool is not None:
+            self._pool.start(tasks)
+
     def close(self) -> None:
         """Let the traces that are graded beside the loop, and are not done, leave unchanged."""
         self._thread.close()
+        if self._pool is not None:
+            self._pool.close()
+
+    async def shutdown(self) -> None:
+        """Close, and end the processes that grade."""
+        self.close()
+        if self._pool is not None:
+            await self._pool.shutdown()
 
     async def _answers(self, awaited: AwaitedTrace) -> Sequence[Mapping[str, Answer]]:
+        return await self._answers_to([run.questions for run in awaited.runs])
+
+    async def _answers_to(self, questions: Questions) -> Sequence[Mapping[str, Answer]]:
         workers = self._workers
         if workers is None:
-            return [{} for _ in awaited.runs]
-        return await asyncio.gather(*[ask_workers(run.questions, workers) for run in awaited.runs])
+            return [{} for _ in questions]
+        return await asyncio.gather(*[ask_workers(of_run, workers) for of_run in questions])
 
     def restore(self, trace: FinishedTrace, verdicts: StoredVerdicts) -> GradedTrace:
         """The trace as it was graded by a process before, without grading it again.

@@ -25,7 +25,7 @@ from collector.cluster import PeerWatch
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
 from collector.errors import BackgroundTaskDied
 from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
-from collector.grading import WATCHED
+from collector.grading import WATCHED, Form, GradingPool, WorkerSettings
 from collector.journal import Journal, kept_files
 from collector.memory_limiter import MemoryLimiter
 from collector.memory_plan import container_memory, plan_memory
@@ -33,6 +33,7 @@ from collector.otlp import EnvelopeRegistry
 from collector.page import PageServer
 from collector.pipeline import EvaluationStage, Pipeline
 from collector.receivers import Receiver, build_receivers
+from collector.recordings import run_from_json
 from collector.resumption import Resumption
 from collector.store import RunStore
 from collector.task_supervisor import TaskSupervisor
@@ -54,6 +55,7 @@ from collector.tools.self_check import SelfCheck
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool
+from processors.model import AgentRun, decode_json
 
 _logger = logging.getLogger(__name__)
 
@@ -168,19 +170,6 @@ class Service:
             else PeerWatch(config.cluster, note_rerouting=buffer.note_rerouting, metrics=metrics, clock=clock)
         )
         self._workers = WorkerPool(evaluators, metrics=metrics, clock=clock) if evaluators.kinds else None
-        evaluation = EvaluationStage(
-            criteria=lambda: criteria.current,
-            metrics=metrics,
-            clock=clock,
-            instance=instance,
-            missing_parents=grouping.missing_parents,
-            dialects=config.own_dialects(),
-            prices=config.model_prices(),
-            workers=self._workers,
-            results=config.results,
-            writes_scores=any(map(receives_scores, config.exporters.values())),
-        )
-        self._envelopes = envelopes
         store = RunStore(config.store, metrics=metrics, clock=clock) if config.keeps_runs else None
         self._fan_out = build_fan_out(
             config.exporters,
@@ -193,6 +182,48 @@ class Service:
             else DeadLetters(config.service.dead_letters, metrics, clock),
             store=store,
         )
+        form = Form(
+            lines=bool(self._fan_out.result_exporters),
+            details=bool(self._fan_out.result_exporters) and self._journal is not None,
+            resource_attributes=tuple(prometheus.resource_attributes),
+        )
+        writes_scores = any(map(receives_scores, config.exporters.values()))
+        processes = config.processors.evaluation.grading_processes
+        pool = None
+        if processes:
+            settings = WorkerSettings(
+                config=config,
+                instance=instance,
+                missing_parents=grouping.missing_parents,
+                asks_workers=self._workers is not None,
+                results=config.results,
+                writes_scores=writes_scores,
+                form=form,
+            )
+            pool = GradingPool(
+                settings,
+                processes=processes,
+                criteria=lambda: criteria.texts,
+                read_run=_run_of_line,
+                metrics=metrics,
+                clock=clock,
+            )
+        self._evaluation = evaluation = EvaluationStage(
+            criteria=lambda: criteria.current,
+            metrics=metrics,
+            clock=clock,
+            instance=instance,
+            missing_parents=grouping.missing_parents,
+            dialects=config.own_dialects(),
+            prices=config.model_prices(),
+            workers=self._workers,
+            results=config.results,
+            writes_scores=writes_scores,
+            pool=pool,
+            form=form,
+            read_run=_run_of_line,
+        )
+        self._envelopes = envelopes
         self._page = (
             None
             if config.page is None
@@ -281,6 +312,7 @@ class Service:
         await self._telemetry.start()
         self._watchdog.start()
         await self._fan_out.start(self._tasks)
+        self._evaluation.start(self._tasks)
         if self._workers is not None:
             self._workers.start(self._tasks)
         resumed_unix_nano = await self._resume()
@@ -348,6 +380,11 @@ class Service:
                 start_unix_nano=started_unix_nano,
                 end_unix_nano=self._clock.unix_nano(),
             )
+
+
+def _run_of_line(line: bytes) -> AgentRun:
+    """The run that a line of the service's own tells."""
+    return run_from_json(decode_json(line), "a process that grades")
 
 
 async def _completed(step: Awaitable[None]) -> None:

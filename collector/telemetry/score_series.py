@@ -24,6 +24,7 @@ DEFAULT_EXPIRY_SECONDS = 86_400.0
 _DECLARED_CLASSES = frozenset({"multiclass-classification"})
 _OPEN_CLASSES = frozenset({"binary-classification"})
 """Evaluators whose details name a class; that of an open one may be any output, and is content."""
+CLASSIFIERS = _DECLARED_CLASSES | _OPEN_CLASSES
 _FAIL = Outcome.FAIL
 _SHADOW = Stage.SHADOW
 _NO_CRITERIA = NotEvaluatedReason.NO_CRITERIA
