@@ -659,7 +659,7 @@ class EvaluationStage:
                 tally = Tally()
                 self._metrics.traces_quarantined.add(1)
                 _logger.error(
-                    "Processes ended, twice, while they graded a trace: it is forwarded ungraded.",
+                    "Process after process ended while it graded a trace: it is forwarded ungraded.",
                     extra={"trace_id": trace.trace_id.hex()},
                 )
         self._count(graded, tally)

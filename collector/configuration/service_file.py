@@ -88,8 +88,8 @@ class EvaluationConfig(WorkersConfig):
     )
     processes: Annotated[int, Field(ge=0, le=64)] | Literal["auto"] = Field(
         default=0,
-        description="Processes in which finished traces are graded: 0, in the one that receives; auto, one for "
-        "each core that it may use but one. See docs/deployment.md.",
+        description="Processes in which finished traces are graded: 0, in the one that receives; auto, "
+        "one for each core that it may use but one. See docs/deployment.md.",
     )
     dialects: tuple[DialectMapping, ...] = Field(
         default=(),

@@ -1,7 +1,7 @@
 """The processes that grade: traces wait in one line, each process takes the next few of them.
 
-A process that ends, or takes too long, is replaced. The traces that it had are graded by another one, each by
-itself; one that was in work when two of them ended is not graded any more.
+A process that ends, or takes too long, is replaced. The traces that it was at are graded by another one, each
+by itself; one that was in work when three of them ended is not graded any more.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ from collector.workers.lanes import WorkerLanes, within
 from collector.workers.worker_process import WorkerDied, WorkerProcess, worker_command
 from processors.model import AgentRun
 
-CRASHES_UNTIL_QUARANTINE = 2
-"""A trace that was in work when so many processes ended is not graded."""
+CRASHES_UNTIL_QUARANTINE = 3
+"""A trace that was in work when so many processes ended is not graded: another was tried twice."""
 SPANS_AT_A_TIME, BYTES_AT_A_TIME = 500, 1 << 20
 """A message has no more of either, but for one with a single trace: it is some 30 ms of work."""
 MESSAGES_AHEAD = 2
@@ -43,7 +43,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Quarantined(Exception):
-    """Processes ended, twice, while they graded this trace."""
+    """Process after process ended while it graded this trace."""
 
 
 class _Job:
@@ -148,12 +148,13 @@ class GradingPool(WorkerLanes):
         criteria: CriteriaTexts | None = None
         self.pids.add(worker.pid)
         reason = ""
+        ended = asyncio.ensure_future(worker.wait())
         try:
             while True:
                 while len(asked) < MESSAGES_AHEAD and (self._waiting or not asked):
                     jobs = self._next()
                     if not jobs:
-                        await self._arrived.wait()
+                        await self._arrival_before(ended)
                         continue
                     if self._criteria() is not criteria:
                         criteria = self._criteria()
@@ -169,11 +170,23 @@ class GradingPool(WorkerLanes):
         except TimeoutError:
             reason = "grading_timeout"
         finally:
+            ended.cancel()
             self.pids.discard(worker.pid)
             if reason:
                 self._metrics.worker_failures.add(1, reason)
                 self._log.warning("lost", "A process that graded traces is lost; another takes its place.")
-            self._take_back([job for jobs in asked for job in jobs], has_crashed=bool(reason))
+            for place, jobs in reversed(list(enumerate(asked))):
+                self._take_back(jobs, has_crashed=bool(reason) and place == 0)  # it was at the first only
+
+    async def _arrival_before(self, ended: asyncio.Future[None]) -> None:
+        """Wait for traces; raises `WorkerDied` if the process ends before, or has."""
+        arrival = asyncio.ensure_future(self._arrived.wait())
+        try:
+            await asyncio.wait((arrival, ended), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            arrival.cancel()
+        if ended.done():
+            raise WorkerDied("the worker process ended")
 
     def _next(self) -> list[_Job]:
         """The next traces to be graded; if there is none, `_arrived` says when to ask again."""
@@ -195,10 +208,10 @@ class GradingPool(WorkerLanes):
         return jobs
 
     async def _encoded(self, jobs: list[_Job]) -> bytes:
-        questions = [job.question for job in jobs]
+        questions, now = [job.question for job in jobs], self._clock.unix_nano()
         if _spans_in(jobs) > _LARGE_SPANS:
-            return await asyncio.to_thread(encode_questions, questions)
-        return encode_questions(questions)
+            return await asyncio.to_thread(encode_questions, questions, now)
+        return encode_questions(questions, now)
 
     async def _settle(self, jobs: list[_Job], answer: bytes) -> None:
         questions = [job.question for job in jobs]

@@ -57,14 +57,25 @@ class WorkerSettings:
     form: Form
 
 
+class _ServiceClock(SystemClock):
+    """Tells the time of the service as of its last message."""
+
+    def __init__(self) -> None:
+        self.now_unix_nano = 0
+
+    def unix_nano(self) -> int:
+        return self.now_unix_nano
+
+
 class _Worker:
     def __init__(self, settings: WorkerSettings) -> None:
+        self._clock = _ServiceClock()
         self._criteria = CriteriaSet()
         self._form = settings.form
         self._registry = EnvelopeRegistry()
         self._grader = Grader(
             criteria=lambda: self._criteria,
-            clock=SystemClock(),
+            clock=self._clock,
             instance=settings.instance,
             missing_parents="not_evaluated" if settings.missing_parents == "not_evaluated" else "grade",
             dialects=settings.config.own_dialects(),
@@ -79,7 +90,7 @@ class _Worker:
         self._criteria = texts.read()
 
     def answer(self, message: bytes) -> bytes:
-        questions = decode_questions(message, self._registry)
+        questions, self._clock.now_unix_nano = decode_questions(message, self._registry)
         return encode_graded([self._graded(question) for question in questions], self._form)
 
     def _graded(self, question: Question) -> tuple[FinishedTrace, GradedTrace | AwaitedTrace, Tally]:

@@ -106,8 +106,8 @@ def _spans_of(written: tuple[bytes, list[bytes], list[int]], envelopes: Sequence
     ]
 
 
-def encode_questions(questions: Sequence[Question]) -> bytes:
-    """The message that asks for traces to be graded."""
+def encode_questions(questions: Sequence[Question], unix_nano: int) -> bytes:
+    """The message that asks for traces to be graded, at `unix_nano`: the clock of the service counts."""
     places = _Places()
     written = []
     for trace, answers in questions:
@@ -123,14 +123,14 @@ def encode_questions(questions: Sequence[Question]) -> bytes:
                 None if answers is None else [_answers_to_plain(found) for found in answers],
             )
         )
-    return marshal.dumps((places.pairs, written))
+    return marshal.dumps((places.pairs, written, unix_nano))
 
 
-def decode_questions(message: bytes, registry: EnvelopeRegistry) -> list[Question]:
+def decode_questions(message: bytes, registry: EnvelopeRegistry) -> tuple[list[Question], int]:
     """What `encode_questions` wrote."""
-    pairs, written = marshal.loads(message)
+    pairs, written, unix_nano = marshal.loads(message)
     envelopes = [registry.envelope(*pair) for pair in pairs]
-    return [
+    questions = [
         Question(
             FinishedTrace(
                 trace_id=trace_id,
@@ -145,6 +145,7 @@ def decode_questions(message: bytes, registry: EnvelopeRegistry) -> list[Questio
         )
         for trace_id, tenant, reason, was_quiet, interrupted, backfill, spans, answers in written
     ]
+    return questions, unix_nano
 
 
 def encode_graded(

@@ -99,6 +99,10 @@ class WorkerProcess:
         except (asyncio.IncompleteReadError, OSError):
             raise WorkerDied("the worker process ended") from None
 
+    async def wait(self) -> None:
+        """Return when the process has ended, by itself or by others."""
+        await self._process.wait()
+
     async def end(self) -> None:
         """Kill the process, with what it started, and wait for its end.
 
