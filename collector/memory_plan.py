@@ -14,6 +14,8 @@ FREE_SHARE = 0.2
 """Of the container's memory this much stays for the process itself, and for traces while they are graded."""
 
 _MIB = 1024 * 1024
+PROCESS_BYTES = 128 * _MIB
+"""What a process that grades takes."""
 _HELD_SHARE, _IN_FLIGHT_SHARE = 0.5, 0.25
 _UNLIMITED = 1 << 60
 """What cgroups of version 1 say where there is no limit is a little less than 2^63."""
@@ -41,14 +43,17 @@ def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPla
     held, in_flight = limiter.limit_bytes, otlp.max_bytes_in_flight
     if container_bytes is None:
         return MemoryPlan(held, in_flight, None)
-    most = int(container_bytes * (1 - FREE_SHARE))
+    processes = config.processors.evaluation.grading_processes
+    most = int(container_bytes * (1 - FREE_SHARE)) - processes * PROCESS_BYTES
     if "max_bytes_in_flight" not in otlp.model_fields_set:
         in_flight = min(in_flight, int(container_bytes * _IN_FLIGHT_SHARE))
     in_flight = max(in_flight, otlp.max_message_bytes)
     if "limit_mib" not in limiter.model_fields_set:
         held = max(min(held, int(container_bytes * _HELD_SHARE), most - in_flight), 1)
     if held + in_flight > most:
-        raise ProblemsFound([Problem("", 0, "", _too_much(held, in_flight, most, container_bytes))])
+        raise ProblemsFound(
+            [Problem("", 0, "", _too_much(held, in_flight, most, container_bytes, processes))]
+        )
     return MemoryPlan(held, in_flight, container_bytes)
 
 
@@ -65,15 +70,16 @@ def container_memory(root: Path = Path("/")) -> int | None:
     return min(limits, default=None)
 
 
-def _too_much(held: int, in_flight: int, most: int, container: int) -> str:
+def _too_much(held: int, in_flight: int, most: int, container: int, processes: int) -> str:
     room = (most - in_flight) // _MIB
     change = (
         f"lower limit_mib to {room}" if room > 0 else "lower receivers.otlp.max_bytes_in_flight and limit_mib"
     )
-    needed = -(-(held + in_flight) // int(_MIB * (1 - FREE_SHARE)))
+    needed = -(-(held + in_flight + processes * PROCESS_BYTES) // int(_MIB * (1 - FREE_SHARE)))
+    beside = f" and {processes} processes that grade ({PROCESS_BYTES // _MIB} MiB each)" if processes else ""
     return (
         f"processors.memory_limiter.limit_mib ({held // _MIB} MiB, queues included) and "
-        f"receivers.otlp.max_bytes_in_flight ({in_flight // _MIB} MiB) are together more than 80 % of the "
+        f"receivers.otlp.max_bytes_in_flight ({in_flight // _MIB} MiB){beside} are together more than 80 % of the "
         f"container's memory ({container // _MIB} MiB): it would be killed before it refuses; {change}, or "
         f"give the container {needed} MiB"
     )
