@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 
 from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock, ends_within
+from collector.conversations import Conversations
 from collector.errors import Draining, GradingCutShort, MalformedRequest, Overloaded, RequestTooLarge
 from collector.exporters import FanOut, TaskOwner
 from collector.grading import (
@@ -562,7 +563,9 @@ class EvaluationStage:
         pool: GradingPool | None = None,
         form: Form = _ALL_OF_RUNS,
         read_run: Callable[[bytes], AgentRun] | None = None,
+        conversations: Conversations | None = None,
     ) -> None:
+        self._criteria = criteria
         self._metrics = metrics
         self._workers = workers
         self._pool = pool
@@ -581,6 +584,7 @@ class EvaluationStage:
                 is_aside=is_aside,
                 results=results,
                 writes_scores=writes_scores,
+                conversations=conversations,
             )
             for is_aside in (False, True)
         ]
@@ -666,7 +670,12 @@ class EvaluationStage:
         return graded
 
     def goes_aside(self, trace: FinishedTrace) -> bool:
-        """Whether the trace is to be graded beside the loop (`grade_aside`)."""
+        """Whether the trace is to be graded beside the loop (`grade_aside`).
+
+        None is while criteria look at conversations, of which there is one memory, in the loop.
+        """
+        if self._criteria().looks_at_conversations:
+            return False
         return self._pool is not None or is_large(trace)
 
     @property

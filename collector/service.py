@@ -23,6 +23,7 @@ from collector.buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
 from collector.cluster import PeerWatch
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
+from collector.conversations import Conversations
 from collector.errors import BackgroundTaskDied
 from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
 from collector.grading import WATCHED, Form, GradingPool, WorkerSettings
@@ -35,7 +36,7 @@ from collector.pipeline import EvaluationStage, Pipeline
 from collector.receivers import Receiver, build_receivers
 from collector.recordings import run_from_json
 from collector.resumption import Resumption
-from collector.store import RunStore
+from collector.store import RunStore, StoredConversations
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import (
     Metrics,
@@ -55,6 +56,7 @@ from collector.tools.self_check import SelfCheck
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool
+from processors.criteria import CriteriaSet
 from processors.model import AgentRun, decode_json
 
 _logger = logging.getLogger(__name__)
@@ -123,6 +125,7 @@ class Service:
             score_series=self._scores,
             readiness=self._readiness,
             clock=clock,
+            probes=self._self_check,
         )
         self._watchdog = Watchdog(self._telemetry.heartbeat, WATCHED)
         release = version("tracegrade")
@@ -145,9 +148,14 @@ class Service:
         self._journal = (
             None if config.journal is None else Journal(config.journal, metrics=metrics, clock=clock)
         )
+        self._conversations = Conversations(
+            config.processors.evaluation.conversations,
+            hidden=config.hides_conversations,
+            lost_until=lambda: buffer.lost_until_unix_nano,
+        )
         self._criteria = CriteriaFollower(
             criteria,
-            self._scores.set_criteria,
+            self._use_criteria,
             metrics=metrics,
             clock=clock,
             readiness=self._readiness,
@@ -170,7 +178,24 @@ class Service:
             else PeerWatch(config.cluster, note_rerouting=buffer.note_rerouting, metrics=metrics, clock=clock)
         )
         self._workers = WorkerPool(evaluators, metrics=metrics, clock=clock) if evaluators.kinds else None
-        store = RunStore(config.store, metrics=metrics, clock=clock) if config.keeps_runs else None
+        stored_conversations = StoredConversations(
+            self._conversations,
+            read_run=run_from_json,
+            are_as_graded=config.results.content_rules().shows_all,
+            retention=config.processors.evaluation.conversations.retention,
+            clock=clock,
+        )
+        store = (
+            RunStore(
+                config.store,
+                metrics=metrics,
+                clock=clock,
+                limit_bytes=memory.store_bytes,
+                conversations=stored_conversations,
+            )
+            if config.keeps_runs
+            else None
+        )
         self._fan_out = build_fan_out(
             config.exporters,
             config.results,
@@ -219,6 +244,7 @@ class Service:
             workers=self._workers,
             results=config.results,
             writes_scores=writes_scores,
+            conversations=self._conversations,
             pool=pool,
             form=form,
             read_run=_run_of_line,
@@ -326,6 +352,7 @@ class Service:
             await receiver.set_serving(True)
         self._readiness.set("receivers", True)
         self._pipeline.start(resumed_unix_nano)
+        self._conversations.open(self._clock.unix_nano())
         if self._peers is not None:
             self._peers.start(self._tasks)
         self._tasks.create_task(self._criteria.follow(), name="follow criteria")
@@ -351,6 +378,7 @@ class Service:
         self._readiness.set("receivers", False, "shutting down")
         await _completed(self._self_check.shutdown())
         self._pipeline.refuse_requests()
+        self._conversations.close(self._clock.unix_nano())
         for receiver in self._receivers.values():
             await _completed(receiver.shutdown(deadline))
         await _completed(self._pipeline.shutdown(deadline))
@@ -363,6 +391,11 @@ class Service:
         for own in (self._page, self._own_traces, self._own_logs, self._telemetry):
             if own is not None:
                 await _completed(own.shutdown(deadline))
+
+    def _use_criteria(self, criteria: CriteriaSet) -> None:
+        """Let those know who go by what is in force as a whole."""
+        self._scores.set_criteria(criteria)
+        self._conversations.follow(criteria.looks_at_conversations, self._clock.unix_nano())
 
     def _count_runs(self, graded: GradedTrace) -> None:
         """Let metrics tell of a trace that was graded, or of a part of its runs."""

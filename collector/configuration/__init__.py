@@ -19,6 +19,6 @@ from collector.configuration.service_file import (
 
 __all__ = [
     "PROMETHEUS", "UNCOVERED_AGENTS", "CriteriaFollower", "CriteriaStore", "CriteriaTexts", "ServiceConfig",
-    "default_file", "find_files", "load_configuration", "load_criteria", "print_configuration", "run_criteria_tests",
-    "schema_documents",
+    "default_file", "find_files", "load_configuration", "load_criteria", "print_configuration",
+    "run_criteria_tests", "schema_documents",
 ]  # fmt: skip

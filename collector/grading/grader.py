@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from collector.clock import Clock
+from collector.conversations import Conversations
 from collector.grading.result_writer import ResultWriter
 from collector.grading.tally import Tally
 from collector.results_config import ResultsConfig
@@ -50,6 +51,7 @@ class Grader:
         is_aside: Whether it grades beside the loop, in a thread of its own.
         results: In which forms verdicts leave.
         writes_scores: Whether scores are made of log records.
+        conversations: What is known of them; without it nothing is.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Grader:
         is_aside: bool = False,
         results: ResultsConfig,
         writes_scores: bool,
+        conversations: Conversations | None = None,
     ) -> None:
         self._criteria = criteria
         self._clock = clock
@@ -74,6 +77,7 @@ class Grader:
         self._prices = prices
         self._asks_workers = asks_workers
         self._is_aside = is_aside
+        self._conversations = conversations
         self._writer = ResultWriter(results, writes_scores=writes_scores)
 
     def begin(self, trace: FinishedTrace, tally: Tally) -> GradedTrace | AwaitedTrace:
@@ -160,6 +164,9 @@ class Grader:
             if not evaluations:
                 tally.without_criteria += 1
             runs.append((run, evaluations))
+        if criteria.looks_at_conversations and self._conversations is not None:
+            told = self._conversations.look_up([run for run, _ in runs], self._clock.unix_nano())
+            return [(run, evaluations) for run, (_, evaluations) in zip(told, runs, strict=True)]
         return runs
 
     def _written(
