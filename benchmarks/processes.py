@@ -22,7 +22,7 @@ from processors.model import AgentRun, FinishReason, decode_json
 from processors.spans import RawSpan
 
 PROCESSES = (0, 1, 2)
-_PASSES = 8
+_PASSES = 3
 
 
 def processes_lines(*, rounds: int) -> Iterator[str]:
