@@ -258,6 +258,10 @@ class AgentRun:
     """Resource attributes of the carrier span (empty for runs not read from spans)."""
     span_attributes: Mapping[str, JsonValue] = _of_content(_NO_ATTRIBUTES)
     """Attributes of the carrier span (empty for runs not read from spans); decoded when asked for."""
+    dialect: str = field(default="", compare=False)
+    """The dialect that read the run: the first that recognises its carrier span, or else one of its model
+    turns (empty for runs not read from spans). It says how a run was read, not what it is, and so is not
+    compared."""
     carrier_span_id: bytes | None = None
     """The span that results are written to: the invocation span, else the span that stands for it."""
     available_tools: Mapping[str, JsonValue] | None = _of_content(None)
