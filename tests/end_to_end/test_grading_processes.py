@@ -33,6 +33,7 @@ def settings(folder: Path) -> JsonObject:
             "group_by_trace": {"root_grace": "200ms", "max_lateness": "1000000h"},
         },
         "journal": {"directory": str(folder / "journal"), "on_shutdown": "drain"},
+        "service": {"shutdown_timeout": "90s"},  # a process that was replaced may not have started yet
     }
 
 
