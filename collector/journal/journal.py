@@ -184,7 +184,11 @@ class Journal:
         self._take_up(recovered)
         self._changes += recovered.changes
         self._kept = digests_of_kept(self._store)
-        self._activity.end()  # it counts once, also if this process is killed before it grades anything
+        for aside in (
+            False,
+            True,
+        ):  # it counts once, also if this process is killed before it grades anything
+            self._activity.end(aside=aside)
         return recovered
 
     def _take_up(self, recovered: Recovered) -> None:
@@ -310,13 +314,16 @@ class Journal:
         key = trace_key(trace_id, tenant)
         return _TraceReceipt(self, key, self._held.pop(key, None), already)
 
-    def begin(self, trace: FinishedTrace) -> None:
-        """The trace is in work from now on: who finds that after a crash knows what it was at."""
-        self._activity.begin(trace_key(trace.trace_id, trace.tenant))
+    def begin(self, trace: FinishedTrace, *, aside: bool = False) -> None:
+        """The trace is in work from now on: who finds that after a crash knows what it was at.
 
-    def end(self) -> None:
-        """No trace is in work."""
-        self._activity.end()
+        One trace can be in work in the loop, and one `aside` of it.
+        """
+        self._activity.begin(trace_key(trace.trace_id, trace.tenant), aside=aside)
+
+    def end(self, *, aside: bool = False) -> None:
+        """No trace is in work there."""
+        self._activity.end(aside=aside)
 
     async def flush(self, deadline: float) -> None:
         """Wait until what was added is on disk, at most until `deadline` on the clock's monotonic time."""
