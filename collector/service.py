@@ -160,6 +160,7 @@ class Service:
             metrics=metrics,
             clock=clock,
             streams=streams,
+            has_receipts=self._journal is not None,
             verdict_delay=verdict_delay,
         )
         self._peers = (
