@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 
 from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock, ends_within
+from collector.conversations import Conversations
 from collector.errors import Draining, MalformedRequest, Overloaded, RequestTooLarge
 from collector.exporters import FanOut, TaskOwner
 from collector.grading import AwaitedTrace, Grader, Tally
@@ -471,7 +472,7 @@ class EvaluationStage:
     `criteria` is asked for the set in force once per trace, so a reload never mixes two sets in one.
     `workers` answer for custom evaluators; without them such evaluations end in `error`. `results` says in
     which forms verdicts leave, by default on the spans; scores are made of log records. Without `prices` no
-    run has a cost.
+    run has a cost. `conversations` is what is known of them; without it nothing is.
     """
 
     def __init__(
@@ -487,6 +488,7 @@ class EvaluationStage:
         workers: WorkerPool | None = None,
         results: ResultsConfig = _ON_SPANS,
         writes_scores: bool = False,
+        conversations: Conversations | None = None,
     ) -> None:
         self._metrics = metrics
         self._workers = workers
@@ -500,6 +502,7 @@ class EvaluationStage:
             asks_workers=workers is not None,
             results=results,
             writes_scores=writes_scores,
+            conversations=conversations,
         )
         self._log = RateLimitedLogger(_logger, clock)
 

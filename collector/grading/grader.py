@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from collector.clock import Clock
+from collector.conversations import Conversations
 from collector.grading.result_writer import ResultWriter
 from collector.grading.tally import Tally
 from collector.results_config import ResultsConfig
@@ -51,6 +52,7 @@ class Grader:
         asks_workers: Whether there is somebody to ask for custom evaluators; if not, they end in `error`.
         results: In which forms verdicts leave.
         writes_scores: Whether scores are made of log records.
+        conversations: What is known of them; without it nothing is.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Grader:
         asks_workers: bool,
         results: ResultsConfig,
         writes_scores: bool,
+        conversations: Conversations | None = None,
     ) -> None:
         self._criteria = criteria
         self._clock = clock
@@ -73,6 +76,7 @@ class Grader:
         self._reader = span_reader(dialects)
         self._prices = prices
         self._asks_workers = asks_workers
+        self._conversations = conversations
         self._writer = ResultWriter(results, writes_scores=writes_scores)
 
     def begin(self, trace: FinishedTrace, tally: Tally) -> GradedTrace | AwaitedTrace:
@@ -156,6 +160,9 @@ class Grader:
             if not evaluations:
                 tally.without_criteria += 1
             runs.append((run, evaluations))
+        if criteria.looks_at_conversations and self._conversations is not None:
+            told = self._conversations.look_up([run for run, _ in runs], self._clock.unix_nano())
+            return [(run, evaluations) for run, (_, evaluations) in zip(told, runs, strict=True)]
         return runs
 
     def _written(

@@ -39,6 +39,7 @@ from processors.model import (
     ModelCall,
     NotEvaluatedReason,
     Outcome,
+    RunReference,
     Severity,
     Stage,
     TokenUsage,
@@ -178,6 +179,7 @@ def _result(written: Any) -> EvaluationResult:
         muted_until_unix_nano=_moment(written, "muted_until") or int(written.get("muted", False)),
         tool_call_id=written.get("tool_call_id"),
         tool_span_id=None if tool_span_id is None else bytes.fromhex(tool_span_id),
+        conversation_runs=tuple(map(RunReference.parsed, written.get("conversation_runs", ()))),
     )
 
 

@@ -8,7 +8,7 @@ each for the runs from one on: to forget old words, a whole one is dropped.
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -53,6 +53,9 @@ CREATE TABLE hours (
 CREATE INDEX hours_by_hour ON hours (hour);
 CREATE TABLE generations (first_run INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);
 """
+
+_MARKS = "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID"
+"""Came later, and is of no matter to releases that do not know it."""
 
 
 class StoreUnusable(Exception):
@@ -110,6 +113,31 @@ class RunDatabase:
                 f"BEGIN;{_SCHEMA}PRAGMA application_id = {_APPLICATION};PRAGMA user_version = {_VERSION};"
                 "COMMIT;"
             )
+        connection.execute(_MARKS)
+
+    def take_marks(self) -> dict[str, int]:
+        """What `leave_marks` left, which is gone then.
+
+        Raises:
+            sqlite3.Error: the disk.
+        """
+        with self._lock:
+            connection = self._opened()
+            with _transaction(connection):
+                marks: dict[str, int] = dict(connection.execute("SELECT name, value FROM marks"))
+                connection.execute("DELETE FROM marks")
+            return marks
+
+    def leave_marks(self, marks: Mapping[str, int]) -> None:
+        """Keep some numbers for the next process.
+
+        Raises:
+            sqlite3.Error: the disk.
+        """
+        with self._lock:
+            connection = self._opened()
+            with _transaction(connection):
+                connection.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", marks.items())
 
     def close(self) -> None:
         """Close it; safe before `open` and twice."""

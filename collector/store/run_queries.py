@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from collector.store.run_database import RunDatabase, word_indices
 from collector.store.run_rows import EVALUATION, MISSING, RUN, TOOL, search_words
-from processors.model import JsonObject, decode_json
+from processors.model import JsonObject, JsonValue, decode_json
 
 MAX_FOUND = 1_000
 _COLUMNS = (
@@ -130,6 +130,17 @@ class ToolSummary:
     mean_seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class StoredLines:
+    """Run lines with the Unix milliseconds at which they were graded, oldest first.
+
+    From `complete_from` on none is missing among them; 0: none was ever let go of.
+    """
+
+    lines: Sequence[tuple[int, JsonValue]]
+    complete_from: int
+
+
 class RunQueries:
     """Reads a store of runs.
 
@@ -143,6 +154,25 @@ class RunQueries:
         """The id of the newest run, 0 without any."""
         with self._database.reading() as connection:
             return int(connection.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()[0])
+
+    def conversations(self, since: int, most: int) -> "StoredLines":
+        """The runs that name a conversation and were graded since then, in Unix milliseconds.
+
+        If there are more than `most`, the newest.
+        """
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT runs.time, lines.line FROM runs JOIN lines USING (id) "
+                "WHERE runs.conversation != '' AND runs.time >= ? ORDER BY runs.id DESC LIMIT ?",
+                (since, most),
+            ).fetchall()
+            first = connection.execute("SELECT id, time FROM runs ORDER BY id LIMIT 1").fetchone()
+        complete_from = 0 if first is None or first[0] == 1 else int(first[1])
+        if len(rows) == most:
+            complete_from = max(complete_from, int(rows[-1][0]))
+        return StoredLines(
+            [(time, decode_json(zlib.decompress(line))) for time, line in rows[::-1]], complete_from
+        )
 
     def agents(self, since_hour: int = 0) -> list[AgentSummary]:
         """All agents with runs, the one that came last first; counts from `since_hour` on."""
