@@ -43,7 +43,8 @@ from collector.trace import FinishedTrace, GradedTrace, Receipt, SpanBatch
 from processors.spans import RawSpan
 
 GATHER_SECONDS = 0.002
-"""How long requests are waited for that share a sync; as long again while more come."""
+"""How long requests are waited for that share a sync, while fewer came than before; as long again while more
+come."""
 MAX_GATHER_SECONDS = 0.01
 """How long at most."""
 UNHURRIED_SECONDS = 0.05
