@@ -121,16 +121,22 @@ class RunStore:
 
     async def _open(self, thread: ThreadPoolExecutor) -> None:
         try:
-            await asyncio.get_running_loop().run_in_executor(thread, self._open_database)
+            before = await asyncio.get_running_loop().run_in_executor(thread, self._open_database)
         except (sqlite3.Error, OSError, StoreUnusable) as error:
             self._fail(error)
         else:
             self._is_broken = False
+            if before:
+                _logger.info(
+                    "The store of runs, of an older version of tracegrade, was upgraded.",
+                    extra={"path": str(self._config.path), "version": before},
+                )
 
-    def _open_database(self) -> None:
-        self._database.open()
+    def _open_database(self) -> int:
+        before = self._database.open()
         if self._conversations is not None:
             self._conversations.restore(self._database)
+        return before
 
     def _fail(self, error: Exception) -> None:
         if not self._is_broken:

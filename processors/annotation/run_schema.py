@@ -44,7 +44,7 @@ def _flag(description: str) -> JsonSchema:
 
 
 def _count(description: str) -> JsonSchema:
-    return {"type": "integer", "minimum": 0, "description": description}
+    return {"type": "integer", "minimum": 0, "maximum": 2**63 - 1, "description": description}
 
 
 def _share(description: str) -> JsonSchema:
@@ -52,7 +52,7 @@ def _share(description: str) -> JsonSchema:
 
 
 def _amount(description: str) -> JsonSchema:
-    return {"type": "number", "minimum": 0, "description": description}
+    return {"type": "number", "minimum": 0, "maximum": 1e12, "description": description}
 
 
 def _names(description: str) -> JsonSchema:

@@ -48,6 +48,7 @@ from processors.reconstruction.model_calls import TraceModels
 from processors.spans import Envelope, cached_for_small
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
+_SHORTEST_UUID = 32
 _NOTHING_READ = AgentReading()
 _NO_TOOL = ToolReading()
 
@@ -293,6 +294,7 @@ def rebuilt_run(
         end_unix_nano=end,
         tenant=ending.tenant,
         resource=_resource(envelope.resource),
+        dialect=_dialect(run, telling.trace),
         carrier_span_id=carrier_id,
         content=_Content(telling, calls, ending),
     )
@@ -312,6 +314,14 @@ def sessions(runs: Sequence[RunScope], told: Mapping[int, Telling]) -> dict[int,
             session = session or told[id(inner)].reading.session
             found[id(inner)] = session
     return found
+
+
+def _dialect(run: RunScope, trace: Trace) -> str:
+    for position in (run.carrier, *run.models):
+        reading = trace.readings[position]
+        if reading is not None:
+            return reading.shape.dialects[0].name
+    return ""
 
 
 def _incomplete_reason(ending: Ending, lacks_events: bool, hides_calls: bool) -> IncompleteReason:
@@ -338,7 +348,7 @@ def _value_only(told: DecodedValue) -> DecodedValue:
 
 def _stable_id(agent_id: str) -> str | None:
     """The agent's id, unless it is one that every run gets anew."""
-    return None if not agent_id or _UUID.search(agent_id) else agent_id
+    return None if not agent_id or (len(agent_id) >= _SHORTEST_UUID and _UUID.search(agent_id)) else agent_id
 
 
 @cached_for_small(256)

@@ -148,6 +148,7 @@ async def test_what_is_copied_is_read_by_replay_and_by_the_tests_of_criteria(
     async with _service(tmp_path) as service:
         address = await _served(service, GOOD)
         (found,) = (await _json(address, "/api/runs"))["runs"]
+        assert "otel_genai" == found["dialect"]
         await browser.open(f"{address}/run/{found['trace_id']}")
         replay, case = [
             await browser.evaluate(f"document.querySelector('textarea[id^={kind}]').value")
