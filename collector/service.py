@@ -177,6 +177,7 @@ class Service:
             metrics=metrics,
             clock=clock,
             streams=streams,
+            has_receipts=self._journal is not None,
             verdict_delay=verdict_delay,
             learned=learned,
         )
