@@ -242,6 +242,11 @@ class Arithmetic:
                     return True
         return False
 
+    @property
+    def is_trivial(self) -> bool:
+        """Whether there is at most one number to reckon with."""
+        return len(self._operands) <= 1
+
     @cached_property
     def _is_all(self) -> bool:
         """Whether the numbers that people may reckon with are few, and none stands inside a text."""

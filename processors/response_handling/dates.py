@@ -18,6 +18,8 @@ _MOST_CLAIMS = 40
 _MOST_MOMENTS = 150
 _NEAR = (1, 2, 3, 7)
 _SLIP_DAYS = 3
+_SURELY_INSTALMENTS = 3
+"""Numbers above it may count months though no key says so."""
 _WORD = re.compile(r"[^\W\d_]{2,20}(?:-feira)?")
 _BESIDE = re.compile(r"\s?[,(（]\s?([^\W\d_]{3,20}(?:-feira)?)")
 
@@ -146,15 +148,16 @@ def _lengths(response: Response, unit: int) -> list[int]:
 
 def _months(response: Response) -> set[int]:
     """The numbers of months by which evidence and answer may move dates."""
-    found = {1, 2} if _has_month_words(response) else set()
+    is_monthly = _has_month_words(response)
+    found = {1} if is_monthly else set()
     values = [(q.value, q.unit) for q in response.ledger.quantities[:600]]
     values += [(token.value, token.unit) for token in response.tokens if token.kind == "number"]
     for value, unit in values:
         if value == int(value) and 0 < value < 600:
-            if unit is not None and unit.symbol == "y":
-                found.add(int(value) * 12)
-            elif unit is None or unit.symbol == "mo":
-                found |= {int(value) - 1, int(value), int(value) + 1} if unit is None else {int(value)}
+            if unit is not None and unit.symbol in ("mo", "y"):
+                found.add(int(value) * (12 if unit.symbol == "y" else 1))
+            elif unit is None and (is_monthly or value > _SURELY_INSTALMENTS):
+                found |= {int(value) - 1, int(value)}
     return found
 
 

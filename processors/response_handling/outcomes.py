@@ -98,7 +98,7 @@ def _outstanding(response: Response) -> Iterator[tuple[int, ToolFailure]]:
         if call.failure is None:
             successes.setdefault(call.name, []).append(position)
     for position, call in enumerate(calls):
-        if call.failure is None:
+        if call.failure is None or _tells_of(position, response):
             continue
         others = successes.get(call.name, [])
         later = [other for other in others if other > position]
@@ -112,6 +112,21 @@ def _outstanding(response: Response) -> Iterator[tuple[int, ToolFailure]]:
                 for other in later
             ):
                 yield position, call.failure
+
+
+def _tells_of(position: int, response: Response) -> bool:
+    """Whether the answer repeats what a refusal came with and nobody had said: times, dates, names."""
+    user = folded(response.user_text)
+    output = folded(response.output)
+    moments = [m for m in response.ledger.moments if m.call == position and m.is_whole]
+    for token in response.tokens:
+        for moment in moments if token.kind in ("date", "time") else ():
+            if token.kind == "time" and moment.minutes == token.minutes:
+                return True
+            if any(agree(day, other) for day in moment.dates for other in token.dates):
+                return True
+    texts = [str(leaf.value) for leaf in response.ledger.leaves if leaf.call == position]
+    return any(len(w := folded(text)) > 4 and w in output and w not in user for text in texts)
 
 
 def acts(name: str) -> bool:

@@ -38,10 +38,10 @@ class Rule:
 
 RULES: Final = (
     Rule("RH1.1", "a number that is a slip of one of the results", is_gating=True),
-    Rule("RH1.2", "a number that no evidence supports"),
-    Rule("RH1.3", "a small number against the member that is named beside it"),
+    Rule("RH1.2", "a number that no evidence supports, in an answer that reckons nothing", is_gating=True),
     Rule("RH1.4", "a number told as an average that the results do not have", is_gating=True),
     Rule("RH1.5", "a count that the rows of the results do not have"),
+    Rule("RH1.6", "a number that no evidence supports, beside numbers that were reckoned"),
     Rule("RH2.1", "a date that no evidence supports"),
     Rule("RH2.2", "a time of day that no evidence supports"),
     Rule("RH2.3", "a weekday that its date does not have", is_gating=True),
@@ -92,9 +92,9 @@ _NEEDS_NUMBERS: Final = frozenset(
     {
         "RH1.1",
         "RH1.2",
-        "RH1.3",
         "RH1.4",
         "RH1.5",
+        "RH1.6",
         "RH8",
         "RH9.d",
         "RH10",
@@ -109,7 +109,7 @@ _NEEDS_NUMBERS: Final = frozenset(
 )
 _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
     (
-        frozenset({"RH1.1", "RH1.2", "RH1.3", "RH1.4", "RH1.5", "RH12.5"}),
+        frozenset({"RH1.1", "RH1.2", "RH1.4", "RH1.5", "RH1.6", "RH12.5"}),
         lambda response, _, known: unsupported_numbers(response, known),
     ),
     (

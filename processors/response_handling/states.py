@@ -519,7 +519,8 @@ def _first_pages(response: Response, known: Sequence[Support]) -> Iterator[Findi
         if (
             (more or totals)
             and not told
-            and (counted is not None or (is_all and not _later_page(response, entry.call)))
+            and (counted is not None or is_all)
+            and not _later_page(response, entry.call)
         ):
             leaf = (totals or more)[0]
             start = counted.token.start if counted is not None else 0

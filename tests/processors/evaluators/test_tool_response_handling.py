@@ -72,7 +72,6 @@ def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
     assert {
         "RH1.1",
         "RH1.2",
-        "RH1.3",
         "RH2.5",
         "RH3.1",
         "RH3.2",
@@ -88,17 +87,22 @@ def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
 def test_a_violation_of_an_advisory_check_is_reported_and_does_not_decide() -> None:
     run = answered("There are 73 open tickets.", call({"open": 37}))
     expected = {
-        "check": "RH1.3", "call": 0, "claim": "There are 73 open tickets.", "evidence": "73 against open 37",
-        "path": "open", "gating": False,
+        "check": "RH1.2", "call": None, "claim": "There are 73 open tickets.",
+        "evidence": "73 is not in the results; nearest: 37 × 2 = 74", "path": "", "gating": False,
     }  # fmt: skip
 
-    score = graded(run)
+    score = graded(run, gating=["RH4"])
 
     assert 1.0 == score.value
     assert 1.0 == score.details["graded_score"]
     assert expected in found(score)
     assert "no gating rule violated" == score.lines[0]
-    assert "RH1.3 (advisory): 73 against open 37" in score.lines
+    assert "RH1.2 (advisory): 73 is not in the results; nearest: 37 × 2 = 74" in score.lines
+
+
+def test_criteria_that_name_a_rule_that_is_gone_are_told_so() -> None:
+    with pytest.raises(ValidationError, match=r"RH1\.3 is no rule any more: .* RH1\.2 and RH1\.6"):
+        ToolResponseHandlingConfig(gating=("RH1.3",))  # type: ignore[arg-type]  # a name of an earlier version
 
 
 def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> None:

@@ -64,7 +64,7 @@ def test_a_number_that_can_be_had_from_the_results_is_supported(output: str, res
         ("It is 31°F.", {"temp_c": 31}),
         ("It is 42 miles away.", {"distance_km": 42}),
         ("It costs $75.", {"price": 75, "currency": "GBP"}),
-        ("There are 7 rooms free.", {"free": 3}),
+        ("There are 17 rooms free.", {"free": 3}),
         ("The share is 60%.", {"used": 180, "size": 240}),
     ],
 )
