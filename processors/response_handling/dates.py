@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from processors.response_handling.ledger import FROM_USER, Moment
-from processors.response_handling.lexicons.keys import LASTING, MAKES_SERIES, SPEAKS_OF_ZONES, ZONE_WORDS
+from processors.response_handling.lexicons.keys import LASTING, SPEAKS_OF_ZONES, ZONE_WORDS
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.reading import CalendarDay, Token, agree, to_date
 from processors.response_handling.response import Finding, Response, shown
@@ -200,17 +200,6 @@ def _is_reached(token: Token, known: list[CalendarDay], reach: frozenset[date], 
                     is_monthly and number in (1, last)
                 ):
                     return True
-        full = to_date((year or days[0].year, month, number)) if days and number <= 28 else None
-        if (
-            full
-            and len(days) > 1
-            and min(days) <= full
-            and any(w in response.ledger.folded_texts for w in MAKES_SERIES)
-        ):
-            return True
-        if is_monthly and number in (1, 28, 29, 30, 31):
-            if any((day[1] - month) % 12 in (0, 1, 2, 10, 11) for day in known):
-                return True
     return False
 
 
@@ -279,7 +268,7 @@ def _is_told_time(token: Token, response: Response) -> bool:
         is_zoned
         and is_open
         and (speaks or any(m.zone == "Z" for m in clocks))
-        and _is_elsewhere(stated, response)
+        and any((one - stated) % 30 == 0 for one in told)
     ):
         return True
     lengths = _lengths(response, 1)
@@ -299,20 +288,6 @@ def _is_told_time(token: Token, response: Response) -> bool:
         any(stated // 60 == abs(q.value) for q in response.ledger.quantities) or stated in (0, 720)
         or str(stated // 60) in response.digit_groups or str(stated // 60 % 12) in response.digit_groups
     )  # fmt: skip
-
-
-def _is_elsewhere(stated: int, response: Response) -> bool:
-    """Whether some clock shows the time at one of the moments told, on the day that the answer tells."""
-    written = [day for token in response.tokens for day in token.dates if day[2]]
-    for at, _ in response.timeline.instants[:MOST_DAYS]:
-        ahead = (stated - at.hour * 60 - at.minute) % 1440
-        for shift in (ahead, ahead - 1440):
-            there = at + timedelta(minutes=shift)
-            if shift % 30 == 0 and -720 <= shift <= 840:
-                if not written or any(agree(day, (there.year, there.month, there.day)) for day in written):
-                    return True
-    told = {m.minutes or 0 for m in response.timeline.clocks[:MOST_DAYS]}
-    return not response.timeline.instants and any((one - stated) % 30 == 0 for one in told)
 
 
 def _day_text(day: CalendarDay) -> str:

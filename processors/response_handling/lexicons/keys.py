@@ -148,12 +148,6 @@ ASKS_CONTACT: Final = frozenset(
     quién reach scrivere telefon telefone teléfono téléphone wer who wie write zadzwonić
     """.split()
 )
-GENERAL: Final = frozenset(
-    """
-    24x7 2d 2fa 3d 401k 4k 8k b2b c02 ch4 co2 covid19 ec2 gpt4 h264 h2o http2 ipv4 ipv6 k8s md5 mp3 mp4
-    mp5 oauth2 p50 p90 p95 p99 pm10 pm25 s3 sha256 utf8 x64 x86
-    """.split()
-)
 LASTING: Final = frozenset(
     """
     duration elapsed eta latency length runtime time timeout took ttl uptime wait
@@ -200,17 +194,6 @@ DRY_TEXTS: Final = (
     "ドライラン", "シミュレーション", "変更は行われ", "试运行", "模拟", "未做任何", "未执行",
 )  # fmt: skip
 """What says in arguments and results that nothing was done yet."""
-OPPOSITES: Final = tuple(
-    tuple(pair.split("/"))
-    for pair in """
-    open/closed locked/unlocked online/offline enabled/disabled on/off available/unavailable approved/rejected
-    locked/open valid/expired paid/unpaid active/inactive public/private allowed/forbidden
-    allowed/prohibited accepted/declined passed/failed verified/unverified included/excluded optional/mandatory
-    offen/geschlossen zu/offen ouvert/fermé abierto/cerrado abierta/cerrada aberto/fechado aberta/fechada aperto/chiuso
-    aperta/chiusa otwarte/zamknięte otwarty/zamknięty
-    """.split()
-)
-"""States of which a thing has one."""
 ACTION_VERBS: Final = (
     "send", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",
     "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",
@@ -221,26 +204,6 @@ FROM_TO: Final = frozenset(
     "to auf do a à para até naar al fino → -> に へ 到 至 から となり 降至 升至 増 € to $ to € € auf".split()
 )
 """What stands between an earlier and a later value."""
-NEGATING_PREFIXES: Final = (
-    "dé",
-    "des",
-    "dis",
-    "in",
-    "un",
-    "non",
-    "im",
-    "nie",
-    "ir",
-    "il",
-    "scon",
-    "sconsig",
-    "on",
-    "mis",
-)
-PERIODS: Final = frozenset(
-    "bimestre trimestre quarter semestre semester quartal week month year day period jahr monat woche mes mois".split()
-)
-"""Keys by which rows stand in order of time."""
 VAGUE_STATES: Final = frozenset(
     "open new up down ok error late low partial test other sent active created received review registered submitted "
     "scheduled queued draft processing preparing hold running closed planned returned".split()
@@ -265,22 +228,6 @@ SPEAKS_OF_ZONES: Final = (
     " local", " lokal", "ortszeit", "your time", " hora ", "heure", "locale", " tijd", "czasu", "时间", "時間", "time zone", "timezone", " UTC", " CET", " GMT",
 )  # fmt: skip
 """What shows that an answer means the clock of some place."""
-MAKES_SERIES: Final = (
-    "weekly",
-    "daily",
-    "monthly",
-    "every",
-    "wöchentlich",
-    "settiman",
-    "semanal",
-    "hebdo",
-    "quotid",
-    "täglich",
-    "毎週",
-    "每周",
-    "每天",
-)
-"""What makes a row of dates of one."""
 BOTH: Final = frozenset(
     "both beide beiden beides ambos ambas entrambi entrambe deux oba obie obydwa obydwie two twee zwei dos dois duas due dwa dwie".split()
 )
