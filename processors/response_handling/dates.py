@@ -268,7 +268,7 @@ def _is_told_time(token: Token, response: Response) -> bool:
         is_zoned
         and is_open
         and (speaks or any(m.zone == "Z" for m in clocks))
-        and any((one - stated) % 30 == 0 for one in told)
+        and _is_elsewhere(stated, response)
     ):
         return True
     lengths = _lengths(response, 1)
@@ -288,6 +288,20 @@ def _is_told_time(token: Token, response: Response) -> bool:
         any(stated // 60 == abs(q.value) for q in response.ledger.quantities) or stated in (0, 720)
         or str(stated // 60) in response.digit_groups or str(stated // 60 % 12) in response.digit_groups
     )  # fmt: skip
+
+
+def _is_elsewhere(stated: int, response: Response) -> bool:
+    """Whether some clock shows the time at one of the moments told, on the day that the answer tells."""
+    written = [day for token in response.tokens for day in token.dates if day[2]]
+    for at, _ in response.timeline.instants[:MOST_DAYS]:
+        ahead = (stated - at.hour * 60 - at.minute) % 1440
+        for shift in (ahead, ahead - 1440):
+            there = at + timedelta(minutes=shift)
+            if shift % 30 == 0 and -720 <= shift <= 840:
+                if not written or any(agree(day, (there.year, there.month, there.day)) for day in written):
+                    return True
+    told = {m.minutes or 0 for m in response.timeline.clocks[:MOST_DAYS]}
+    return not response.timeline.instants and any((one - stated) % 30 == 0 for one in told)
 
 
 def _day_text(day: CalendarDay) -> str:
