@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install exporters-install collector-install broker-install backends-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
+.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install accessibility-install exporters-install collector-install broker-install backends-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -67,6 +67,15 @@ dashboards-install: $(DASHBOARD_CHECK)/node_modules/.installed
 
 $(DASHBOARD_CHECK)/node_modules/.installed: $(DASHBOARD_CHECK)/package-lock.json
 	npm ci --prefix $(DASHBOARD_CHECK) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# axe-core, which looks for what keeps people from using the page. Needs npm.
+ACCESSIBILITY := tests/accessibility
+
+accessibility-install: $(ACCESSIBILITY)/node_modules/.installed
+
+$(ACCESSIBILITY)/node_modules/.installed: $(ACCESSIBILITY)/package-lock.json
+	npm ci --prefix $(ACCESSIBILITY) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # The stock OTLP exporters of other languages, which tests let send to the listeners. Needs Go, Node, npm, a JDK

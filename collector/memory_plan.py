@@ -14,17 +14,21 @@ FREE_SHARE = 0.2
 """Of the container's memory this much stays for the process itself, and for traces while they are graded."""
 
 _MIB = 1024 * 1024
-_HELD_SHARE, _IN_FLIGHT_SHARE = 0.5, 0.25
+_HELD_SHARE, _IN_FLIGHT_SHARE, _STORE_SHARE = 0.5, 0.25, 0.0625
 _UNLIMITED = 1 << 60
 """What cgroups of version 1 say where there is no limit is a little less than 2^63."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """What may be held, in bytes; the limit of the container is None where there is none."""
+    """What may be held, in bytes; the limit of the container is None where there is none.
+
+    `store_bytes` is that of runs kept in memory: 0 where there are none, or they are in a file.
+    """
 
     held_bytes: int
     in_flight_bytes: int
+    store_bytes: int
     container_bytes: int | None
 
 
@@ -32,7 +36,7 @@ def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPla
     """What `config` allows, in a container of that size.
 
     Limits that nobody wrote are lowered until they fit, but one of the largest messages has room always.
-    `limit_mib` counts held spans with all queues.
+    `limit_mib` counts held spans with all queues; runs that the store keeps in memory take theirs beside it.
 
     Raises:
         ProblemsFound: limits that were written do not fit; says which to change.
@@ -40,16 +44,17 @@ def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPla
     limiter, otlp = config.processors.memory_limiter, config.receivers.otlp
     held, in_flight = limiter.limit_bytes, otlp.max_bytes_in_flight
     if container_bytes is None:
-        return MemoryPlan(held, in_flight, None)
-    most = int(container_bytes * (1 - FREE_SHARE))
+        return MemoryPlan(held, in_flight, config.store.memory_bytes() if config.keeps_runs else 0, None)
+    store = config.store.memory_bytes(int(container_bytes * _STORE_SHARE)) if config.keeps_runs else 0
+    most = int(container_bytes * (1 - FREE_SHARE)) - store
     if "max_bytes_in_flight" not in otlp.model_fields_set:
         in_flight = min(in_flight, int(container_bytes * _IN_FLIGHT_SHARE))
     in_flight = max(in_flight, otlp.max_message_bytes)
     if "limit_mib" not in limiter.model_fields_set:
         held = max(min(held, int(container_bytes * _HELD_SHARE), most - in_flight), 1)
     if held + in_flight > most:
-        raise ProblemsFound([Problem("", 0, "", _too_much(held, in_flight, most, container_bytes))])
-    return MemoryPlan(held, in_flight, container_bytes)
+        raise ProblemsFound([Problem("", 0, "", _too_much(held, in_flight, store, container_bytes))])
+    return MemoryPlan(held, in_flight, store, container_bytes)
 
 
 def container_memory(root: Path = Path("/")) -> int | None:
@@ -65,14 +70,15 @@ def container_memory(root: Path = Path("/")) -> int | None:
     return min(limits, default=None)
 
 
-def _too_much(held: int, in_flight: int, most: int, container: int) -> str:
-    room = (most - in_flight) // _MIB
+def _too_much(held: int, in_flight: int, store: int, container: int) -> str:
+    room = (int(container * (1 - FREE_SHARE)) - store - in_flight) // _MIB
     change = (
         f"lower limit_mib to {room}" if room > 0 else "lower receivers.otlp.max_bytes_in_flight and limit_mib"
     )
-    needed = -(-(held + in_flight) // int(_MIB * (1 - FREE_SHARE)))
+    needed = -(-(held + in_flight + store) // int(_MIB * (1 - FREE_SHARE)))
+    kept = f", store.max_mib ({store // _MIB} MiB, in memory without a path)" if store else ""
     return (
-        f"processors.memory_limiter.limit_mib ({held // _MIB} MiB, queues included) and "
+        f"processors.memory_limiter.limit_mib ({held // _MIB} MiB, queues included){kept} and "
         f"receivers.otlp.max_bytes_in_flight ({in_flight // _MIB} MiB) are together more than 80 % of the "
         f"container's memory ({container // _MIB} MiB): it would be killed before it refuses; {change}, or "
         f"give the container {needed} MiB"

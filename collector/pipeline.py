@@ -8,38 +8,28 @@ graded is logged and counted, and its spans leave unchanged: a trace cannot harm
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal, Protocol
 
 from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock, ends_within
+from collector.conversations import Conversations
 from collector.errors import Draining, MalformedRequest, Overloaded, RequestTooLarge
 from collector.exporters import FanOut, TaskOwner
+from collector.grading import AwaitedTrace, Grader, Tally
 from collector.journal import Journal, StoredVerdicts
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry, SplitRequest, split_request
 from collector.receivers import ExportOutcome
 from collector.results_config import ResultsConfig
-from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger, WatchedCode
+from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger
 from collector.trace import FinishedTrace, GradedTrace, Receipt, RecordSource, SpanBatch, held_bytes
 from collector.workers.pool import WorkerPool
-from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
-from processors.annotation import append_results, count_results, evaluation_spans, result_records
-from processors.criteria import CriteriaSet, Evaluation
-from processors.evaluate import ask, evaluate_run
+from processors.criteria import CriteriaSet
 from processors.frameworks import Dialect
-from processors.model import (
-    AgentRun,
-    EvaluationResult,
-    FinishReason,
-    GradedRun,
-    NotEvaluatedReason,
-    PriceTable,
-    SkipReason,
-)
-from processors.reconstruction import reconstruct, span_reader
+from processors.model import FinishReason, NotEvaluatedReason, PriceTable
 from processors.spans import RawSpan
 
 BACKED_UP = 0.4
@@ -371,7 +361,7 @@ class Pipeline:
         else:
             self._forward(trace, graded, started)
 
-    async def _forward_when_answered(self, awaited: "AwaitedTrace", started: int) -> None:
+    async def _forward_when_answered(self, awaited: AwaitedTrace, started: int) -> None:
         graded = await self._evaluation.complete(awaited)
         task = asyncio.current_task()
         if task in self._awaiting_workers:
@@ -476,27 +466,13 @@ class Partition:
         self._pipeline._count_revoked(self._buffer.forget())
 
 
-_Rebuilt = Sequence[tuple[AgentRun, Sequence[Evaluation]]]
-"""The runs of a trace, each with the evaluations that apply to it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitedTrace:
-    """A trace whose runs are rebuilt and whose verdicts depend on worker processes."""
-
-    trace: FinishedTrace
-    runs: _Rebuilt
-    unix_nano: int
-    seconds: float
-
-
 class EvaluationStage:
-    """Rebuilds the agent runs of finished traces, grades them and writes the results.
+    """Grades finished traces (`collector.grading` says how) and counts what came of it.
 
     `criteria` is asked for the set in force once per trace, so a reload never mixes two sets in one.
     `workers` answer for custom evaluators; without them such evaluations end in `error`. `results` says in
     which forms verdicts leave, by default on the spans; scores are made of log records. Without `prices` no
-    run has a cost.
+    run has a cost. `conversations` is what is known of them; without it nothing is.
     """
 
     def __init__(
@@ -512,16 +488,22 @@ class EvaluationStage:
         workers: WorkerPool | None = None,
         results: ResultsConfig = _ON_SPANS,
         writes_scores: bool = False,
+        conversations: Conversations | None = None,
     ) -> None:
-        self._criteria = criteria
         self._metrics = metrics
-        self._clock = clock
-        self._instance = instance
-        self._writer = _ResultWriter(results, writes_scores=writes_scores)
-        self._missing_parents = missing_parents
-        self._reader = span_reader(dialects)
-        self._prices = prices
         self._workers = workers
+        self._grader = Grader(
+            criteria=criteria,
+            clock=clock,
+            instance=instance,
+            missing_parents=missing_parents,
+            dialects=dialects,
+            prices=prices,
+            asks_workers=workers is not None,
+            results=results,
+            writes_scores=writes_scores,
+            conversations=conversations,
+        )
         self._log = RateLimitedLogger(_logger, clock)
 
     def grade(self, trace: FinishedTrace) -> GradedTrace:
@@ -536,21 +518,10 @@ class EvaluationStage:
 
         Never raises for what a trace can hold.
         """
-        started = self._clock.monotonic()
-        try:
-            now = self._clock.unix_nano()
-            runs = self._rebuilt(trace)
-            if self._workers is not None and any(need_workers(evaluations) for _, evaluations in runs):
-                seconds = self._clock.monotonic() - started
-                return AwaitedTrace(trace=trace, runs=runs, unix_nano=now, seconds=seconds)
-            results = [
-                evaluate_run(run, evaluations, unix_nano=now, on_skip=self._count_skip)
-                for run, evaluations in runs
-            ]
-            graded = self._written(trace, runs, results, now)
-        except Exception:  # one trace must not take the others down
-            graded = self._unchanged(trace)
-        self._metrics.evaluation_seconds.observe(self._clock.monotonic() - started)
+        tally = Tally()
+        graded = self._grader.begin(trace, tally)
+        if not isinstance(graded, AwaitedTrace):
+            self._count(graded, tally)
         return graded
 
     async def complete(self, awaited: AwaitedTrace) -> GradedTrace:
@@ -558,13 +529,8 @@ class EvaluationStage:
 
         The time of waiting for workers does not count as time of evaluation.
         """
-        now = awaited.unix_nano
-        try:
-            results = await asyncio.gather(*[self._asked(run, found, now) for run, found in awaited.runs])
-            graded = self._written(awaited.trace, awaited.runs, results, now)
-        except Exception:  # as in begin
-            graded = self._unchanged(awaited.trace)
-        self._metrics.evaluation_seconds.observe(awaited.seconds)
+        graded = await self._grader.complete(awaited, self._workers)
+        self._count(graded, awaited.tally)
         return graded
 
     def restore(self, trace: FinishedTrace, verdicts: StoredVerdicts) -> GradedTrace:
@@ -572,141 +538,30 @@ class EvaluationStage:
 
         If its runs cannot be rebuilt as they were, which takes another version of the service, it is graded.
         """
-        try:
-            runs = self._rebuilt(trace)
-            if len(runs) == len(verdicts.results):
-                return self._written(trace, runs, verdicts.results, verdicts.unix_nano, verdicts.instance)
-        except Exception:  # as in begin
-            return self._unchanged(trace)
-        if not verdicts.results:
-            return self._writer.write(trace, ())
-        graded = self.begin(trace)
-        return self._unchanged(trace) if isinstance(graded, AwaitedTrace) else graded
-
-    async def _asked(
-        self, run: AgentRun, evaluations: Sequence[Evaluation], unix_nano: int
-    ) -> Sequence[EvaluationResult]:
-        if self._workers is None or not need_workers(evaluations):
-            return evaluate_run(run, evaluations, unix_nano=unix_nano, on_skip=self._count_skip)
-        return await evaluate_with_workers(
-            run, evaluations, self._workers, unix_nano=unix_nano, on_skip=self._count_skip
+        tally = Tally()
+        graded = self._grader.restore(
+            trace, verdicts.results, unix_nano=verdicts.unix_nano, instance=verdicts.instance, tally=tally
         )
+        self._count(graded, tally)
+        return graded
 
-    def _rebuilt(self, trace: FinishedTrace) -> _Rebuilt:
-        foreign = count_results(trace.spans)
-        if foreign:
-            self._metrics.foreign_results.add(foreign)
-        criteria = self._criteria()
-        runs: list[tuple[AgentRun, Sequence[Evaluation]]] = []
-        for run in reconstruct(
-            trace.spans,
-            trace_id=trace.trace_id,
-            reason=trace.reason,
-            was_quiet=trace.was_quiet,
-            interrupted=trace.interrupted,
-            missing_parents=self._missing_parents,
-            tenant=trace.tenant,
-            reader=self._reader,
-            prices=self._prices,
-        ):
-            evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
-            if not evaluations:
-                self._metrics.not_evaluated.add(1, NotEvaluatedReason.NO_CRITERIA.value)
-            runs.append((run, evaluations))
-        return runs
-
-    def _written(
-        self,
-        trace: FinishedTrace,
-        rebuilt: _Rebuilt,
-        results: Sequence[Sequence[EvaluationResult]],
-        unix_nano: int,
-        instance: str | None = None,
-    ) -> GradedTrace:
-        """The trace with its results, reached at `unix_nano` by `instance`, by default this one."""
-        by = self._instance if instance is None else instance
-        runs = [
-            GradedRun(run=run, results=found, graded_unix_nano=unix_nano, instance=by)
-            for (run, _), found in zip(rebuilt, results, strict=True)
-        ]
-        return self._writer.write(trace, runs)
-
-    def _unchanged(self, trace: FinishedTrace) -> GradedTrace:
-        """The trace as it came, because of the exception that is being handled."""
-        self._metrics.traces_failed.add(1)
-        self._log.exception(
-            "trace_failed",
-            "A trace could not be evaluated; it is forwarded unchanged.",
-            trace_id=trace.trace_id.hex(),
-        )
-        return self._writer.write(trace, ())
-
-    def _count_skip(self, reason: SkipReason) -> None:
-        self._metrics.evaluations_skipped.add(1, reason.value)
-
-
-WATCHED: Mapping[str, WatchedCode] = {
-    "trace_id": WatchedCode(EvaluationStage.begin.__code__, "trace", "trace_id"),
-    "evaluation": WatchedCode(ask.__code__, "evaluation", "name"),
-    "evaluator": WatchedCode(ask.__code__, "evaluation", "evaluator.id"),
-}
-"""What the watchdog names of a step that takes too long."""
-
-
-class _ResultWriter:
-    """Writes results in every form that `config` names.
-
-    Where spans are forwarded when they come (`stream`), what it makes holds none of them.
-    """
-
-    def __init__(self, config: ResultsConfig, *, writes_scores: bool) -> None:
-        self._spans_left_already = config.mode == "stream"
-        self._writes_events = "span_event" in config.emit
-        self._writes_records = writes_scores or "log" in config.emit
-        self._writes_spans = "span" in config.emit
-        self._openinference = "openinference" in config.annotations
-        self._content = config.content_rules()
-        self._writes_on_spans = config.holds_spans and (self._writes_events or self._openinference)
-
-    def write(self, trace: FinishedTrace, runs: Sequence[GradedRun]) -> GradedTrace:
-        """`trace` as it is to leave, with the results of `runs`, which were graded together."""
-        spans: Sequence[RawSpan] = () if self._spans_left_already else trace.spans
-        log_records: Sequence[RawSpan] = ()
-        spans_of_results: Sequence[RawSpan] = ()
-        shown = runs if self._content.shows_all else [self._content.shown(run) for run in runs]
-        if runs:
-            graded = [(run.run, run.results) for run in shown]
-            unix_nano, instance = runs[0].graded_unix_nano, runs[0].instance
-            if self._writes_on_spans:
-                spans = append_results(
-                    spans,
-                    graded,
-                    time_unix_nano=unix_nano,
-                    instance=instance,
-                    events=self._writes_events,
-                    openinference=self._openinference,
-                )
-            if self._writes_records:
-                log_records = self._content.shown_records(
-                    result_records(trace.spans, graded, time_unix_nano=unix_nano, instance=instance)
-                )
-            if self._writes_spans:
-                spans_of_results = self._content.shown_records(
-                    evaluation_spans(
-                        trace.spans,
-                        graded,
-                        time_unix_nano=unix_nano,
-                        instance=instance,
-                        openinference=self._openinference,
-                    )
-                )
-        return GradedTrace(
-            trace_id=trace.trace_id,
-            spans=spans,
-            runs=shown,
-            hidden_runs=() if shown is runs else runs,
-            log_records=log_records,
-            evaluation_spans=spans_of_results,
-            backfill=trace.backfill,
-            tenant=trace.tenant,
-        )
+    def _count(self, graded: GradedTrace, tally: Tally) -> None:
+        """Let the metrics and the log tell what grading this trace came to."""
+        metrics = self._metrics
+        if tally.foreign_results:
+            metrics.foreign_results.add(tally.foreign_results)
+        if tally.without_criteria:
+            metrics.not_evaluated.add(tally.without_criteria, NotEvaluatedReason.NO_CRITERIA.value)
+        if tally.skipped:
+            for reason, count in tally.skipped.items():
+                metrics.evaluations_skipped.add(count, reason.value)
+        if tally.failure is not None:
+            metrics.traces_failed.add(1)
+            self._log.exception(
+                "trace_failed",
+                "A trace could not be evaluated; it is forwarded unchanged.",
+                tally.failure,
+                trace_id=graded.trace_id.hex(),
+            )
+        if tally.seconds is not None:
+            metrics.evaluation_seconds.observe(tally.seconds)

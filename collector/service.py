@@ -23,17 +23,20 @@ from collector.buffer import TraceBuffer
 from collector.clock import Clock, SystemClock
 from collector.cluster import PeerWatch
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
+from collector.conversations import Conversations
 from collector.errors import BackgroundTaskDied
 from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
+from collector.grading import WATCHED
 from collector.journal import Journal, kept_files
 from collector.memory_limiter import MemoryLimiter
 from collector.memory_plan import container_memory, plan_memory
 from collector.otlp import EnvelopeRegistry
 from collector.page import PageServer
-from collector.pipeline import WATCHED, EvaluationStage, Pipeline
+from collector.pipeline import EvaluationStage, Pipeline
 from collector.receivers import Receiver, build_receivers
+from collector.recordings import run_from_json
 from collector.resumption import Resumption
-from collector.store import RunStore
+from collector.store import RunStore, StoredConversations
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import (
     Metrics,
@@ -53,6 +56,7 @@ from collector.tools.self_check import SelfCheck
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool
+from processors.criteria import CriteriaSet
 
 _logger = logging.getLogger(__name__)
 
@@ -120,6 +124,7 @@ class Service:
             score_series=self._scores,
             readiness=self._readiness,
             clock=clock,
+            probes=self._self_check,
         )
         self._watchdog = Watchdog(self._telemetry.heartbeat, WATCHED)
         release = version("tracegrade")
@@ -142,9 +147,14 @@ class Service:
         self._journal = (
             None if config.journal is None else Journal(config.journal, metrics=metrics, clock=clock)
         )
+        self._conversations = Conversations(
+            config.processors.evaluation.conversations,
+            hidden=config.hides_conversations,
+            lost_until=lambda: buffer.lost_until_unix_nano,
+        )
         self._criteria = CriteriaFollower(
             criteria,
-            self._scores.set_criteria,
+            self._use_criteria,
             metrics=metrics,
             clock=clock,
             readiness=self._readiness,
@@ -178,9 +188,27 @@ class Service:
             workers=self._workers,
             results=config.results,
             writes_scores=any(map(receives_scores, config.exporters.values())),
+            conversations=self._conversations,
         )
         self._envelopes = envelopes
-        store = RunStore(config.store, metrics=metrics, clock=clock) if config.keeps_runs else None
+        stored_conversations = StoredConversations(
+            self._conversations,
+            read_run=run_from_json,
+            are_as_graded=config.results.content_rules().shows_all,
+            retention=config.processors.evaluation.conversations.retention,
+            clock=clock,
+        )
+        store = (
+            RunStore(
+                config.store,
+                metrics=metrics,
+                clock=clock,
+                limit_bytes=memory.store_bytes,
+                conversations=stored_conversations,
+            )
+            if config.keeps_runs
+            else None
+        )
         self._fan_out = build_fan_out(
             config.exporters,
             config.results,
@@ -292,6 +320,7 @@ class Service:
             await receiver.set_serving(True)
         self._readiness.set("receivers", True)
         self._pipeline.start(resumed_unix_nano)
+        self._conversations.open(self._clock.unix_nano())
         if self._peers is not None:
             self._peers.start(self._tasks)
         self._tasks.create_task(self._criteria.follow(), name="follow criteria")
@@ -317,6 +346,7 @@ class Service:
         self._readiness.set("receivers", False, "shutting down")
         await _completed(self._self_check.shutdown())
         self._pipeline.refuse_requests()
+        self._conversations.close(self._clock.unix_nano())
         for receiver in self._receivers.values():
             await _completed(receiver.shutdown(deadline))
         await _completed(self._pipeline.shutdown(deadline))
@@ -329,6 +359,11 @@ class Service:
         for own in (self._page, self._own_traces, self._own_logs, self._telemetry):
             if own is not None:
                 await _completed(own.shutdown(deadline))
+
+    def _use_criteria(self, criteria: CriteriaSet) -> None:
+        """Let those know who go by what is in force as a whole."""
+        self._scores.set_criteria(criteria)
+        self._conversations.follow(criteria.looks_at_conversations, self._clock.unix_nano())
 
     def _tell_of(self, trace: FinishedTrace, graded: GradedTrace, started_unix_nano: int) -> None:
         """Let metrics and the service's own traces tell of a trace that was graded."""

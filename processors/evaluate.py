@@ -7,7 +7,8 @@ evaluators asked in between. This is the one place where a broken evaluator is c
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TypeAlias
 
 from processors.criteria import Evaluation, is_sampled
@@ -22,11 +23,23 @@ from processors.model import (
     NotEvaluatedReason,
     Outcome,
     RunFacts,
+    RunReference,
+    Scope,
     Score,
     SkipReason,
+    over_conversation,
 )
 
-Answer: TypeAlias = Score | NotEvaluated | Exception
+
+@dataclass(frozen=True, slots=True)
+class OverConversation:
+    """The answer of an evaluation over a conversation, and the runs that it looked at."""
+
+    answer: Score | NotEvaluated | Exception
+    runs: tuple[RunReference, ...]
+
+
+Answer: TypeAlias = Score | NotEvaluated | Exception | OverConversation
 """What came of an evaluation: what the evaluator said, why it was not asked, or what it raised."""
 
 Planned: TypeAlias = tuple[Evaluation, Answer | None]
@@ -72,10 +85,13 @@ def plan(
     An evaluation whose `sample` does not hold the trace, or whose `when` does not select the run, gives no
     result: `on_skip` is told why. Where `when`, or a value that the criteria take from the input, cannot be
     known, the evaluation is not evaluated. A run that is not complete passes or fails only where no further
-    span could change that; otherwise it is not evaluated, for the run's `incomplete_reason`.
+    span could change that; otherwise it is not evaluated, for the run's `incomplete_reason`. Evaluations over
+    a conversation are answered here, by `run.conversation`; one that is not known whole is as a run that is
+    not complete.
     """
     planned: list[Planned] = []
     is_complete = run.complete
+    over: _Conversation | None = None
     for evaluation in evaluations:
         if is_complete and evaluation.is_plain:
             planned.append((evaluation, None))
@@ -91,13 +107,36 @@ def plan(
                 answer = found
             else:
                 evaluation = found
+            if evaluation.scope is Scope.CONVERSATION:
+                over = over or _Conversation(run)
+                answer = over.answer(evaluation, answer)
         if answer is None and not is_complete:
             answer = _undecided(run, evaluation)
         planned.append((evaluation, answer))
     return planned
 
 
-def ask(evaluation: Evaluation, run: AgentRun, facts: RunFacts) -> Answer:
+class _Conversation:
+    """The conversation of a run, as the evaluations over it see it."""
+
+    def __init__(self, run: AgentRun) -> None:
+        self._view = over_conversation(run)
+        self._facts = RunFacts()
+
+    def answer(self, evaluation: Evaluation, known: Answer | None) -> Answer:
+        """What `evaluation` says of the conversation, unless its answer is known."""
+        view = self._view
+        if isinstance(known, OverConversation):
+            return known
+        answer = known
+        if answer is None and not view.run.complete:
+            answer = _undecided(view.run, evaluation, view.gap)
+        if answer is None:
+            answer = ask(evaluation, view.run, self._facts)
+        return OverConversation(answer, view.runs)
+
+
+def ask(evaluation: Evaluation, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated | Exception:
     """What the evaluator of `evaluation` says of `run`, or what it raised."""
     try:
         return evaluation.evaluator.evaluate(run, facts)
@@ -113,6 +152,10 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
     only, since messages can hold content, but for an `EvaluationError`, which explains itself.
     """
     evaluator = evaluation.evaluator
+    runs: tuple[RunReference, ...] = ()
+    if isinstance(answer, OverConversation):
+        runs = answer.runs
+        answer = answer.answer
     score: float | None = None
     details: Mapping[str, JsonValue] = _NO_DETAILS
     reason: NotEvaluatedReason | None = None
@@ -123,7 +166,8 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
             if not 0.0 <= score <= 1.0:
                 raise ScoreOutOfRangeError
             outcome = _PASS if score >= evaluation.pass_threshold else _FAIL
-            text = _explanation(answer.lines or _lines(answer.details))
+            lines = answer.lines or _lines(answer.details)
+            text = _explanation(chain(_looked_at(runs), lines) if runs else lines)
             details = answer.details
         except Exception as error:
             score, answer = None, error
@@ -150,6 +194,7 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
         severity=evaluation.severity,
         criteria_hash=evaluation.criteria_hash,
         stage=evaluation.stage,
+        conversation_runs=runs,
         quotes_content=error_type is None and evaluator.quotes_content,
     )
     mute = evaluation.mute
@@ -173,8 +218,11 @@ def _applied(run: AgentRun, evaluation: Evaluation) -> Evaluation | NotEvaluated
     return evaluator if isinstance(evaluator, NotEvaluated) else replace(evaluation, evaluator=evaluator)
 
 
-def _undecided(run: AgentRun, evaluation: Evaluation) -> Answer | None:
-    """Why further spans could still change the outcome of a run that is not complete, or None."""
+def _undecided(run: AgentRun, evaluation: Evaluation, missing: str = "") -> NotEvaluated | Exception | None:
+    """Why further spans could still change the outcome of a run that is not complete, or None.
+
+    `missing` says what is, if it is not spans of the run itself.
+    """
     try:
         lowest, highest = evaluation.evaluator.attainable(run)
     except Exception as error:
@@ -182,7 +230,7 @@ def _undecided(run: AgentRun, evaluation: Evaluation) -> Answer | None:
     threshold = evaluation.pass_threshold
     if lowest >= threshold or highest < threshold:
         return None
-    missing = (
+    missing = missing or (
         "the telemetry of this run tells no calls"
         if run.incomplete_reason == "content_not_captured"
         else "spans of this run may be missing"
@@ -191,6 +239,12 @@ def _undecided(run: AgentRun, evaluation: Evaluation) -> Answer | None:
         f"{missing}; with them the score could be from {lowest:g} to {highest:g}, and {threshold:g} is needed"
     )
     return NotEvaluated(NotEvaluatedReason(run.incomplete_reason), text)
+
+
+def _looked_at(runs: Sequence[RunReference]) -> tuple[str, ...]:
+    """The line that says over how much a verdict on a conversation is."""
+    count = f"{len(runs)} runs" if len(runs) > 1 else "1 run"
+    return (f"over {count} of the conversation",)
 
 
 def _explanation(lines: Iterable[str]) -> str:

@@ -3,10 +3,12 @@
 import os
 import shutil
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.kafka_broker import KafkaBroker
 
 # Machines that run tests are shared: slow examples, and examples that are slow to find, are no failure. CI
 # looks at the same examples every time; new ones are searched for where somebody can look at them.
@@ -31,6 +33,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         program = marker.args[0]
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """An Apache Kafka broker for all tests of a process; who stops it starts it again."""
+    with KafkaBroker(tmp_path_factory.mktemp("broker")) as running:
+        yield running
 
 
 @pytest.hookimpl(wrapper=True)

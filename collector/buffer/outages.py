@@ -42,6 +42,11 @@ class Outages:
     def __bool__(self) -> bool:
         return bool(self._outages)
 
+    @property
+    def end_unix_nano(self) -> int:
+        """When the last of them ended; 0 if there was none."""
+        return max((outage.end_unix_nano for outage in self._outages), default=0)
+
     def record(self, outage: Outage) -> None:
         """Add an outage; it may lie in the past."""
         near = int(SETTLE_SECONDS * _NANOSECONDS)
@@ -106,13 +111,14 @@ class RefusedSpans:
     is no longer known, so every trace of that time may lack spans.
     """
 
-    __slots__ = ("_by_trace", "_count", "_max_spans", "_outages")
+    __slots__ = ("_by_trace", "_count", "_last_unix_nano", "_max_spans", "_outages")
 
     def __init__(self, outages: Outages, max_spans: int = MAX_SPANS) -> None:
         self._outages = outages
         self._max_spans = max_spans
         self._by_trace: OrderedDict[bytes, tuple[set[bytes], Outage]] = OrderedDict()
         self._count = 0
+        self._last_unix_nano = 0
 
     def __contains__(self, trace: bytes) -> bool:
         return trace in self._by_trace
@@ -122,6 +128,11 @@ class RefusedSpans:
 
     def __len__(self) -> int:
         return self._count
+
+    @property
+    def last_unix_nano(self) -> int:
+        """When spans were last refused, while any are missing; else 0."""
+        return self._last_unix_nano if self._by_trace else 0
 
     def add(self, trace: bytes, span_ids: Iterable[bytes], unix_nano: int, monotonic: float) -> None:
         """Remember that `span_ids` of `trace` were refused at the given time."""
@@ -138,6 +149,7 @@ class RefusedSpans:
             self._count += len(ids)
         if not ids:
             return
+        self._last_unix_nano = unix_nano
         self._by_trace[trace] = ids, Outage(first, unix_nano, monotonic)
         while self._count > self._max_spans:
             _, (forgotten, outage) = self._by_trace.popitem(last=False)

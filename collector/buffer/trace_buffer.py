@@ -206,6 +206,14 @@ class TraceBuffer:
         """Traces in the buffer."""
         return len(self._traces) + len(self._over_limit)
 
+    @property
+    def lost_until_unix_nano(self) -> int:
+        """Until when whole traces may have been lost: the process stood still, or refused what did not come.
+
+        0 if there was no such time. What was sent before the process was ready is another matter.
+        """
+        return max(self.finish_clock.outages.end_unix_nano, self._refused.last_unix_nano)
+
     def admit(self, batches: Sequence[SpanBatch], record: int | None = None) -> Admission:
         """Take all spans of one request, or none. `record` is the one of the source that they came in.
 

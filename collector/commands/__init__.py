@@ -4,6 +4,7 @@ from collector.commands import (
     baseline,
     configuration,
     demo,
+    doctor,
     health,
     import_criteria,
     journal,
@@ -36,5 +37,6 @@ COMMANDS: tuple[Command, ...] = (
     redrive.COMMAND,
     demo.COMMAND,
     health.COMMAND,
+    doctor.COMMAND,
     journal.COMMAND,
 )

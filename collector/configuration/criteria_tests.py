@@ -17,10 +17,13 @@ from processors.criteria import (
     CriteriaSet,
     ExpectedResultEntry,
 )
+from processors.documents import Path as DocumentPath
 from processors.documents import Problem, did_you_mean
 from processors.model import EvaluationResult, GradedRun, PriceTable
 
 _SCORE_TOLERANCE = 1e-9
+_SESSION = "the conversation of the test"
+"""The session of runs that name none, where earlier runs are written."""
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
@@ -64,11 +67,13 @@ def _problems(
 ) -> Iterator[Problem]:
     """What is wrong with a test; `broken` are the names of evaluations that are missing."""
     stream = RecordedStream(prices=prices, workers=workers)
-    unusable = _add_run(case, stream) if case.trace is None else _add_trace(case, stream)
+    unusable = _add_runs(case, stream) if case.trace is None else _add_trace(case, stream)
     if unusable:
         yield from unusable
         return
     graded = [found for found in stream.grade(criteria) if case.agent in (None, found.run.agent.name)]
+    if case.earlier is not None:
+        graded = graded[-1:]
     if not graded:
         whose = "" if case.agent is None else f' of "{case.agent}"'
         yield case.problem(("trace",), f'"{case.name}": there is no agent run{whose} in this trace')
@@ -78,23 +83,36 @@ def _problems(
             yield case.problem(("expect", name), f'"{case.name}": {message}')
 
 
-def _add_run(case: CriteriaCase, stream: RecordedStream) -> list[Problem]:
-    where = f"{case.file}:{case.problem(('run',), '').line}"
-    try:
-        run = run_from_json(case.run, where)
-    except ValueError as error:
-        return [_run_problem(case, line.removeprefix(f"{where}: ")) for line in str(error).splitlines()]
-    stream.add_run(replace(run, tenant=run.tenant or case.tenant))
-    return []
+def _add_runs(case: CriteriaCase, stream: RecordedStream) -> list[Problem]:
+    """Add the run of a test after the earlier ones."""
+    problems: list[Problem] = []
+    written: list[tuple[DocumentPath, object]] = [
+        (("earlier", index), run) for index, run in enumerate(case.earlier or ())
+    ]
+    for path, content in [*written, (("run",), case.run)]:
+        # Ids that are left out are made of this: those of two runs on one line differ by the path.
+        where = f"{case.file}:{case.problem(path, '').line}"
+        if case.earlier is not None:
+            where += f": {'.'.join(map(str, path))}"
+        try:
+            run = run_from_json(content, where)
+        except ValueError as error:
+            problems += [
+                _run_problem(case, path, line.removeprefix(f"{where}: ")) for line in str(error).splitlines()
+            ]
+            continue
+        session = run.session or (None if case.earlier is None else _SESSION)
+        stream.add_run(replace(run, tenant=run.tenant or case.tenant, session=session))
+    return problems
 
 
-def _run_problem(case: CriteriaCase, text: str) -> Problem:
-    """A problem that reading a run tells as `path: message`, at its place in the criteria file."""
+def _run_problem(case: CriteriaCase, run: DocumentPath, text: str) -> Problem:
+    """A problem that reading the run at `run` tells as `path: message`, at its place in the criteria file."""
     path, separator, message = text.partition(": ")
     if not separator:
-        return case.problem(("run",), text)
+        return case.problem(run, text)
     steps = [int(index) if index else key for index, key in _STEP.findall(path)]
-    return case.problem(("run", *steps), message)
+    return case.problem((*run, *steps), message)
 
 
 def _add_trace(case: CriteriaCase, stream: RecordedStream) -> list[Problem]:

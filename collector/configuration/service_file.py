@@ -33,6 +33,7 @@ from collector.config_fields import (
     parse_endpoint,
 )
 from collector.configuration.model_prices import ModelPricesConfig, price_table
+from collector.conversations import ConversationsConfig
 from collector.exporters import (
     DeadLettersConfig,
     SpanExporterConfig,
@@ -42,6 +43,7 @@ from collector.exporters import (
     receives_spans,
 )
 from collector.journal import JournalConfig
+from collector.kafka_connection import KafkaConnectionConfig
 from collector.memory_limiter import MemoryLimiterConfig
 from collector.page import PageConfig
 from collector.receivers import ReceiversConfig, listening_at
@@ -96,6 +98,7 @@ class EvaluationConfig(WorkersConfig):
         "at start.",
         examples=[{"small-model*": {"input": 0.5, "output": 1.5, "cached_input": 0.25}}],
     )
+    conversations: Section[ConversationsConfig] = ConversationsConfig()
 
     @field_validator("dialects")
     @classmethod
@@ -176,6 +179,15 @@ class ServiceConfig(StrictModel):
         """Whether there is a store: in a file, or in memory."""
         return self.store.enabled and (self.store.path is not None or self.page is not None)
 
+    @property
+    def hides_conversations(self) -> str:
+        """Why this process sees but some runs of a conversation; empty: it sees them all."""
+        if self.cluster is not None:
+            return "there are several replicas, and each sees the traces that it was given"
+        if self.receivers.kafka is not None:
+            return "traces come by the partitions of a topic, which other members of the group may read"
+        return ""
+
     def criteria_patterns(self) -> list[str]:
         """The criteria to load: `builtin`, files, folders and globs."""
         return list(self.processors.evaluation.criteria)
@@ -237,6 +249,7 @@ def parse_configuration(
         if config.journal is not None and config.receivers.kafka is not None:
             message = "Kafka keeps what is not delivered: expected no journal beside receivers.kafka"
             problems.append(document.problem(("journal",), message))
+        problems += _shared_topics(config, exporters, document)
     problems += _shared_files(exporters, config, document)
     problems = document.all_problems(problems)
     if problems or config is None:
@@ -385,6 +398,22 @@ def _shared_files(
         files.append((("store", "path"), config.store.path))
     for path, first in _repeated((path, normpath(file)) for path, file in files if file is not None):
         yield document.problem(path, f"{first} is the same file")
+
+
+def _shared_topics(
+    config: ServiceConfig, exporters: Mapping[str, BaseModel], document: LocatedYaml
+) -> Iterator[Problem]:
+    """Topics that two settings name: what is written there would be read, or not be told apart."""
+    settings: list[tuple[tuple[str, ...], Any]] = [(("receivers", "kafka"), config.receivers.kafka)]
+    settings += [(("exporters", name), exporter) for name, exporter in exporters.items()]
+    topics = [
+        ((*path, "topic"), (broker, kafka.topic))
+        for path, kafka in settings
+        if isinstance(kafka, KafkaConnectionConfig)
+        for broker in kafka.brokers
+    ]
+    for path, first in dict(_repeated(topics)).items():
+        yield document.problem(path, f"{first} is the same topic")
 
 
 def _shared_addresses(

@@ -40,6 +40,8 @@ class LangfuseScoresConfig(ScoreExporterConfig):
 class LangfuseScoresExporter(ScoreExporter):
     """Sends all scores of a request at once; the answer says of each whether it was taken."""
 
+    probe = ("/api/public/projects", {})
+
     def __init__(self, name: str, config: LangfuseScoresConfig, context: ExporterContext) -> None:
         keys = f"{config.public_key.get_secret_value()}:{config.secret_key.get_secret_value()}"
         credentials = base64.b64encode(keys.encode()).decode()

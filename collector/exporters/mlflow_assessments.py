@@ -33,6 +33,8 @@ class MlflowAssessmentsConfig(ScoreExporterConfig):
 class MlflowAssessmentsExporter(ScoreExporter):
     """Reads what assessments a trace has, then adds or changes those of the verdicts."""
 
+    probe = ("/api/2.0/mlflow/experiments/search", {"max_results": "1"})
+
     async def send(self, scores: Sequence[Score]) -> Sent:
         """See `ScoreExporter.send`; a trace that MLflow does not know has no span that it does."""
         by_trace: dict[str, list[Score]] = {}

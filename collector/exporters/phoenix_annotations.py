@@ -29,6 +29,8 @@ class PhoenixAnnotationsConfig(ScoreExporterConfig):
 class PhoenixAnnotationsExporter(ScoreExporter):
     """Annotates in one request all spans that are there: Phoenix says which of them are not."""
 
+    probe = ("/v1/projects", {"limit": "1"})
+
     async def send(self, scores: Sequence[Score]) -> Sent:
         """See `ScoreExporter.send`."""
         there = list(scores)

@@ -9,7 +9,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import aiohttp
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -183,6 +183,9 @@ class ScoreExporter(ABC):
     taken. A request that is dropped meanwhile, because the service stops, counts as dropped as a whole.
     """
 
+    probe: ClassVar[tuple[str, Mapping[str, str]]]
+    """Path and query of a question that needs the same credentials and changes nothing."""
+
     def __init__(self, name: str, config: ScoreExporterConfig, clock: Clock) -> None:
         self.name = name
         self._config = config
@@ -212,6 +215,11 @@ class ScoreExporter(ABC):
             timeout=aiohttp.ClientTimeout(total=config.timeout),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
+
+    async def check(self) -> None:
+        """Ask the server something that changes nothing; raises `ExportError` as `call` does."""
+        path, query = self.probe
+        await self.call("GET", path, query=query)
 
     async def export(self, request: bytes, span_count: int) -> ExportResponse:
         """Send the scores of one request; see `SpanExporter.export`."""

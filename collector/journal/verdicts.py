@@ -16,6 +16,7 @@ from processors.model import (
     JsonValue,
     NotEvaluatedReason,
     Outcome,
+    RunReference,
     Severity,
     Stage,
     decode_json,
@@ -113,6 +114,8 @@ def _written(result: EvaluationResult) -> JsonObject:
         written["tool_call_id"] = result.tool_call_id
     if result.tool_span_id is not None:
         written["tool_span_id"] = result.tool_span_id.hex()
+    if result.conversation_runs:
+        written["conversation_runs"] = [str(run) for run in result.conversation_runs]
     return written
 
 
@@ -137,6 +140,10 @@ def _read(written: Mapping[str, JsonValue]) -> EvaluationResult:
         muted_until_unix_nano=_typed(written.get("muted_until", 0), int),
         tool_call_id=_optional_text(written.get("tool_call_id")),
         tool_span_id=None if span_id is None else bytes.fromhex(_typed(span_id, str)),
+        conversation_runs=tuple(
+            RunReference.parsed(_typed(run, str))
+            for run in _typed(written.get("conversation_runs", []), list)
+        ),
     )
 
 

@@ -56,10 +56,7 @@ def _bucketed(hours: Mapping[int, Counts], first_hour: int, last_hour: int) -> S
     length = max(last_hour - first_hour + 1, 1)
     for hour, counts in hours.items():
         if first_hour <= hour <= last_hour:
-            bucket = buckets[min((hour - first_hour) * _BARS // length, _BARS - 1)]
-            for label, count in counts.outcomes.items():
-                bucket.add(label, count, 0.0)
-            bucket.total += counts.total
+            buckets[min((hour - first_hour) * _BARS // length, _BARS - 1)].add_all(counts)
     return buckets
 
 

@@ -1,7 +1,9 @@
-"""Who may see the page: the hosts that it is reached by, where requests come from, and a token."""
+"""Who may see the page, and what of it: the hosts that it is reached by, where requests come from, tokens."""
 
 import secrets
 from collections import OrderedDict
+from contextlib import suppress
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -13,10 +15,18 @@ from collector.page.page_config import PageConfig
 from collector.receivers import BearerAuth
 
 COOKIE = "tracegrade_page"
+VISITOR = "tracegrade.visitor"
+"""Where a request's scope holds its `Visitor`; a request without one may see nothing."""
 SESSION_SECONDS = 12 * 3600
 _MAX_SESSIONS = 1_000
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ANY_ADDRESS = ("0.0.0.0", "::")
+
+
+class Visitor(NamedTuple):
+    """Whoever may see the page: runs of every tenant, or of one alone."""
+
+    tenant: str | None = None
 
 
 class PageAccess:
@@ -27,19 +37,19 @@ class PageAccess:
         own = () if host in _ANY_ADDRESS else (host,)
         self._hosts = {name.lower() for name in (*_LOOPBACK, *own, *config.allowed_hosts)}
         self._clock = clock
-        self._auth = None if config.auth is None else BearerAuth(config.auth, clock)
-        self._sessions: OrderedDict[str, float] = OrderedDict()
+        self._tokens = [
+            (Visitor(tenant), BearerAuth(auth, clock))
+            for tenant, auth in ((None, config.auth), *config.tenant_auth.items())
+            if auth is not None
+        ]
+        self._sessions: OrderedDict[str, tuple[float, Visitor]] = OrderedDict()
+        self.asks_for_token = config.asks_for_token
         self.is_secure = config.is_secure
 
     def load(self) -> None:
         """Read the tokens; raises `StartupError`."""
-        if self._auth is not None:
-            self._auth.load()
-
-    @property
-    def asks_for_token(self) -> bool:
-        """Whether a token is needed."""
-        return self._auth is not None
+        for _, tokens in self._tokens:
+            tokens.load()
 
     def comes_from_here(self, request: Request) -> bool:
         """Whether the request is for a name of ours, and from no other site's page.
@@ -57,33 +67,34 @@ class PageAccess:
             request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
         )
 
-    def may_see(self, request: Request) -> bool:
-        """Whether the request has a session, or a token."""
-        if self._auth is None:
-            return True
-        expires = self._sessions.get(request.cookies.get(COOKIE, ""))
-        if expires is not None and expires > self._clock.monotonic():
-            return True
-        return self._knows(request.headers.get("authorization"))
+    def visitor(self, request: Request) -> Visitor | None:
+        """Whose request it is, by its session or its token; None: it may see nothing."""
+        if not self.asks_for_token:
+            return Visitor()
+        expires, visitor = self._sessions.get(request.cookies.get(COOKIE, ""), (0.0, None))
+        if visitor is not None and expires > self._clock.monotonic():
+            return visitor
+        return self._known(request.headers.get("authorization"))
 
     def session_for(self, token: str) -> str | None:
         """A new session for whoever has this token; None for a wrong one."""
-        if not self._knows(f"Bearer {token}"):
+        visitor = self._known(f"Bearer {token}")
+        if visitor is None:
             return None
         session = secrets.token_urlsafe(32)
-        self._sessions[session] = self._clock.monotonic() + SESSION_SECONDS
+        self._sessions[session] = self._clock.monotonic() + SESSION_SECONDS, visitor
         if len(self._sessions) > _MAX_SESSIONS:
             self._sessions.popitem(last=False)
         return session
 
-    def _knows(self, authorization: str | None) -> bool:
-        if self._auth is None:
-            return False
-        try:
-            self._auth.check(authorization)
-        except (Unauthenticated, UnicodeError):
-            return False
-        return True
+    def _known(self, authorization: str | None) -> Visitor | None:
+        """Whose token it is; nobody's where it stands in more than one file, since whose is not clear."""
+        found = []
+        for visitor, tokens in self._tokens:
+            with suppress(Unauthenticated, UnicodeError):
+                tokens.check(authorization)
+                found.append(visitor)
+        return found[0] if len(found) == 1 else None
 
 
 def _host_name(url: str) -> str | None:

@@ -1,7 +1,8 @@
 """`page`: what the user writes."""
 
+from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Self
+from typing import Annotated, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -9,6 +10,8 @@ from pydantic import Field, field_validator, model_validator
 from collector.config_fields import Endpoint, parse_endpoint
 from collector.receivers import ServerAuthConfig, ServerTlsConfig
 from processors.documents import StrictModel
+
+TenantName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class PageConfig(StrictModel):
@@ -26,7 +29,13 @@ class PageConfig(StrictModel):
     auth: ServerAuthConfig | None = Field(
         default=None,
         description="Tokens, one of which people enter in exchange for a cookie. Programs send it as a "
-        "bearer token.",
+        "bearer token. Who has one sees the runs of every tenant.",
+    )
+    tenant_auth: Mapping[TenantName, ServerAuthConfig] = Field(
+        default={},
+        description="Tokens by tenant: who has one sees the runs of this tenant and the criteria that apply "
+        "to them, and nothing else. A token stands in one file only, or it is refused.",
+        examples=[{"blue": {"bearer_token_file": "/etc/tracegrade/blue-tokens"}}],
     )
     allowed_hosts: tuple[str, ...] = Field(
         default=(),
@@ -52,7 +61,7 @@ class PageConfig(StrictModel):
     @model_validator(mode="after")
     def _check_exposure(self) -> Self:
         if not self.is_local:
-            if self.auth is None:
+            if not self.asks_for_token:
                 raise ValueError("endpoint: other machines reach this address: expected auth, or 127.0.0.1")
             if self.tls is None and not self.behind_proxy:
                 raise ValueError(
@@ -68,6 +77,11 @@ class PageConfig(StrictModel):
             return ip_address(host).is_loopback
         except ValueError:
             return host == "localhost"
+
+    @property
+    def asks_for_token(self) -> bool:
+        """Whether nobody sees the page without a token."""
+        return self.auth is not None or bool(self.tenant_auth)
 
     @property
     def is_secure(self) -> bool:

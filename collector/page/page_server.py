@@ -17,7 +17,7 @@ from collector.asgi_server import Application, AsgiServer
 from collector.clock import Clock
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
-from collector.page.page_access import COOKIE, SESSION_SECONDS, PageAccess
+from collector.page.page_access import COOKIE, SESSION_SECONDS, VISITOR, PageAccess
 from collector.page.page_config import PageConfig
 from collector.page.views import STATIC_FILES, Views
 from collector.receivers import ssl_context
@@ -136,7 +136,9 @@ class PageServer:
                 "This page is not served under this name, or not to other sites: see page.allowed_hosts.\n",
                 403,
             )
-        elif not (path == "/login" or path.startswith("/static/") or self._access.may_see(request)):
+        elif (visitor := self._access.visitor(request)) is not None:
+            scope[VISITOR] = visitor
+        elif not (path == "/login" or path.startswith("/static/")):
             if path.startswith("/api/"):
                 answer = JSONResponse({"error": "a bearer token is required"}, 401)
             else:

@@ -203,7 +203,7 @@ def _facts(line: JsonObject, start: int, end: int) -> list[tuple[str, str]]:
 
 
 def _test_case(line: JsonObject, verdicts: list[JsonObject]) -> str:
-    """The run as a test of a criteria file that expects what was found, but for what was not evaluated."""
+    """The run as a test of a criteria file that expects what was found in it, where it was evaluated."""
     left_out = ("evaluations", "instance", "graded_time", "schema", "resource_attributes", "span_attributes")
     agent = line.get("agent")
     name = agent.get("name") if isinstance(agent, dict) else ""
@@ -213,7 +213,7 @@ def _test_case(line: JsonObject, verdicts: list[JsonObject]) -> str:
         "expect": {
             str(verdict.get("name")): verdict.get("outcome")
             for verdict in verdicts
-            if verdict.get("outcome") in ("pass", "fail")
+            if verdict.get("outcome") in ("pass", "fail") and not verdict.get("conversation_runs")
         },
     }
     return yaml.safe_dump({"tests": [case]}, sort_keys=False, allow_unicode=True, width=110)

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -15,8 +16,10 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from collector.clock import Clock
 from collector.config_fields import parse_duration
 from collector.page.charts import run_bars, score_line
+from collector.page.content_settings import content_settings
+from collector.page.page_access import VISITOR, Visitor
 from collector.page.run_view import shown_run
-from collector.store import Counts, CriterionCounts, RunFilter, RunQueries, StoreUnusable
+from collector.store import AgentSummary, Counts, RunFilter, RunQueries, StoreUnusable
 from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
 
 _FOLDER = Path(__file__).parent
@@ -34,10 +37,14 @@ STATIC_FILES: Mapping[str, tuple[bytes, str]] = {
 }
 """What is served as it is: body and type by name."""
 
+_ASKED_AS_IS = (
+    "agent", "evaluation", "outcome", "tool", "text", "conversation", "tenant", "version", "dialect",
+)  # fmt: skip
+"""The fields of a search that are a filter's, as they are."""
 _MISSING_WORDS: Mapping[str, str] = {
     "no_criteria": "no criteria applied",
     "no_calls": "no tool calls seen",
-    "content_not_captured": "content not captured: switch it on in the agent's instrumentation",
+    "content_not_captured": "content not captured",
 }
 
 
@@ -69,37 +76,38 @@ class Views:
             "number": _number,
             "seconds": _seconds,
             "query": _query,
+            "code": _code,
         }
-        self._templates.globals |= {"missing_words": _MISSING_WORDS}
+        self._templates.globals |= {"missing_words": _MISSING_WORDS, "content_settings": content_settings}
 
     def agents(self, request: Request) -> Response:
         """Every agent: its runs, how they ended, what is in force, what is missing."""
         first, last = self._hours()
-        found = self._queries.agents(first)
+        found = self._queries(request).agents(first)
         criteria = self._criteria()
         rows = [
             {
                 "agent": agent,
                 "chart": run_bars(agent.hours, _start_of(agent.hours, last), last),
-                "evaluations": len(criteria.sources_for(agent.name)),
+                "evaluations": len(_in_force(criteria, agent)),
             }
             for agent in found
         ]
         seen = {agent.name for agent in found}
-        silent = [name for name in criteria.exact_names() if name not in seen]
+        silent = [name for name in criteria.exact_names(_tenant(request) or "") if name not in seen]
         return self._page(request, "agents.html", "Agents", rows=rows, silent=silent)
 
     def agent(self, request: Request) -> Response:
         """One agent: its evaluations over time and by release, its tools, its failures."""
         name = request.query_params.get("name", "")
         first, last = self._hours()
-        summary = next((agent for agent in self._queries.agents(first) if agent.name == name), None)
+        summary = next((agent for agent in self._queries(request).agents(first) if agent.name == name), None)
         if summary is None:
             raise HTTPException(404, "No run of this agent is in the store.")
         start = _start_of(summary.hours, last)
-        versions = self._queries.versions(name, first)
+        versions = self._queries(request).versions(name, first)
         names = list(versions)[:4]
-        applied = {evaluation.name: evaluation for _, evaluation in self._criteria().sources_for(name)}
+        applied = {evaluation.name: evaluation for evaluation in _in_force(self._criteria(), summary)}
         return self._page(
             request,
             "agent.html",
@@ -110,17 +118,17 @@ class Views:
             shown_versions=names,
             evaluations=[
                 (criterion, score_line(criterion.hours, start, last), applied.get(criterion.name))
-                for criterion in self._queries.evaluations(name, first)
+                for criterion in self._queries(request).evaluations(name, first)
             ],
-            tools=self._queries.tools(name, first),
-            failed=self._queries.find(RunFilter(agent=name, outcome="fail"), 15),
-            newest=self._queries.find(RunFilter(agent=name), 15),
+            tools=self._queries(request).tools(name, first),
+            failed=self._queries(request).find(RunFilter(agent=name, outcome="fail"), 15),
+            newest=self._queries(request).find(RunFilter(agent=name), 15),
         )
 
     def run(self, request: Request) -> Response:
         """The runs of a trace, each with its calls and verdicts."""
         trace_id = request.path_params["trace_id"].lower()
-        found = self._queries.runs_of_trace(trace_id)[:_MAX_RUNS_OF_TRACE]
+        found = self._queries(request).runs_of_trace(trace_id)[:_MAX_RUNS_OF_TRACE]
         if not found:
             raise HTTPException(404, "No run of this trace is in the store.")
         criteria = self._criteria()
@@ -139,7 +147,7 @@ class Views:
     def find(self, request: Request) -> Response:
         """The runs that the address describes."""
         wanted, asked, problem = self._filter(request)
-        runs = [] if problem else self._queries.find(wanted, _PAGE_OF_RUNS + 1)
+        runs = [] if problem else self._queries(request).find(wanted, _PAGE_OF_RUNS + 1)
         more = len(runs) > _PAGE_OF_RUNS
         runs = runs[:_PAGE_OF_RUNS]
         older = _query({**asked, "before": runs[-1].id}) if more else None
@@ -151,19 +159,27 @@ class Views:
             asked=asked,
             problem=problem,
             older=older,
-            names=self._queries.names(),
+            names=self._queries(request).names(),
         )
 
     def criteria(self, request: Request) -> Response:
         """What is in force, from which file, how often it applied and failed."""
         criteria = self._criteria()
+        whose = _tenant(request)
+        shown = (
+            criteria
+            if whose is None
+            else CriteriaSet(
+                [agent for agent in criteria.agents if agent.is_builtin or agent.tenant == whose]
+            )
+        )
         first, _ = self._hours()
+        applied = self._queries(request).evaluation_counts(first)
         counts: dict[tuple[str, str], Counts] = {}
-        for agent in self._queries.agents(first):
-            by_name = {of.name: of for of in self._queries.evaluations(agent.name, first)}
-            for _, evaluation in criteria.sources_for(agent.name):
-                if (criterion := by_name.get(evaluation.name)) is not None:
-                    _add(counts.setdefault((evaluation.source, evaluation.name), Counts()), criterion)
+        for tenant, agent_name in {(tenant, agent_name) for tenant, agent_name, _ in applied}:
+            for _, evaluation in criteria.sources_for(agent_name, tenant):
+                if (found := applied.get((tenant, agent_name, evaluation.name))) is not None:
+                    counts.setdefault((evaluation.source, evaluation.name), Counts()).add_all(found)
         groups: list[tuple[AgentCriteria, list[tuple[Evaluation, Counts | None]]]] = [
             (
                 agent,
@@ -172,9 +188,9 @@ class Views:
                     for evaluation in agent.evaluations
                 ],
             )
-            for agent in criteria.agents
+            for agent in shown.agents
         ]
-        return self._page(request, "criteria.html", "Criteria", groups=groups, described=criteria.describe())
+        return self._page(request, "criteria.html", "Criteria", groups=groups, described=shown.describe())
 
     def login(self, request: Request, to: str, was_wrong: bool) -> Response:
         """The form for a token."""
@@ -184,7 +200,7 @@ class Views:
 
     def api_newest(self, request: Request) -> Response:
         """The id of the newest run, which changes with every one."""
-        return JSONResponse({"newest": self._queries.newest()})
+        return JSONResponse({"newest": self._queries(request).newest()})
 
     def api_agents(self, request: Request) -> Response:
         """What is told of every agent."""
@@ -197,9 +213,9 @@ class Views:
                         "last_milliseconds": agent.last_milliseconds,
                         "outcomes": agent.runs.outcomes,
                         "missing": agent.missing,
-                        "evaluations": len(criteria.sources_for(agent.name)),
+                        "evaluations": len(_in_force(criteria, agent)),
                     }
-                    for agent in self._queries.agents()
+                    for agent in self._queries(request).agents()
                 ]
             }
         )
@@ -210,12 +226,14 @@ class Views:
         if problem:
             return JSONResponse({"error": problem}, 400)
         limit = request.query_params.get("limit", "")
-        runs = self._queries.find(wanted, min(int(limit), _MAX_RUNS) if limit.isdecimal() else _PAGE_OF_RUNS)
+        runs = self._queries(request).find(
+            wanted, min(int(limit), _MAX_RUNS) if limit.isdecimal() else _PAGE_OF_RUNS
+        )
         return JSONResponse({"runs": [asdict(run) for run in runs]})
 
     def api_run(self, request: Request) -> Response:
         """The lines of the runs of a trace."""
-        found = self._queries.runs_of_trace(request.path_params["trace_id"].lower())
+        found = self._queries(request).runs_of_trace(request.path_params["trace_id"].lower())
         return JSONResponse({"runs": [line for _, line in found[:_MAX_RUNS_OF_TRACE]]})
 
     def told(self, request: Request, error: Exception) -> Response:
@@ -233,39 +251,20 @@ class Views:
             return JSONResponse({"error": detail}, status)
         return self._page(request, "sorry.html", "Not shown", status, detail=detail)
 
-    @property
-    def _queries(self) -> RunQueries:
+    def _queries(self, request: Request) -> RunQueries:
+        """What reads the runs that whoever asks may see."""
         if self._store is None:
             raise StoreUnusable("it is switched off (store: off)")
-        return self._store
+        tenant = _tenant(request)
+        return self._store if tenant is None else self._store.of_tenant(tenant)
 
     def _filter(self, request: Request) -> tuple[RunFilter, dict[str, str], str]:
         """What is looked for, as the fields of the form, and what is wrong with it."""
-        names = (
-            "agent",
-            "evaluation",
-            "outcome",
-            "tool",
-            "text",
-            "conversation",
-            "tenant",
-            "version",
-            "since",
-        )
-        asked = {name: request.query_params.get(name, "").strip() for name in names}
+        asked = {name: request.query_params.get(name, "").strip() for name in (*_ASKED_AS_IS, "since")}
         asked = {name: value for name, value in asked.items() if value}
         before = request.query_params.get("before", "")
-        wanted = RunFilter(
-            agent=asked.get("agent", ""),
-            evaluation=asked.get("evaluation", ""),
-            outcome=asked.get("outcome", ""),
-            tool=asked.get("tool", ""),
-            text=asked.get("text", ""),
-            conversation=asked.get("conversation", ""),
-            tenant=asked.get("tenant", ""),
-            version=asked.get("version", ""),
-            before=int(before) if before.isdecimal() and len(before) < 18 else 0,
-        )
+        as_is: dict[str, Any] = {name: asked[name] for name in _ASKED_AS_IS if name in asked}
+        wanted = RunFilter(**as_is, before=int(before) if before.isdecimal() and len(before) < 18 else 0)
         try:
             since = parse_duration(asked["since"]) if "since" in asked else 0.0
         except ValueError as error:
@@ -286,16 +285,24 @@ class Views:
         html = self._templates.get_template(template).render(
             title=title,
             path=request.url.path,
-            newest_run=0 if self._store is None or status != 200 else self._newest_or_0(),
+            newest_run=self._newest_or_0(request) if status == 200 else 0,
             **values,
         )
         return HTMLResponse(html.encode(errors="replace"), status)
 
-    def _newest_or_0(self) -> int:
+    def _newest_or_0(self, request: Request) -> int:
+        if VISITOR not in request.scope:  # who signs in has seen nothing yet
+            return 0
         try:
-            return self._queries.newest()
+            return self._queries(request).newest()
         except StoreUnusable:
             return 0
+
+
+def _tenant(request: Request) -> str | None:
+    """Whose runs alone are to be seen; None: those of every tenant."""
+    visitor: Visitor = request.scope[VISITOR]
+    return visitor.tenant
 
 
 def _start_of(hours: Mapping[int, Counts], last: int) -> int:
@@ -303,10 +310,21 @@ def _start_of(hours: Mapping[int, Counts], last: int) -> int:
     return min([last - _DAY_HOURS + 1, *hours])
 
 
-def _add(sums: Counts, criterion: CriterionCounts) -> None:
-    for label, count in criterion.counts.outcomes.items():
-        sums.add(label, count, 0.0)
-    sums.total += criterion.counts.total
+def _in_force(criteria: CriteriaSet, agent: AgentSummary) -> list[Evaluation]:
+    """What applies to the runs of an agent, for each tenant that has some."""
+    return [
+        evaluation
+        for tenant in sorted(agent.tenants)
+        for _, evaluation in criteria.sources_for(agent.name, tenant)
+    ]
+
+
+def _code(text: str) -> Markup:
+    """Text in which what stands in backticks is code."""
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if index % 2 else part for index, part in enumerate(parts)
+    )
 
 
 def _snippet(source: str) -> str:

@@ -13,8 +13,10 @@ from rich.progress import track
 
 from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.clock import ManualClock
+from collector.conversations import Conversations
+from collector.grading import AwaitedTrace
 from collector.memory_limiter import MemoryLimiter
-from collector.pipeline import AwaitedTrace, EvaluationStage
+from collector.pipeline import EvaluationStage
 from collector.recordings.recorded_traffic import RecordedTraffic, find_recorded_files
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, SpanBatch
@@ -64,6 +66,7 @@ class RecordedStream:
             metrics=self._metrics,
             clock=self._clock,
         )
+        self._conversations = Conversations()
         self._runs: dict[bytes, list[AgentRun]] = {}
         self._order: dict[bytes, None] = {}
 
@@ -111,6 +114,7 @@ class RecordedStream:
             dialects=self._dialects,
             prices=self._prices,
             workers=None if self._workers is None else self._workers.pool,
+            conversations=self._conversations,
         )
         trace_ids = list(self._order)
         for trace_id in (
@@ -133,6 +137,8 @@ class RecordedStream:
         """The results of a run that is rebuilt already."""
         evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
         now = self._clock.unix_nano()
+        if criteria.looks_at_conversations:
+            (run,) = self._conversations.look_up([run], now)
         if self._workers is None:
             return evaluate_run(run, evaluations, unix_nano=now)
         return self._workers.evaluate(run, evaluations, now)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -39,6 +38,7 @@ from processors.model import (
     ModelCall,
     NotEvaluatedReason,
     Outcome,
+    RunReference,
     Severity,
     Stage,
     TokenUsage,
@@ -54,6 +54,11 @@ from processors.model import (
 _INCOMPLETE_REASONS: dict[str, IncompleteReason] = {reason: reason for reason in get_args(IncompleteReason)}
 _Role = Literal["system", "user", "assistant", "tool"]
 _ROLES: dict[str, _Role] = {role: role for role in get_args(_Role)}
+
+_LARGEST_INTEGER = 2**63 - 1
+"""What attributes of spans can hold."""
+_LARGEST_AMOUNT = 1e12
+"""Of seconds and of money; nanoseconds of it are counted."""
 
 _WordT = TypeVar("_WordT", bound=StrEnum)
 _KindT = TypeVar("_KindT")
@@ -178,6 +183,7 @@ def _result(written: Any) -> EvaluationResult:
         muted_until_unix_nano=_moment(written, "muted_until") or int(written.get("muted", False)),
         tool_call_id=written.get("tool_call_id"),
         tool_span_id=None if tool_span_id is None else bytes.fromhex(tool_span_id),
+        conversation_runs=tuple(map(RunReference.parsed, written.get("conversation_runs", ()))),
     )
 
 
@@ -367,7 +373,9 @@ class _Object:
 
     def number(self, key: str) -> int | None:
         value = self.values.get(key)
-        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        if value is None or (
+            isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_INTEGER
+        ):
             return value
         self.expected(key, "an integer from 0", value)
         return None
@@ -376,9 +384,9 @@ class _Object:
         value = self.values.get(key)
         if value is None:
             return None
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LARGEST_AMOUNT:
             return float(value)
-        self.expected(key, "a number from 0", value)
+        self.expected(key, "a number from 0 to 1e12", value)
         return None
 
     def time(self, key: str) -> int:

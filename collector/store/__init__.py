@@ -15,9 +15,10 @@ from collector.store.run_queries import (
 from collector.store.run_rows import rows_of
 from collector.store.run_store import STORE, RunStore
 from collector.store.store_config import StoreConfig, StoreSection
+from collector.store.stored_conversations import StoredConversations
 
 __all__ = [
     "MAX_FOUND", "STORE", "AgentSummary", "Counts", "CriterionCounts", "HourCounts", "RunDatabase",
     "RunFilter", "RunQueries", "RunStore", "RunSummary", "StoreConfig", "StoreSection", "StoreUnusable",
-    "ToolSummary", "open_store_file", "rows_of",
+    "StoredConversations", "ToolSummary", "open_store_file", "rows_of",
 ]  # fmt: skip

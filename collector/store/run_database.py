@@ -8,14 +8,14 @@ each for the runs from one on: to forget old words, a whole one is dropped.
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
 from collector.store.run_rows import HourSums, RunRows
 
-_VERSION = 1
+_VERSION = 2
 _APPLICATION = 0x74677264
 """Marks a file as ours: no other database is ever written to."""
 _PRUNED_AT_A_TIME = 200
@@ -31,10 +31,11 @@ CREATE TABLE runs (
   id INTEGER PRIMARY KEY, time INTEGER NOT NULL, agent TEXT NOT NULL, version TEXT NOT NULL,
   service TEXT NOT NULL, tenant TEXT NOT NULL, trace TEXT NOT NULL, span TEXT NOT NULL,
   conversation TEXT NOT NULL, finish_reason TEXT NOT NULL, outcome TEXT NOT NULL,
-  calls INTEGER NOT NULL, failed_calls INTEGER NOT NULL, seconds REAL
+  calls INTEGER NOT NULL, failed_calls INTEGER NOT NULL, seconds REAL, dialect TEXT NOT NULL
 );
 CREATE INDEX runs_by_time ON runs (time);
 CREATE INDEX runs_by_agent ON runs (agent);
+CREATE INDEX runs_by_tenant ON runs (tenant);
 CREATE INDEX runs_by_outcome ON runs (outcome);
 CREATE INDEX runs_by_trace ON runs (trace);
 CREATE TABLE lines (id INTEGER PRIMARY KEY, line BLOB NOT NULL);
@@ -45,14 +46,31 @@ CREATE TABLE results (
 CREATE INDEX results_by_run ON results (run);
 CREATE TABLE tools (tool TEXT NOT NULL, run INTEGER NOT NULL, PRIMARY KEY (tool, run)) WITHOUT ROWID;
 CREATE INDEX tools_by_run ON tools (run);
-CREATE TABLE hours (
-  agent TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, label TEXT NOT NULL, version TEXT NOT NULL,
-  hour INTEGER NOT NULL, count INTEGER NOT NULL, total REAL NOT NULL,
-  PRIMARY KEY (kind, agent, name, label, version, hour)
-) WITHOUT ROWID;
-CREATE INDEX hours_by_hour ON hours (hour);
 CREATE TABLE generations (first_run INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);
 """
+_HOURS_SCHEMA = """
+CREATE TABLE hours (
+  tenant TEXT NOT NULL, agent TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, label TEXT NOT NULL,
+  version TEXT NOT NULL, hour INTEGER NOT NULL, count INTEGER NOT NULL, total REAL NOT NULL,
+  PRIMARY KEY (kind, agent, name, label, version, hour, tenant)
+) WITHOUT ROWID;
+CREATE INDEX hours_by_hour ON hours (hour);
+"""
+_UPGRADES = {
+    1: f"""
+ALTER TABLE runs ADD COLUMN dialect TEXT NOT NULL DEFAULT '';
+CREATE INDEX runs_by_tenant ON runs (tenant);
+ALTER TABLE hours RENAME TO old_hours;
+DROP INDEX hours_by_hour;
+{_HOURS_SCHEMA}
+INSERT INTO hours SELECT '', agent, kind, name, label, version, hour, count, total FROM old_hours;
+DROP TABLE old_hours;
+"""
+}
+"""What makes of each older version the next one. Runs of version 1 had no tenant."""
+
+_MARKS = "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID"
+"""Came later, and is of no matter to releases that do not know it."""
 
 
 class StoreUnusable(Exception):
@@ -77,8 +95,8 @@ class RunDatabase:
         """Whether there is something to read and to write."""
         return self._connection is not None
 
-    def open(self) -> None:
-        """Open or make it.
+    def open(self) -> int:
+        """Open or make it; answers which older version it was of, 0 if it was of none.
 
         Raises:
             StoreUnusable: the file holds something else.
@@ -93,23 +111,57 @@ class RunDatabase:
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             connection = _connected(str(self._path))
         try:
-            self._prepare(connection)
+            before = self._prepare(connection)
         except BaseException:
             connection.close()
             raise
         self._connection = connection
+        return before
 
-    def _prepare(self, connection: sqlite3.Connection) -> None:
+    def _prepare(self, connection: sqlite3.Connection) -> int:
+        before = 0
         if self._path is not None:
-            _check(connection, self._path, may_be_empty=True)
+            before = _checked_version(connection, self._path, may_be_empty=True)
             os.chmod(self._path, 0o600)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-        if connection.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
-            connection.executescript(
-                f"BEGIN;{_SCHEMA}PRAGMA application_id = {_APPLICATION};PRAGMA user_version = {_VERSION};"
-                "COMMIT;"
-            )
+        connection.execute(_MARKS)
+        if before == _VERSION:
+            return 0
+        changes = (
+            [_UPGRADES[version] for version in range(before, _VERSION)]
+            if before
+            else [_SCHEMA, _HOURS_SCHEMA]
+        )
+        connection.executescript(
+            f"BEGIN IMMEDIATE;{''.join(changes)}PRAGMA application_id = {_APPLICATION};"
+            f"PRAGMA user_version = {_VERSION};COMMIT;"
+        )
+        return before
+
+    def take_marks(self) -> dict[str, int]:
+        """What `leave_marks` left, which is gone then.
+
+        Raises:
+            sqlite3.Error: the disk.
+        """
+        with self._lock:
+            connection = self._opened()
+            with _transaction(connection):
+                marks: dict[str, int] = dict(connection.execute("SELECT name, value FROM marks"))
+                connection.execute("DELETE FROM marks")
+            return marks
+
+    def leave_marks(self, marks: Mapping[str, int]) -> None:
+        """Keep some numbers for the next process.
+
+        Raises:
+            sqlite3.Error: the disk.
+        """
+        with self._lock:
+            connection = self._opened()
+            with _transaction(connection):
+                connection.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", marks.items())
 
     def close(self) -> None:
         """Close it; safe before `open` and twice."""
@@ -186,7 +238,11 @@ def open_store_file(path: Path) -> RunDatabase:
     try:
         connection = _connected_read_only(path)
         try:
-            _check(connection, path, may_be_empty=False)
+            if _checked_version(connection, path, may_be_empty=False) != _VERSION:
+                raise StoreUnusable(
+                    f"{path}: is the store of an older version of tracegrade; a service that keeps its runs "
+                    "in it upgrades it"
+                )
         finally:
             connection.close()
     except sqlite3.Error as error:
@@ -219,17 +275,21 @@ def _connected_read_only(path: Path) -> sqlite3.Connection:
     )
 
 
-def _check(connection: sqlite3.Connection, path: Path, *, may_be_empty: bool) -> None:
-    """Raise StoreUnusable unless the file is ours; sqlite3.Error where it is no database."""
+def _checked_version(connection: sqlite3.Connection, path: Path, *, may_be_empty: bool) -> int:
+    """The version of the file, 0 where it is empty.
+
+    Raises StoreUnusable unless the file is ours; sqlite3.Error where it is no database.
+    """
     application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     is_empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if is_empty and may_be_empty:
-        return
+        return 0
     if application != _APPLICATION:
         raise StoreUnusable(f"{path}: is no store of runs")
-    if version != _VERSION:
-        raise StoreUnusable(f"{path}: is the store of another version of tracegrade; remove it for a new one")
+    if not 1 <= version <= _VERSION:
+        raise StoreUnusable(f"{path}: is the store of a newer version of tracegrade; remove it for a new one")
+    return version
 
 
 @contextmanager
@@ -254,7 +314,7 @@ def _used_bytes(connection: sqlite3.Connection) -> int:
 def _add(connection: sqlite3.Connection, runs: Sequence[RunRows], generation_bytes: int) -> None:
     first: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM runs").fetchone()[0]
     numbered = list(enumerate(runs, first))
-    places = ",".join("?" * 14)
+    places = ",".join("?" * 15)
     connection.executemany(f"INSERT INTO runs VALUES ({places})", [(at, *run.run) for at, run in numbered])
     connection.executemany("INSERT INTO lines VALUES (?, ?)", [(at, run.line) for at, run in numbered])
     connection.executemany(
@@ -277,8 +337,8 @@ def _add(connection: sqlite3.Connection, runs: Sequence[RunRows], generation_byt
             before = sums.get(key, (0, 0.0))
             sums[key] = before[0] + count, before[1] + total
     connection.executemany(
-        "INSERT INTO hours (agent, kind, name, label, version, hour, count, total) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "INSERT INTO hours (tenant, agent, kind, name, label, version, hour, count, total) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
         "count = count + excluded.count, total = total + excluded.total",
         [(*key, *sum_) for key, sum_ in sums.items()],
     )

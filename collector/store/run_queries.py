@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collector.store.run_database import RunDatabase, word_indices
-from collector.store.run_rows import EVALUATION, MISSING, RUN, TOOL, search_words
-from processors.model import JsonObject, decode_json
+from collector.store.run_rows import EVALUATION, MISSING, NO_CONTENT, RUN, TOOL, search_words
+from processors.model import JsonObject, JsonValue, decode_json
 
 MAX_FOUND = 1_000
 _COLUMNS = (
     "id, time, agent, version, service, tenant, trace, span, conversation, finish_reason, outcome, calls, "
-    "failed_calls, seconds"
+    "failed_calls, seconds, dialect"
 )
 
 
@@ -33,6 +33,7 @@ class RunFilter:
     conversation: str = ""
     tenant: str = ""
     version: str = ""
+    dialect: str = ""
     since: int = 0
     until: int = 0
     before: int = 0
@@ -57,6 +58,7 @@ class RunSummary:
     calls: int
     failed_calls: int
     seconds: float | None
+    dialect: str
     failed: tuple[str, ...] = ()
     """The evaluations that failed or errored."""
 
@@ -94,6 +96,12 @@ class Counts:
         self.outcomes[label] = self.outcomes.get(label, 0) + count
         self.total += total
 
+    def add_all(self, others: "Counts") -> None:
+        """Count what others counted."""
+        for label, count in others.outcomes.items():
+            self.add(label, count, 0.0)
+        self.total += others.total
+
 
 HourCounts = Mapping[int, Counts]
 """Counts by the hour, which is hours since 1970."""
@@ -101,13 +109,19 @@ HourCounts = Mapping[int, Counts]
 
 @dataclass(slots=True)
 class AgentSummary:
-    """What is told of an agent; `missing` counts runs by what kept them from being graded."""
+    """What is told of an agent; `missing` counts runs by what kept them from being graded.
+
+    `uncaptured` counts those whose content was not captured by their dialect, `tenants` names whose runs
+    they are.
+    """
 
     name: str
     last_milliseconds: int = 0
     runs: Counts = field(default_factory=Counts)
     hours: dict[int, Counts] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
+    uncaptured: dict[str, int] = field(default_factory=dict)
+    tenants: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -130,41 +144,85 @@ class ToolSummary:
     mean_seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class StoredLines:
+    """Run lines with the Unix milliseconds at which they were graded, oldest first.
+
+    From `complete_from` on none is missing among them; 0: none was ever let go of.
+    """
+
+    lines: Sequence[tuple[int, JsonValue]]
+    complete_from: int
+
+
 class RunQueries:
-    """Reads a store of runs.
+    """Reads a store of runs: those of every tenant, or, with a `tenant`, those of one alone.
 
     Every method may raise `sqlite3.Error`, and `StoreUnusable` where the store is not open.
     """
 
-    def __init__(self, database: RunDatabase) -> None:
+    def __init__(self, database: RunDatabase, tenant: str | None = None) -> None:
         self._database = database
+        self._whose = "1" if tenant is None else "tenant = ?"
+        self._tenant = () if tenant is None else (tenant,)
+
+    def of_tenant(self, tenant: str) -> "RunQueries":
+        """What reads the runs of this tenant alone."""
+        return RunQueries(self._database, tenant)
 
     def newest(self) -> int:
         """The id of the newest run, 0 without any."""
         with self._database.reading() as connection:
-            return int(connection.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()[0])
+            newest = f"SELECT coalesce(max(id), 0) FROM runs WHERE {self._whose}"
+            return int(connection.execute(newest, self._tenant).fetchone()[0])
+
+    def conversations(self, since: int, most: int) -> "StoredLines":
+        """The runs that name a conversation and were graded since then, in Unix milliseconds.
+
+        If there are more than `most`, the newest.
+        """
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT runs.time, lines.line FROM runs JOIN lines USING (id) "
+                f"WHERE runs.conversation != '' AND runs.time >= ? AND {self._whose} "
+                "ORDER BY runs.id DESC LIMIT ?",
+                (since, *self._tenant, most),
+            ).fetchall()
+            first = connection.execute("SELECT id, time FROM runs ORDER BY id LIMIT 1").fetchone()
+        complete_from = 0 if first is None or first[0] == 1 else int(first[1])
+        if len(rows) == most:
+            complete_from = max(complete_from, int(rows[-1][0]))
+        return StoredLines(
+            [(time, decode_json(zlib.decompress(line))) for time, line in rows[::-1]], complete_from
+        )
 
     def agents(self, since_hour: int = 0) -> list[AgentSummary]:
         """All agents with runs, the one that came last first; counts from `since_hour` on."""
         found: dict[str, AgentSummary] = {}
         with self._database.reading() as connection:
-            for (agent,) in _distinct_agents(connection):
+            for agent in self._agents(connection):
                 last = connection.execute(
-                    "SELECT time FROM runs WHERE agent = ? ORDER BY id DESC LIMIT 1", (agent,)
+                    f"SELECT time FROM runs WHERE agent = ? AND {self._whose} ORDER BY id DESC LIMIT 1",
+                    (agent, *self._tenant),
                 ).fetchone()
-                found[agent] = AgentSummary(agent, last[0])
+                if last is not None:
+                    found[agent] = AgentSummary(agent, last[0])
             rows = connection.execute(
-                "SELECT agent, kind, name, label, hour, sum(count), sum(total) FROM hours "
-                "WHERE kind IN (?, ?) AND hour >= ? GROUP BY agent, kind, name, label, hour",
-                (RUN, MISSING, since_hour),
+                "SELECT agent, tenant, kind, name, label, hour, sum(count), sum(total) FROM hours "
+                f"WHERE kind IN (?, ?) AND hour >= ? AND {self._whose} "
+                "GROUP BY agent, tenant, kind, name, label, hour",
+                (RUN, MISSING, since_hour, *self._tenant),
             )
-            for agent, kind, name, label, hour, count, total in rows:
+            for agent, tenant, kind, name, label, hour, count, total in rows:
                 summary = found.get(agent)
                 if summary is None:
                     continue
                 if kind == MISSING:
                     summary.missing[name] = summary.missing.get(name, 0) + count
+                    if name == NO_CONTENT:
+                        summary.uncaptured[label] = summary.uncaptured.get(label, 0) + count
                 else:
+                    summary.tenants.add(tenant)
                     summary.runs.add(label, count, total)
                     summary.hours.setdefault(hour, Counts()).add(label, count, total)
         return sorted(found.values(), key=lambda agent: -agent.last_milliseconds)
@@ -178,6 +236,19 @@ class RunQueries:
             criterion.hours.setdefault(hour, Counts()).add(label, count, total)
             criterion.versions.setdefault(version, Counts()).add(label, count, total)
         return sorted(found.values(), key=lambda of: (-of.counts.outcomes.get("fail", 0), of.name))
+
+    def evaluation_counts(self, since_hour: int = 0) -> dict[tuple[str, str, str], Counts]:
+        """How each evaluation went, by tenant, agent and its name."""
+        found: dict[tuple[str, str, str], Counts] = {}
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT tenant, agent, name, label, sum(count), sum(total) FROM hours "
+                f"WHERE kind = ? AND hour >= ? AND {self._whose} GROUP BY tenant, agent, name, label",
+                (EVALUATION, since_hour, *self._tenant),
+            )
+            for tenant, agent, name, label, count, total in rows:
+                found.setdefault((tenant, agent, name), Counts()).add(label, count, total)
+        return found
 
     def versions(self, agent: str, since_hour: int = 0) -> dict[str, Counts]:
         """How the runs of each version of an agent ended, versions in the order of their last hour."""
@@ -202,12 +273,14 @@ class RunQueries:
     def names(self) -> dict[str, list[str]]:
         """What can be chosen from: `agents`, `evaluations` and `tools`."""
         with self._database.reading() as connection:
-            agents = [agent for (agent,) in _distinct_agents(connection)]
+            agents = self._agents(connection)
             kinds = {
                 kind: [
                     name
                     for (name,) in connection.execute(
-                        "SELECT DISTINCT name FROM hours WHERE kind = ? ORDER BY name LIMIT 1000", (kind,)
+                        f"SELECT DISTINCT name FROM hours WHERE kind = ? AND {self._whose} "
+                        "ORDER BY name LIMIT 1000",
+                        (kind, *self._tenant),
                     )
                 ]
                 for kind in (EVALUATION, TOOL)
@@ -216,30 +289,47 @@ class RunQueries:
 
     def find(self, wanted: RunFilter, limit: int = 50) -> list[RunSummary]:
         """The newest runs that `wanted` describes, newest first; at most `limit` and `MAX_FOUND`."""
+        limit = min(limit, MAX_FOUND)
+        conditions, parameters = _conditions(wanted)
+        words = " ".join(f'"{word}"*' for word in search_words(wanted.text))
+        if wanted.text.strip() and not words:
+            return []
         with self._database.reading() as connection:
-            conditions, parameters = _conditions(wanted, word_indices(connection) if wanted.text else [])
-            where = " AND ".join(conditions) or "1"
-            try:
-                rows = connection.execute(
-                    f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY id DESC LIMIT ?",
-                    (*parameters, min(limit, MAX_FOUND)),
-                ).fetchall()
-            except sqlite3.OperationalError as error:
-                if "fts5" in str(error):  # a word that the index reads as several
-                    return []
-                raise
+            rows: list[tuple[object, ...]] = []
+            for index in reversed(word_indices(connection)) if words else [""]:
+                source, where, values = "runs", [*conditions, self._whose], [*parameters, *self._tenant]
+                if words:  # the index itself brings the newest first, so that few of many need be looked at
+                    source = f"{index} CROSS JOIN runs ON id = {index}.rowid"
+                    where, values = [f"{index} MATCH ?", *where], [words, *values]
+                found = f"FROM {source} WHERE {' AND '.join(where)}"
+                order = f"{index}.rowid" if words else "id"
+                try:
+                    rows += connection.execute(
+                        f"SELECT {_COLUMNS} {found} ORDER BY {order} DESC LIMIT ?",
+                        (*values, limit - len(rows)),
+                    )
+                except sqlite3.OperationalError as error:
+                    if "fts5" in str(error):  # a word that the index reads as several
+                        return []
+                    raise
+                if len(rows) == limit:
+                    break
             return [_summary(connection, row) for row in rows]
 
     def line(self, run: int) -> JsonObject | None:
         """The line of a run by its id; None where it is not there any more."""
         with self._database.reading() as connection:
+            own = f"SELECT 1 FROM runs WHERE id = ? AND {self._whose}"
+            if connection.execute(own, (run, *self._tenant)).fetchone() is None:
+                return None
             return _line(connection, run)
 
     def runs_of_trace(self, trace_id: str) -> list[tuple[RunSummary, JsonObject]]:
         """The runs of a trace in the order in which they were graded, each with its line."""
         with self._database.reading() as connection:
             rows = connection.execute(
-                f"SELECT {_COLUMNS} FROM runs WHERE trace = ? ORDER BY id LIMIT ?", (trace_id, MAX_FOUND)
+                f"SELECT {_COLUMNS} FROM runs WHERE trace = ? AND {self._whose} ORDER BY id LIMIT ?",
+                (trace_id, *self._tenant, MAX_FOUND),
             ).fetchall()
             found = [(_summary(connection, row), _line(connection, row[0])) for row in rows]
         return [(summary, line) for summary, line in found if line is not None]
@@ -251,21 +341,25 @@ class RunQueries:
         with self._database.reading() as connection:
             return connection.execute(
                 "SELECT name, label, version, hour, sum(count), sum(total) FROM hours "
-                f"WHERE kind = ? AND {condition} hour >= ? GROUP BY name, label, version, hour",
-                (kind, *parameters, since_hour),
+                f"WHERE kind = ? AND {condition} hour >= ? AND {self._whose} "
+                "GROUP BY name, label, version, hour",
+                (kind, *parameters, since_hour, *self._tenant),
             ).fetchall()
 
+    def _agents(self, connection: sqlite3.Connection) -> list[str]:
+        """In the order of their names: one step in the index for each, however many runs there are."""
+        of_runs = f"FROM hours WHERE kind = '{RUN}' AND {self._whose}"
+        found = connection.execute(
+            f"WITH RECURSIVE found (agent) AS (SELECT min(agent) {of_runs} UNION ALL "
+            f"SELECT (SELECT min(agent) {of_runs} AND agent > found.agent) FROM found "
+            "WHERE found.agent IS NOT NULL LIMIT 1000) SELECT agent FROM found WHERE agent IS NOT NULL",
+            self._tenant * 2,
+        )
+        return [agent for (agent,) in found]
 
-def _distinct_agents(connection: sqlite3.Connection) -> list[tuple[str]]:
-    """One step in the index for each, however many runs there are."""
-    return connection.execute(
-        "WITH RECURSIVE found (agent) AS (SELECT min(agent) FROM runs UNION ALL "
-        "SELECT (SELECT min(agent) FROM runs WHERE agent > found.agent) FROM found "
-        "WHERE found.agent IS NOT NULL LIMIT 1000) SELECT agent FROM found WHERE agent IS NOT NULL"
-    ).fetchall()
 
-
-def _conditions(wanted: RunFilter, indices: Sequence[str]) -> tuple[list[str], list[str | int]]:
+def _conditions(wanted: RunFilter) -> tuple[list[str], list[str | int]]:
+    """What a run has to be, but for its text."""
     conditions: list[str] = []
     parameters: list[str | int] = []
 
@@ -273,7 +367,7 @@ def _conditions(wanted: RunFilter, indices: Sequence[str]) -> tuple[list[str], l
         conditions.append(condition)
         parameters.extend(values)
 
-    for column in ("agent", "tenant", "conversation", "version"):
+    for column in ("agent", "tenant", "conversation", "version", "dialect"):
         if value := getattr(wanted, column):
             add(f"{column} = ?", value)
     if wanted.evaluation and wanted.outcome:
@@ -288,12 +382,6 @@ def _conditions(wanted: RunFilter, indices: Sequence[str]) -> tuple[list[str], l
         add("outcome = ?", wanted.outcome)
     if wanted.tool:
         add("id IN (SELECT run FROM tools WHERE tool = ?)", wanted.tool)
-    words = " ".join(f'"{word}"*' for word in search_words(wanted.text))
-    if words and indices:
-        found = " UNION ALL ".join(f"SELECT rowid FROM {index} WHERE {index} MATCH ?" for index in indices)
-        add(f"id IN ({found})", *[words] * len(indices))
-    elif wanted.text.strip():
-        add("0")
     for condition, value in (
         ("time >= ?", wanted.since),
         ("time < ?", wanted.until),

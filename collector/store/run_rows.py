@@ -28,8 +28,9 @@ NO_CRITERIA, NO_CALLS, NO_CONTENT = "no_criteria", "no_calls", "content_not_capt
 
 
 class HourKey(NamedTuple):
-    """What one count of an hour is of; `label` is an outcome, or whether a call failed."""
+    """What one count of an hour is of; `label` is an outcome, whether a call failed, or a dialect."""
 
+    tenant: str
     agent: str
     kind: str
     name: str
@@ -60,7 +61,7 @@ def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
     run = graded.run
     line = format_run(graded)
     milliseconds = (graded.graded_unix_nano or now_unix_nano) // 1_000_000
-    agent, version = _name(run.agent.name), _name(run.agent.version or "")
+    agent, version, tenant = _name(run.agent.name), _name(run.agent.version or ""), _name(run.tenant)
     tools = Counter(_name(call.name) for call in run.tool_calls)
     failed = sum(call.error is not None for call in run.tool_calls)
     outcome = graded.verdict.value
@@ -69,7 +70,7 @@ def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
         agent,
         version,
         _name(str(run.resource.get("service.name") or "")),
-        _name(run.tenant),
+        tenant,
         run.trace_id.hex(),
         "" if run.span_id is None else run.span_id.hex(),
         _name(run.session or ""),
@@ -78,6 +79,7 @@ def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
         len(run.tool_calls),
         failed,
         run.duration_seconds,
+        _name(run.dialect),
     )
     results = {(_name(result.name), result.outcome.value) for result in graded.results}
     return RunRows(
@@ -87,7 +89,7 @@ def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
         words_of(line),
         tuple(sorted(results)),
         tuple(tools),
-        _hour_sums(graded, agent, version, milliseconds // _HOUR_MILLISECONDS),
+        _hour_sums(graded, tenant, agent, version, milliseconds // _HOUR_MILLISECONDS),
     )
 
 
@@ -127,12 +129,12 @@ def _text(value: JsonValue) -> str:
     return "" if value is None else str(value)[:_MAX_TEXT_CHARACTERS]
 
 
-def _hour_sums(graded: GradedRun, agent: str, version: str, hour: int) -> HourSums:
+def _hour_sums(graded: GradedRun, tenant: str, agent: str, version: str, hour: int) -> HourSums:
     run = graded.run
     sums: HourSums = {}
 
     def add(kind: str, name: str, label: str, amount: float = 0.0) -> None:
-        key = HourKey(agent, kind, name, label, version, hour)
+        key = HourKey(tenant, agent, kind, name, label, version, hour)
         count, total = sums.get(key, (0, 0.0))
         sums[key] = count + 1, total + amount
 
@@ -149,7 +151,7 @@ def _hour_sums(graded: GradedRun, agent: str, version: str, hour: int) -> HourSu
     if not run.tool_calls:
         add(MISSING, NO_CALLS, "")
     if any(result.reason is NotEvaluatedReason.CONTENT_NOT_CAPTURED for result in graded.results):
-        add(MISSING, NO_CONTENT, "")
+        add(MISSING, NO_CONTENT, _name(run.dialect))
     return sums
 
 

@@ -14,6 +14,7 @@ from collector.store.run_database import RunDatabase, StoreUnusable
 from collector.store.run_queries import RunQueries
 from collector.store.run_rows import RunRows, rows_of
 from collector.store.store_config import StoreConfig
+from collector.store.stored_conversations import StoredConversations
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.trace import GradedTrace
 from processors.model import GradedRun
@@ -38,17 +39,29 @@ class RunStore:
     """Keeps graded runs; a disk that is full or broken costs runs of the store, and nothing else.
 
     It is an exporter of results. Where more runs come than it may take time for, some are dropped
-    and counted.
+    and counted. It takes `limit_bytes`, by default what `config` says. `conversations` are brought back out
+    of a file when it is opened.
     """
 
     name = STORE
 
-    def __init__(self, config: StoreConfig, *, metrics: Metrics, clock: Clock) -> None:
+    def __init__(
+        self,
+        config: StoreConfig,
+        *,
+        metrics: Metrics,
+        clock: Clock,
+        limit_bytes: int = 0,
+        conversations: StoredConversations | None = None,
+    ) -> None:
+        self._limit_bytes = limit_bytes or config.limit_bytes
         self._config = config
+        self._conversations = conversations
+        self._has_all = True
         self._metrics = metrics
         self._clock = clock
         self._log = RateLimitedLogger(_logger, clock)
-        self._database = RunDatabase(config.path, config.limit_bytes)
+        self._database = RunDatabase(config.path, self._limit_bytes)
         self.queries = RunQueries(self._database)
         """What reads it, from any thread."""
         self._pending: deque[_Pending] = deque()
@@ -63,7 +76,7 @@ class RunStore:
         metrics.store_runs.add(0, "written")
         metrics.store_runs.add(0, "removed")
         metrics.store_failures.add(0)
-        metrics.store_limit_bytes.set(config.limit_bytes)
+        metrics.store_limit_bytes.set(self._limit_bytes)
         metrics.store_bytes.set(0)
 
     async def start(self) -> None:
@@ -76,6 +89,7 @@ class RunStore:
         """Queue the runs of a trace; where there is no room they are dropped."""
         runs = trace.runs
         if self._is_broken or len(self._pending) + len(runs) > _MAX_PENDING:
+            self._has_all = False
             self._metrics.results_dropped.add(len(runs), "disk" if self._is_broken else "queue_full", STORE)
             if done is not None:
                 done()
@@ -94,10 +108,12 @@ class RunStore:
             writer.cancel()
             await asyncio.gather(writer, return_exceptions=True)
         thread, self._thread = self._thread, None
+        lost = len(self._pending) + len(self._writing)
         if thread is not None:
+            if self._conversations is not None and self._has_all and not lost:
+                thread.submit(self._conversations.leave, self._database)
             thread.submit(self._database.close)
             thread.shutdown(wait=False)
-        lost = len(self._pending) + len(self._writing)
         if lost:
             self._pending.clear()
             self._writing = []
@@ -105,11 +121,22 @@ class RunStore:
 
     async def _open(self, thread: ThreadPoolExecutor) -> None:
         try:
-            await asyncio.get_running_loop().run_in_executor(thread, self._database.open)
+            before = await asyncio.get_running_loop().run_in_executor(thread, self._open_database)
         except (sqlite3.Error, OSError, StoreUnusable) as error:
             self._fail(error)
         else:
             self._is_broken = False
+            if before:
+                _logger.info(
+                    "The store of runs, of an older version of tracegrade, was upgraded.",
+                    extra={"path": str(self._config.path), "version": before},
+                )
+
+    def _open_database(self) -> int:
+        before = self._database.open()
+        if self._conversations is not None:
+            self._conversations.restore(self._database)
+        return before
 
     def _fail(self, error: Exception) -> None:
         if not self._is_broken:
@@ -150,6 +177,7 @@ class RunStore:
             self._metrics.store_runs.add(removed, "removed")
             self._metrics.store_bytes.set(used)
             if written < count:
+                self._has_all = False
                 self._metrics.results_dropped.add(count - written, "too_large", STORE)
             self._let_go(self._writing)
             self._writing = []
@@ -159,6 +187,7 @@ class RunStore:
     def _let_go(self, pending: list[_Pending], reason: str | None = None) -> None:
         """Be done with what was written, or dropped for `reason`."""
         if reason is not None and pending:
+            self._has_all = False
             self._metrics.results_dropped.add(len(pending), reason, STORE)
         for _, done in pending:
             if done is not None:
@@ -168,7 +197,7 @@ class RunStore:
         """How many were written and removed, what is used, and the CPU seconds that it took."""
         started = time.thread_time()
         now = self._clock.unix_nano()
-        largest = self._config.limit_bytes // _LARGEST_SHARE
+        largest = self._limit_bytes // _LARGEST_SHARE
         rows = [row for row in (rows_of(run, now) for run in runs) if len(row.line) <= largest]
         oldest = now // 1_000_000 - round(self._config.retention * 1000)
         removed = 0

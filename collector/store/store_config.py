@@ -8,6 +8,7 @@ from collector.config_fields import EMPTY_IS_DEFAULTS, FilePath, PositiveDuratio
 from processors.documents import StrictModel
 
 _MEMORY_MIB, _FILE_MIB = 64, 1024
+_LEAST_MIB = 8
 _DAY_SECONDS = 24 * 3600.0
 
 
@@ -26,7 +27,7 @@ class StoreConfig(StrictModel):
     )
     max_mib: int | None = Field(
         default=None,
-        ge=8,
+        ge=_LEAST_MIB,
         le=1024 * 1024,
         description="What everything may take, indices included; the oldest runs go first. Left out: 1024 "
         "with a path, 64 in memory.",
@@ -38,6 +39,17 @@ class StoreConfig(StrictModel):
         """What everything may take."""
         default = _MEMORY_MIB if self.path is None else _FILE_MIB
         return (self.max_mib or default) * 1024 * 1024
+
+    def memory_bytes(self, most: int | None = None) -> int:
+        """What it may take of the process's memory: nothing with a path, else what is written.
+
+        Where nothing is written it takes at most `most` bytes, but never less than `max_mib` may say.
+        """
+        if self.path is not None:
+            return 0
+        if most is None or self.max_mib is not None:
+            return self.limit_bytes
+        return max(min(self.limit_bytes, most), _LEAST_MIB * 1024 * 1024)
 
 
 def _without_off(written: object) -> object:

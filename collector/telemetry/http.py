@@ -1,4 +1,4 @@
-"""The service's own HTTP endpoint: `/metrics`, `/healthz`, `/readyz`."""
+"""The service's own HTTP endpoint: `/metrics`, `/healthz`, `/readyz`, `/self-check`."""
 
 import asyncio
 import threading
@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
+from typing import Protocol
 
 import orjson
 
@@ -18,6 +19,7 @@ from collector.telemetry.liveness import DEAD_SECONDS, Heartbeat
 from collector.telemetry.score_series import ScoreSeries
 from collector.telemetry.signals import Readiness
 from collector.telemetry.telemetry_config import TelemetryConfig
+from processors.model import JsonObject
 
 TURN_SECONDS = 0.001
 """How long text is written before requests get their turn again."""
@@ -30,6 +32,7 @@ _GZIP = 31
 
 _MAX_CONNECTIONS = 128
 _REQUEST_TIMEOUT_SECONDS = 10.0
+_PROBE = ("POST", "/self-check")
 _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
 
@@ -38,13 +41,26 @@ _Answer = tuple[HTTPStatus, _Headers, Sequence[bytes]]
 """Status, headers and the pieces of the body."""
 
 
+class Probes(Protocol):
+    """The service's own traces, which somebody else may send in its place."""
+
+    def expect_probe(self) -> JsonObject:
+        """Traces to expect; how they are to be graded."""
+        ...
+
+    def probe_verdicts(self) -> JsonObject:
+        """How the latest of them were graded."""
+        ...
+
+
 class TelemetryServer:
     """Serves metrics and health of this process, from a thread of its own.
 
     `/healthz` is answered there, whatever the service's loop does: 200 unless that has not turned for a
     minute, else 503. Everything else is asked of the loop. `/readyz` is 200 when `readiness` holds, else 503
     with one line for each condition that does not (or JSON, if the request accepts `application/json`). Only
-    a GET of `/metrics` counts as a scrape.
+    a GET of `/metrics` counts as a scrape. A POST to `/self-check` lets `probes` expect traces, a GET says
+    how they were graded; it is for `tracegrade doctor`.
     """
 
     def __init__(
@@ -55,8 +71,10 @@ class TelemetryServer:
         score_series: ScoreSeries,
         readiness: Readiness,
         clock: Clock,
+        probes: Probes | None = None,
         heartbeat: Heartbeat | None = None,
     ) -> None:
+        self._probes = probes
         self.heartbeat = Heartbeat() if heartbeat is None else heartbeat
         """Beats between `start` and `shutdown`."""
         self._clock = clock
@@ -81,6 +99,8 @@ class TelemetryServer:
             "/healthz": self._health,
             "/readyz": self._ready,
         }
+        if probes is not None:
+            self._paths["/self-check"] = self._self_check
 
     @property
     def endpoint(self) -> str:
@@ -118,7 +138,7 @@ class TelemetryServer:
             status, headers, body = _plain(
                 HTTPStatus.NOT_FOUND, "not found: try /metrics, /healthz or /readyz"
             )
-        elif scope["method"] not in ("GET", "HEAD"):
+        elif scope["method"] not in ("GET", "HEAD") and (scope["method"], scope["path"]) != _PROBE:
             status, headers, body = _plain(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD")
             headers["allow"] = "GET, HEAD"
         elif answer == self._health or self._loop is None:
@@ -179,6 +199,12 @@ class TelemetryServer:
             if not condition.is_ready
         ]
         return _plain(status, "\n".join(["not ready", *lines]))
+
+    async def _self_check(self, scope: HttpScope) -> _Answer:
+        if self._probes is None:
+            return _plain(HTTPStatus.NOT_FOUND, "nothing can be expected")
+        told = self._probes.expect_probe if scope["method"] == "POST" else self._probes.probe_verdicts
+        return HTTPStatus.OK, {"content-type": _JSON}, [orjson.dumps(told())]
 
 
 class _LoopThread:

@@ -49,9 +49,11 @@ class RateLimitedLogger:
         """Log at ERROR."""
         self._log(logging.ERROR, reason, message, fields)
 
-    def exception(self, reason: str, message: str, **fields: LogValue) -> None:
-        """Log at ERROR, with the exception being handled."""
-        self._log(logging.ERROR, reason, message, fields, with_exception=True)
+    def exception(
+        self, reason: str, message: str, error: Exception | None = None, **fields: LogValue
+    ) -> None:
+        """Log at ERROR, with `error`, by default the exception being handled."""
+        self._log(logging.ERROR, reason, message, fields, error or True)
 
     def _log(
         self,
@@ -59,7 +61,7 @@ class RateLimitedLogger:
         reason: str,
         message: str,
         fields: dict[str, LogValue],
-        with_exception: bool = False,
+        exception: Exception | bool = False,
     ) -> None:
         if not self._logger.isEnabledFor(level):
             return
@@ -71,7 +73,7 @@ class RateLimitedLogger:
         if suppressed:
             extra["suppressed"] = suppressed
         # The caller's line, not this one, is the origin: _log and the public method are two frames.
-        self._logger.log(level, message, extra=extra, exc_info=with_exception, stacklevel=3)
+        self._logger.log(level, message, extra=extra, exc_info=exception, stacklevel=3)
 
 
 class _RateLimit:

@@ -19,6 +19,8 @@ TIMEOUT_SECONDS = 60.0
 MAX_ANSWER_BYTES = 64 << 20
 """More than any vector of scores has: a larger answer is not read."""
 
+_NO_ANSWER = "this is not the answer of a Prometheus server"
+
 
 class PrometheusError(TracegradeError):
     """A question got no usable answer; the message names the server, without credentials, and the cause."""
@@ -68,7 +70,21 @@ class PrometheusApi:
             PrometheusError: the server cannot be reached, refuses the question, or answers something else.
         """
         body = urlencode({"query": expression, "time": f"{unix_seconds:.3f}"}).encode()
-        request = urllib.request.Request(f"{self.shown_url}/api/v1/query", body, self._headers)
+        answer = self._ask("query", body)
+        try:
+            return _vector(answer)
+        except (ValueError, TypeError, KeyError) as error:
+            raise PrometheusError(f"{self.shown_url}: {_NO_ANSWER}") from error
+
+    def get(self, path: str) -> JsonValue:
+        """The `data` of what it answers to `/api/v1/<path>`; raises as `query` does."""
+        answer = self._ask(path, None)
+        if not isinstance(answer, dict) or "data" not in answer:
+            raise PrometheusError(f"{self.shown_url}: {_NO_ANSWER}")
+        return answer["data"]
+
+    def _ask(self, path: str, body: bytes | None) -> JsonValue:
+        request = urllib.request.Request(f"{self.shown_url}/api/v1/{path}", body, self._headers)
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
                 answer = response.read(MAX_ANSWER_BYTES + 1)
@@ -81,11 +97,10 @@ class PrometheusApi:
         if len(answer) > MAX_ANSWER_BYTES:
             raise PrometheusError(f"{self.shown_url}: the answer has more than {MAX_ANSWER_BYTES} bytes")
         try:
-            return _vector(orjson.loads(answer))
-        except (ValueError, TypeError, KeyError) as error:
-            raise PrometheusError(
-                f"{self.shown_url}: this is not the answer of a Prometheus server"
-            ) from error
+            told: JsonValue = orjson.loads(answer)
+        except ValueError as error:
+            raise PrometheusError(f"{self.shown_url}: {_NO_ANSWER}") from error
+        return told
 
 
 def _refusal(error: urllib.error.HTTPError) -> str:

@@ -5,6 +5,7 @@ event `gen_ai.evaluation.result`; everything of our own stands under `tracegrade
 """
 
 import struct
+from collections.abc import Iterable
 
 from processors.model import AgentRun, EvaluationResult, NotEvaluatedReason, Stage
 from processors.spans import encode_field
@@ -60,6 +61,8 @@ def encode_result_attributes(result: EvaluationResult, run: AgentRun, instance: 
         encoded += encode_text_attribute(tag, _CALL_ID, result.tool_call_id)
     if result.tool_span_id is not None:
         encoded += encode_text_attribute(tag, _CALL_SPAN_ID, result.tool_span_id.hex())
+    if result.conversation_runs:
+        encoded += encode_texts_attribute(tag, _CONVERSATION_RUNS, map(str, result.conversation_runs))
     return encoded
 
 
@@ -84,6 +87,12 @@ def encode_text_attribute(tag: int, key: bytes, value: str) -> bytes:
     if size + len(key) < 124:  # all lengths are of one byte
         return bytes((tag, len(key) + size + 4)) + key + bytes((0x12, size + 2, 0x0A, size)) + text
     return encode_field(tag, key + encode_field(0x12, encode_field(0x0A, text)))
+
+
+def encode_texts_attribute(tag: int, key: bytes, values: Iterable[str]) -> bytes:
+    """An attribute with an array of texts; `key` comes from `encode_key`."""
+    texts = [encode_field(0x0A, encode_field(0x0A, value.encode("utf-8", "replace"))) for value in values]
+    return encode_field(tag, key + encode_field(0x12, encode_field(0x2A, b"".join(texts))))
 
 
 def encode_double_attribute(tag: int, key: bytes, value: float) -> bytes:
@@ -136,4 +145,5 @@ _AGENT_NAME = encode_key("gen_ai.agent.name")
 _AGENT_ID = encode_key("gen_ai.agent.id")
 _AGENT_VERSION = encode_key("gen_ai.agent.version")
 _CONVERSATION = encode_key("gen_ai.conversation.id")
+_CONVERSATION_RUNS = encode_key("tracegrade.conversation.runs")
 _MUTED = encode_key("tracegrade.muted") + encode_field(0x12, b"\x10\x01")

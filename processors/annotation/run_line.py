@@ -11,7 +11,7 @@ or null) when they are known, `requested_calls` (asked for and never executed) w
 each stands `after`, `duration_seconds`, `time_to_first_output_seconds`, `model_calls`, `models`, `usage` and
 `cost` as far as they are known, `resource_attributes` and `span_attributes` when there are any, `tenant`,
 `executed` and `lenient_values` when they are not the default, and a result's `stage`, `muted` and
-`muted_until` when it is in shadow or muted.
+`muted_until` when it is in shadow or muted, and its `conversation_runs` when it looked at a conversation.
 """
 
 from processors.annotation.run_schema import SCHEMA_VERSION
@@ -185,6 +185,8 @@ def _result_to_json(result: EvaluationResult) -> JsonObject:
         entry["tool_call_id"] = result.tool_call_id
     if result.tool_span_id is not None:
         entry["tool_span_id"] = _hex(result.tool_span_id)
+    if result.conversation_runs:
+        entry["conversation_runs"] = [str(run) for run in result.conversation_runs]
     if result.stage is not Stage.LIVE:
         entry["stage"] = result.stage.value
     if result.muted_until_unix_nano:

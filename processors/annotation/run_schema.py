@@ -44,7 +44,7 @@ def _flag(description: str) -> JsonSchema:
 
 
 def _count(description: str) -> JsonSchema:
-    return {"type": "integer", "minimum": 0, "description": description}
+    return {"type": "integer", "minimum": 0, "maximum": 2**63 - 1, "description": description}
 
 
 def _share(description: str) -> JsonSchema:
@@ -52,7 +52,7 @@ def _share(description: str) -> JsonSchema:
 
 
 def _amount(description: str) -> JsonSchema:
-    return {"type": "number", "minimum": 0, "description": description}
+    return {"type": "number", "minimum": 0, "maximum": 1e12, "description": description}
 
 
 def _names(description: str) -> JsonSchema:
@@ -227,6 +227,10 @@ _EVALUATION: JsonSchema = {
     "error_type": _text("What the evaluator broke with."),
     "tool_call_id": _text("The call that the verdict is on, if it is on one."),
     "tool_span_id": _or_null(_id(8, "The span of that call.")),
+    "conversation_runs": _names(
+        "The runs that an evaluation over a conversation looked at, in order of start: trace id, and span id "
+        "if there is one, joined by a hyphen. Others have none."
+    ),
     "stage": _words(Stage, "`shadow`: shown, and neither alerts anybody nor gates anything."),
     "muted": _flag("True: a mute was in force."),
     "muted_until": _time("When that mute ends"),

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from processors.criteria.criteria_template import CriteriaTemplate
 from processors.criteria.selector import Selector
-from processors.model import Evaluator, Severity, Stage
+from processors.model import Evaluator, Scope, Severity, Stage
 
 _MAX_CACHED_AGENTS = 10_000
 _WILDCARDS = frozenset("*?[")
@@ -31,7 +31,7 @@ class Evaluation:
     `name` is unique among the evaluations of an agent. `criteria_hash` changes whenever anything that
     could change a verdict does. `source` is `file:line` for messages. `when` None applies to every run,
     `sample` is the share of traces that are taken. `template` makes the evaluator where criteria take
-    values from the run; `evaluator` then only names it.
+    values from the run; `evaluator` then only names it. `scope` is what its evaluator is shown.
     """
 
     name: str
@@ -46,8 +46,9 @@ class Evaluation:
     stage: Stage = Stage.LIVE
     mute: Mute | None = None
     template: CriteriaTemplate | None = None
+    scope: Scope = Scope.RUN
     is_plain: bool = field(init=False)
-    """True where none of the last five says anything: every run is graded, and the results are live."""
+    """True where none of the last six says anything: every run is graded, and the results are live."""
 
     def __post_init__(self) -> None:
         is_plain = (
@@ -56,6 +57,7 @@ class Evaluation:
             and self.stage is Stage.LIVE
             and self.mute is None
             and self.template is None
+            and self.scope is Scope.RUN
         )
         object.__setattr__(self, "is_plain", is_plain)
 
@@ -110,6 +112,12 @@ class CriteriaSet:
             if not agent.is_exact:
                 self._globs.append((agent.tenant, re.compile(translate(agent.pattern)), index))
         self.hash = _hash(self._agents)
+        self.looks_at_conversations = any(
+            evaluation.scope is Scope.CONVERSATION
+            for agent in self._agents
+            for evaluation in agent.evaluations
+        )
+        """Whether any evaluation has to know the other runs of a conversation."""
 
     def evaluations_for(self, agent_name: str, tenant: str = "") -> tuple[Evaluation, ...]:
         """What to run for an agent, in the order in which the evaluations stand in the files.

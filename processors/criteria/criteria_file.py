@@ -33,7 +33,7 @@ from processors.documents import (
     second_spelling,
     validated,
 )
-from processors.model import Evaluator, JsonObject, JsonValue
+from processors.model import Evaluator, JsonObject, JsonValue, Scope, looks_at_calls_alone
 
 SELF_CHECK_AGENT = "tracegrade.self-check"
 """The agent of the traces by which the service checks itself. Criteria files cannot name it."""
@@ -52,12 +52,13 @@ class CriteriaCase:
     """One test of a criteria file.
 
     Exactly one of `run` (an agent run in the form of a `*.runs.jsonl` line) and `trace` (a path as written,
-    relative to the file) is set. `agent` restricts a trace to the runs of one agent. `expect` is by the name
-    of the evaluation.
+    relative to the file) is set. `earlier` are runs that are known before `run`, None where none are written.
+    `agent` restricts a trace to the runs of one agent. `expect` is by the name of the evaluation.
     """
 
     name: str
     run: JsonObject | None
+    earlier: Sequence[JsonObject] | None
     trace: str | None
     agent: str | None
     expect: Mapping[str, ExpectedResultEntry]
@@ -199,6 +200,8 @@ class _Reader:
                 self._problem(path, 'expected one of the keys "run" and "trace"')
             if written.get("run") is not None and written.get("agent") is not None:
                 self._problem((*path, "agent"), 'the agent of a "run" is named in it')
+            if written.get("run") is None and written.get("earlier") is not None:
+                self._problem((*path, "earlier"), 'expected only beside a "run"')
             self._check_name("test", _text(written.get("name")), path, names)
             case = partial(
                 CriteriaCase, tenant=_text(content.get("tenant")), document=self._document, path=path
@@ -207,7 +210,9 @@ class _Reader:
             if entry is not None:
                 yield case(**dict(entry))
             elif isinstance(run := written.get("run"), dict):  # what is wrong with the run is told as well
-                yield case(name=_text(written.get("name")), run=run, trace=None, agent=None, expect={})
+                yield case(
+                    name=_text(written.get("name")), run=run, earlier=None, trace=None, agent=None, expect={}
+                )
 
     def _evaluations(self, agent: str, entries: Sequence[JsonValue]) -> Iterator[Evaluation]:
         names: dict[str, int] = {}
@@ -287,6 +292,13 @@ class _Reader:
             return None
         if parsed is None:
             return None
+        if parsed.scope is Scope.CONVERSATION and not looks_at_calls_alone(kind):
+            able = ", ".join(name for name, found in self._evaluators.items() if looks_at_calls_alone(found))
+            message = (
+                f"{kind.id} looks at more than calls, and cannot grade a conversation; these can: {able}"
+            )
+            self._problem((*path, "scope"), message)
+            return None
         return Evaluation(
             name=parsed.name or kind.id,
             evaluator=evaluator,
@@ -300,6 +312,7 @@ class _Reader:
             stage=parsed.stage,
             mute=None if parsed.mute is None else _mute(parsed.mute),
             template=CriteriaTemplate(kind, config, written) if written and has_references(written) else None,
+            scope=parsed.scope,
         )
 
     def _criteria(self, kind: type[Evaluator], value: JsonValue, path: Path) -> BaseModel | None:
@@ -393,4 +406,6 @@ def _criteria_hash(
         texts.append(criteria.model_dump_json())
     if entry.when is not None:
         texts.append(entry.when.model_dump_json(exclude_unset=True))
+    if entry.scope is not Scope.RUN:
+        texts.append(f"scope: {entry.scope}")
     return sha256("\n".join(texts).encode()).hexdigest()[:16]

@@ -15,7 +15,7 @@ from pydantic import (
 
 from processors.criteria.selector import WhenEntry
 from processors.documents import EvaluatorModel, StrictModel
-from processors.model import Severity, Stage
+from processors.model import Scope, Severity, Stage
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
@@ -99,6 +99,12 @@ class EvaluationEntry(EvaluatorModel):
         description="`shadow` tries an evaluation out: its results have series of their own, and neither "
         "alert anybody nor decide an exit code.",
     )
+    scope: Scope = Field(
+        default=Scope.RUN,
+        description="`conversation` shows the evaluator the calls of all runs so far with the same "
+        "conversation (`gen_ai.conversation.id`), in order of start, as if one run had made them; for "
+        "evaluators that look at calls alone. The verdict is on the run that is graded.",
+    )
     mute: MuteEntry | None = Field(
         default=None, description="Keeps known failures from alerting and from deciding an exit code."
     )
@@ -143,6 +149,12 @@ class CriteriaTestEntry(EvaluatorModel):
         default=None,
         description="An agent run in the form of a line of a `*.runs.jsonl` file.",
         examples=[{"agent": {"name": "weather_agent"}, "tool_calls": [{"name": "get_forecast"}]}],
+    )
+    earlier: list[dict[str, JsonValue]] | None = Field(
+        default=None,
+        description="Other runs that are known when `run` is graded, oldest first, in the same form. Those "
+        "that name no `session` are in one conversation with a `run` that names none.",
+        examples=[[{"agent": {"name": "weather_agent"}, "tool_calls": [{"name": "get_forecast"}]}]],
     )
     trace: Text | None = Field(
         default=None,

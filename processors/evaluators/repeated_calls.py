@@ -63,6 +63,7 @@ class ToolRepetition(Evaluator):
     """
 
     id = "tool-repetition"
+    over_calls = True
     quotes_content = False
     Config = ToolRepetitionConfig
     example = EvaluatorExample(
@@ -161,6 +162,7 @@ class ToolErrorRecovery(Evaluator):
     """
 
     id = "tool-error-recovery"
+    over_calls = True
     quotes_content = False
     Config = ToolErrorRecoveryConfig
     example = EvaluatorExample(
@@ -263,6 +265,7 @@ class DuplicateSideEffect(Evaluator):
     """
 
     id = "duplicate-side-effect"
+    over_calls = True
     quotes_content = False
     version = "2"
     Config = DuplicateSideEffectConfig

@@ -107,6 +107,7 @@ class ToolArgsFlow(Evaluator):
     """
 
     id = "tool-args-flow"
+    over_calls = True
     Config = ToolArgsFlowConfig
     Criteria = ToolArgsFlowCriteria
     example = EvaluatorExample(

@@ -110,6 +110,7 @@ class ToolCallCount(Evaluator):
     """
 
     id = "tool-call-count"
+    over_calls = True
     quotes_content = False
     Config = ToolCallCountConfig
     Criteria = ToolCallCountCriteria
@@ -246,6 +247,7 @@ class ToolCallOrder(Evaluator):
     """
 
     id = "tool-call-order"
+    over_calls = True
     quotes_content = False
     Config = ToolCallConfig
     Criteria = ToolCallOrderCriteria
@@ -706,6 +708,7 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     """
 
     id = "tool-call-args"
+    over_calls = True
     Config = ToolCallArgsConfig
     Criteria = ToolCallArgsCriteria
     example = EvaluatorExample(
@@ -907,6 +910,7 @@ class ToolCallOutput(_FirstFit[str]):
     """
 
     id = "tool-call-output"
+    over_calls = True
     Config = ToolCallOutputConfig
     Criteria = ToolCallOutputCriteria
     example = EvaluatorExample(

@@ -254,6 +254,7 @@ class ToolConstraints(Evaluator):
     """
 
     id = "tool-constraints"
+    over_calls = True
     Config = ToolConstraintsConfig
     Criteria = ToolConstraintsCriteria
     example = EvaluatorExample(

@@ -73,6 +73,7 @@ class ToolPermission(Evaluator):
     """
 
     id = "tool-permission"
+    over_calls = True
     quotes_content = False
     Config = ToolSelectionConfig
     Criteria = ToolPermissionCriteria
@@ -239,6 +240,7 @@ class ToolCallBudget(Evaluator):
     """
 
     id = "tool-call-budget"
+    over_calls = True
     quotes_content = False
     Config = ToolCallBudgetConfig
     Criteria = ToolCallBudgetCriteria
@@ -342,6 +344,7 @@ class ToolPrecedence(Evaluator):
     """
 
     id = "tool-precedence"
+    over_calls = True
     version = "2"
     quotes_content = False
     Config = ToolPrecedenceConfig
@@ -430,6 +433,7 @@ class SingleToolUse(Evaluator):
     """
 
     id = "single-tool-use"
+    over_calls = True
     quotes_content = False
     Config = SingleToolUseConfig
     Criteria = SingleToolUseCriteria

@@ -175,6 +175,7 @@ class _Trajectory(Evaluator):
         ValueError: a matcher in the expected arguments cannot be used.
     """
 
+    over_calls = True
     Config = TrajectoryConfig
     Criteria = TrajectoryCriteria
     in_order: ClassVar[bool] = False

@@ -5,11 +5,18 @@ from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,
     CallCategory,
+    Conversation,
     IncompleteReason,
     Message,
     ToolCall,
     ToolError,
     ValueState,
+)
+from processors.model.conversation import (
+    ConversationView,
+    RunReference,
+    over_conversation,
+    reference_of,
 )
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import (
@@ -17,12 +24,13 @@ from processors.model.evaluation_result import (
     NotEvaluated,
     NotEvaluatedReason,
     Outcome,
+    Scope,
     Score,
     Severity,
     SkipReason,
     Stage,
 )
-from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts
+from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts, looks_at_calls_alone
 from processors.model.finish_reason import CUT_SHORT, FinishReason
 from processors.model.graded_run import GradedRun
 from processors.model.json_values import JsonObject, JsonValue, decode_json, encode_json
@@ -75,12 +83,13 @@ __all__ = [
     "MAX_DEPTH", "MAX_DETAIL_CHARACTERS", "MAX_EDIT_STEPS", "MAX_EXPLANATION_CHARACTERS",
     "MAX_MATCHED_CHARACTERS", "MAX_ORDERED_CALLS", "MAX_OUTPUT_CHARACTERS", "MAX_OUTPUT_VALUES",
     "MAX_REORDERING_STEPS", "MAX_SEARCHED_CHARACTERS", "MAX_SEARCH_STEPS", "MAX_TEXT_LENGTH",
-    "REDACTION_MARKERS", "AgentIdentity", "AgentRun", "CallCategory", "DecodedValue", "EvaluationError",
-    "EvaluationResult", "Evaluator", "EvaluatorExample", "FinishReason", "GradedRun", "IncompleteReason",
-    "JsonObject", "JsonValue", "Message", "ModelCall", "ModelPrice", "NotEvaluated", "NotEvaluatedReason",
-    "Outcome", "PriceTable", "RunFacts", "Score", "Severity", "SkipReason", "Stage", "TokenUsage", "ToolCall",
-    "ToolError", "ToolKeys", "ValueState", "canonical_tool_name", "canonical_tool_names", "decode_arguments",
-    "decode_json", "decode_result", "encode_json", "json_text", "json_value", "late", "name_pattern",
-    "parse_json", "parse_python_literal", "parse_text", "plain_object", "seconds_between", "sum_of_usage",
-    "text_value", "time_text", "unix_nano_of", "value_of",
+    "REDACTION_MARKERS", "AgentIdentity", "AgentRun", "CallCategory", "Conversation", "ConversationView",
+    "DecodedValue", "EvaluationError", "EvaluationResult", "Evaluator", "EvaluatorExample", "FinishReason",
+    "GradedRun", "IncompleteReason", "JsonObject", "JsonValue", "Message", "ModelCall", "ModelPrice",
+    "NotEvaluated", "NotEvaluatedReason", "Outcome", "PriceTable", "RunFacts", "RunReference", "Scope",
+    "Score", "Severity", "SkipReason", "Stage", "TokenUsage", "ToolCall", "ToolError", "ToolKeys",
+    "ValueState", "canonical_tool_name", "canonical_tool_names", "decode_arguments", "decode_json",
+    "decode_result", "encode_json", "json_text", "json_value", "late", "looks_at_calls_alone", "name_pattern",
+    "over_conversation", "parse_json", "parse_python_literal", "parse_text", "plain_object", "reference_of",
+    "seconds_between", "sum_of_usage", "text_value", "time_text", "unix_nano_of", "value_of",
 ]  # fmt: skip

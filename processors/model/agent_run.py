@@ -208,6 +208,18 @@ def _run_type(cls: type[_ValueT]) -> type[_ValueT]:
     return dataclass(kw_only=True)(cls)  # without slots, which would take the place of `_of_content`
 
 
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What was known of a run's conversation when the run was graded.
+
+    `runs` are the other runs in it, in no order, of which only the calls, the times and whether they are
+    complete are looked at. `gap` says why there may be runs that are not known; empty: all are.
+    """
+
+    runs: Sequence["AgentRun"] = ()
+    gap: str = ""
+
+
 @_run_type
 class AgentRun:
     """One invocation of one agent, with its tool calls in the order of execution.
@@ -246,6 +258,10 @@ class AgentRun:
     """Resource attributes of the carrier span (empty for runs not read from spans)."""
     span_attributes: Mapping[str, JsonValue] = _of_content(_NO_ATTRIBUTES)
     """Attributes of the carrier span (empty for runs not read from spans); decoded when asked for."""
+    dialect: str = field(default="", compare=False)
+    """The dialect that read the run: the first that recognises its carrier span, or else one of its model
+    turns (empty for runs not read from spans). It says how a run was read, not what it is, and so is not
+    compared."""
     carrier_span_id: bytes | None = None
     """The span that results are written to: the invocation span, else the span that stands for it."""
     available_tools: Mapping[str, JsonValue] | None = _of_content(None)
@@ -270,6 +286,8 @@ class AgentRun:
     the price of a model is not."""
     content: RunContent | None = field(default=None, repr=False, compare=False)
     """Tells those of the fields that are read late (`RunContent`) that were not given."""
+    conversation: Conversation | None = field(default=None, repr=False, compare=False)
+    """The other runs with the same `session`, for evaluations over a conversation. None: nobody looked."""
 
     @property
     def duration_seconds(self) -> float | None:
@@ -298,12 +316,38 @@ class AgentRun:
         session: str | None,
         resource: Mapping[str, JsonValue],
     ) -> "AgentRun":
-        """The same run with these values, and with all that is read late told by `content`."""
+        """The same run with these values, without its conversation, and the rest of it told by `content`."""
         told = copy(self)
         told.__dict__.update({name: AgentRun.__dict__[name] for name in _READ_LATE})
         told.__dict__.pop("calls", None)
         told.__dict__.update(content=content, tool_calls=tool_calls, session=session, resource=resource)
+        told.__dict__["conversation"] = None
         return told
+
+    def with_calls(
+        self,
+        tool_calls: Sequence[ToolCall],
+        requested_calls: Sequence[tuple[int, ToolCall]],
+        *,
+        complete: bool,
+        incomplete_reason: IncompleteReason,
+    ) -> "AgentRun":
+        """The same run as if it had made these calls, and as complete as is said."""
+        other = copy(self)
+        other.__dict__.pop("calls", None)
+        other.__dict__.update(
+            tool_calls=tool_calls,
+            requested_calls=requested_calls,
+            complete=complete,
+            incomplete_reason=incomplete_reason,
+        )
+        return other
+
+    def in_conversation(self, conversation: Conversation) -> "AgentRun":
+        """The same run with what is known of its conversation."""
+        other = copy(self)
+        other.__dict__["conversation"] = conversation
+        return other
 
     def answers_are_known(self) -> bool:
         """Whether `messages` shows what the agent said; if not, it was not captured, or is hidden."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from processors.model.conversation import RunReference
 from processors.model.json_values import JsonValue
 from processors.model.value_type import positional_value_type, value_type
 
@@ -41,6 +42,14 @@ class Stage(StrEnum):
 
     LIVE = "live"
     SHADOW = "shadow"
+
+
+class Scope(StrEnum):
+    """What an evaluation looks at."""
+
+    RUN = "run"
+    CONVERSATION = "conversation"
+    """The calls of all runs so far with the same conversation."""
 
 
 class SkipReason(StrEnum):
@@ -97,6 +106,8 @@ class EvaluationResult:
     muted_until_unix_nano: int = 0
     tool_call_id: str | None = None
     tool_span_id: bytes | None = None
+    conversation_runs: tuple[RunReference, ...] = ()
+    """The runs that an evaluation over a conversation looked at, in order of start; empty for all others."""
     quotes_content: bool = True
     """Whether `explanation` may show what was captured."""
 

@@ -55,7 +55,8 @@ class Evaluator(Protocol):
     must not keep state between them. It is deterministic and total: for every run it returns a `Score`
     with a value in [0, 1] or a `NotEvaluated`; it does no I/O, reads no clock and raises nothing for what a
     trace can hold but an `EvaluationError`, where its criteria do not fit what the run holds. Work is
-    bounded: beyond its caps it answers `NotEvaluated(OVER_LIMIT)`.
+    bounded: beyond its caps it answers `NotEvaluated(OVER_LIMIT)`. One with `over_calls = True` looks at
+    nothing of a run but its calls, so that it can grade those of a conversation.
     """
 
     id: ClassVar[str]
@@ -97,3 +98,8 @@ class Evaluator(Protocol):
         to come.
         """
         return 0.0, 1.0
+
+
+def looks_at_calls_alone(kind: type[Evaluator]) -> bool:
+    """Whether evaluators of this class say that they look at nothing of a run but its calls."""
+    return bool(getattr(kind, "over_calls", False))

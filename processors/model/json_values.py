@@ -1,6 +1,7 @@
 """The JSON values that travel through evaluation: arguments, results, details; and how files hold them."""
 
 import json
+import math
 import re
 from typing import NoReturn, TypeAlias
 
@@ -38,9 +39,16 @@ def decode_json(text: bytes) -> JsonValue:
         else:
             return value
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
         raise ValueError("nested too deep") from None
+    return value
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if math.isinf(value):
+        raise ValueError("number out of range")
     return value
 
 

@@ -293,6 +293,7 @@ def rebuilt_run(
         end_unix_nano=end,
         tenant=ending.tenant,
         resource=_resource(envelope.resource),
+        dialect=_dialect(run, telling.trace),
         carrier_span_id=carrier_id,
         content=_Content(telling, calls, ending),
     )
@@ -312,6 +313,14 @@ def sessions(runs: Sequence[RunScope], told: Mapping[int, Telling]) -> dict[int,
             session = session or told[id(inner)].reading.session
             found[id(inner)] = session
     return found
+
+
+def _dialect(run: RunScope, trace: Trace) -> str:
+    for position in (run.carrier, *run.models):
+        reading = trace.readings[position]
+        if reading is not None:
+            return reading.shape.dialects[0].name
+    return ""
 
 
 def _incomplete_reason(ending: Ending, lacks_events: bool, hides_calls: bool) -> IncompleteReason:

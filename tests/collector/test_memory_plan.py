@@ -66,6 +66,48 @@ def test_what_does_not_fit_is_refused_with_the_number_to_change(
         assert plan_memory(mended, 2048 * _MIB)
 
 
+_PAGE = "page: {endpoint: 127.0.0.1:0}"
+
+
+@pytest.mark.parametrize(
+    ("text", "container_mib", "store_mib"),
+    [
+        ("{}", 2048, 0),  # without a page nobody keeps runs in memory
+        (_PAGE, 2048, 64),
+        (_PAGE, None, 64),
+        (_PAGE, 512, 32),
+        (_PAGE, 128, 8),
+        (_PAGE + "\nstore: {max_mib: 100}", 512, 100),
+        (_PAGE + "\nstore: {path: /tmp/runs.db}", 512, 0),
+        (_PAGE + "\nstore: off", 512, 0),
+    ],
+)
+def test_runs_that_are_kept_in_memory_have_room_beside_all_else(
+    text: str, container_mib: int | None, store_mib: int
+) -> None:
+    container = None if container_mib is None else container_mib * _MIB
+
+    plan = plan_memory(parse_configuration(text, "t", {}), container)
+
+    assert store_mib * _MIB == plan.store_bytes
+    if container is not None:
+        assert plan.held_bytes + plan.in_flight_bytes + plan.store_bytes <= 0.8 * container
+
+
+def test_a_store_in_memory_that_does_not_fit_is_named_with_what_it_takes() -> None:
+    text = _config(1382, 256) + "\n"
+    assert plan_memory(parse_configuration(text, "t", {}), 2048 * _MIB)
+    config = parse_configuration(text + _PAGE + "\nstore: {max_mib: 64}", "t", {})
+
+    with pytest.raises(
+        ProblemsFound, match=r"store\.max_mib \(64 MiB.*lower limit_mib to 1318, or"
+    ) as raised:
+        plan_memory(config, 2048 * _MIB)
+
+    [needed] = re.findall(r"give the container (\d+) MiB", str(raised.value))
+    assert plan_memory(config, int(needed) * _MIB)
+
+
 def _tree(root: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)

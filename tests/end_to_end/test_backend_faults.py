@@ -39,7 +39,8 @@ async def test_a_backend_that_fails_costs_time_and_nothing_else(tmp_path: Path) 
             },
         }
         async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
-            sink, load = backend.sink, Load(service.endpoints["grpc"], SPANS_PER_SECOND)
+            sink = backend.sink
+            load = Load(service.endpoints["grpc"], SPANS_PER_SECOND, http=service.endpoints["http"])
             sending = asyncio.create_task(load.run())
             await service.until(lambda: len(sink.spans) > SPANS_PER_SECOND)
             before = resident_mib(service.process.pid)

@@ -1,7 +1,8 @@
 """kill -9 at random moments under load: acknowledged is delivered and graded, and no verdict is another.
 
-`CHAOS_KILLS` kills (10 by default; `make chaos` does 50) while some 5,000 spans a second come: at any moment,
-while the service recovers from the kill before, while it reads its criteria anew, while the backend is down.
+`CHAOS_KILLS` kills (10 by default; `make chaos` does 50) while some 5,000 spans a second come, a quarter of
+them from the exporters of the OpenTelemetry SDK: at any moment, while the service recovers from the kill
+before, while it reads its criteria anew, while the backend is down.
 """
 
 import asyncio
@@ -46,11 +47,13 @@ MOMENTS = (Moment.ANY, Moment.GRADING, Moment.RECOVERY, Moment.BACKEND_DOWN, Mom
 
 @pytest.mark.timeout(90 + 30 * KILLS)
 async def test_kills_under_load_lose_nothing_and_change_no_verdict(tmp_path: Path) -> None:
-    target = f"127.0.0.1:{free_port()}"
-    load = Load(target, SPANS_PER_SECOND)
+    target, http = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    load = Load(target, SPANS_PER_SECOND, http=http)
     async with FaultyBackend() as backend:
         settings: JsonObject = {
-            "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": target}}}},
+            "receivers": {
+                "otlp": {"protocols": {"grpc": {"endpoint": target}, "http": {"endpoint": http}}},
+            },
             "exporters": {"otlp": {"endpoint": backend.endpoint, "tls": {"insecure": True}}},
             "journal": {"directory": "journal"},
             # A sender that waits for a busy service between two requests must not find the trace finished.

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -22,12 +22,6 @@ from tests.support.kafka_group import KafkaGroup
 pytestmark = pytest.mark.end_to_end
 
 RATE = 15
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    with KafkaBroker(tmp_path_factory.mktemp("broker")) as running:
-        yield running
 
 
 @asynccontextmanager

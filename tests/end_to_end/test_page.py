@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from collector.cli import run_command
 from collector.tools.demo.demo_agent import ScriptedCall, ScriptedRun, perform
 from processors.model.json_values import JsonObject
+from tests.support.accessibility import accessibility_findings
 from tests.support.chromium import Chromium
 from tests.support.service_process import ServiceProcess
 
@@ -147,6 +148,7 @@ async def test_what_is_copied_is_read_by_replay_and_by_the_tests_of_criteria(
     async with _service(tmp_path) as service:
         address = await _served(service, GOOD)
         (found,) = (await _json(address, "/api/runs"))["runs"]
+        assert "otel_genai" == found["dialect"]
         await browser.open(f"{address}/run/{found['trace_id']}")
         replay, case = [
             await browser.evaluate(f"document.querySelector('textarea[id^={kind}]').value")
@@ -193,19 +195,42 @@ async def test_hostile_content_stays_text_in_every_view(tmp_path: Path, browser:
             assert 0 == await browser.evaluate("document.querySelectorAll('main img, main script').length")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark")])
-async def test_every_view_fits_its_window_and_can_be_read(tmp_path: Path, width: int, scheme: str) -> None:
-    async with _service(tmp_path) as service, Chromium(width, 800) as browser:
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        await browser.call("Emulation.setEmulatedMedia", features=features)
-        address = await _served(service, GOOD, BAD)
-        (run, _) = (await _json(address, "/api/runs"))["runs"]
-        for path in ("/", "/agent?name=support_agent", f"/run/{run['trace_id']}", "/find", "/criteria"):
-            await browser.open(address + path)
+WINDOWS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+"""Widths and colours in which every view is looked at."""
 
-            assert width >= await browser.evaluate("document.documentElement.scrollWidth"), path
-            contrasts = await browser.evaluate(_CONTRASTS)
-            assert [] == [told for told in contrasts if told["contrast"] < 4.5], path
+
+async def test_every_view_fits_its_window_and_is_accessible_empty_and_full(tmp_path: Path) -> None:
+    async with _service(tmp_path) as service, Chromium() as browser:
+        address = f"http://{service.endpoints['page']}"
+        await _look(browser, address, "/", "/find", "/criteria", "/agent?name=nobody")
+        await _served(service, GOOD, BAD, EVIL)
+        runs = (await _json(address, "/api/runs"))["runs"]
+        await _look(
+            browser,
+            address,
+            "/",
+            "/agent?name=support_agent",
+            f"/agent?{urlencode({'name': HOSTILE})}",
+            *(f"/run/{run['trace_id']}" for run in runs),
+            "/find",
+            "/find?agent=support_agent&version=1&since=nonsense",
+            "/criteria",
+        )
+
+
+async def _look(browser: Chromium, address: str, *paths: str) -> None:
+    """Open views in every window: nothing sticks out, every text has contrast, axe-core finds nothing."""
+    problems: list[str] = []
+    for path in paths:
+        await browser.open(address + path)
+        for width, scheme in WINDOWS:
+            await browser.resize(width, 800, scheme)
+            found = await accessibility_findings(browser)
+            if width < await browser.evaluate("document.documentElement.scrollWidth"):
+                found.append("sticks out")
+            found += [str(told) for told in await browser.evaluate(_CONTRASTS) if told["contrast"] < 4.5]
+            problems += [f"{path} {width} {scheme}: {problem}" for problem in found]
+    assert not problems, "\n".join(problems)
 
 
 async def test_the_page_is_used_with_a_keyboard(tmp_path: Path, browser: Chromium) -> None:
@@ -259,7 +284,7 @@ async def test_a_token_is_exchanged_for_a_cookie_that_scripts_do_not_see(
         assert 200 == await _status(address, "/api/runs", Authorization="Bearer open-sesame")
         assert 303 == await _status(address, "/find?agent=a")
         assert 303 == await _status(address, "/find", Cookie="tracegrade_page=")
-        await browser.open(f"{address}/find?agent=support_agent")
+        await _look(browser, address, "/find?agent=support_agent")
         assert "Sign in" in await browser.text()
         for token, expected in (("wrong", "This token is not known."), ("open-sesame", "Find runs")):
             script = f"document.querySelector('[name=token]').value = '{token}'"

@@ -1,19 +1,23 @@
 """Load whose every span and verdict is known: senders that try again, a backend that keeps what it got."""
 
 import asyncio
+import contextlib
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import grpc
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpanExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpSpanExporter
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.otlp.codec import join_spans, split_request
+from collector.otlp.codec import split_request
 from collector.receivers.consumer import ExportOutcome
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import TRACE_ID, agent, tool
-from tests.support.otlp_senders import EXPORT_METHOD
+from tests.support.load_senders import LoadSender, PlainSender, StockSender
 
 SPANS_PER_TRACE = 3
 CRITERIA = """
@@ -108,55 +112,72 @@ def shop_trace(number: int) -> Sequence[RawSpan]:
 
 
 class Load:
-    """Senders that try each request until it is acknowledged, at a fixed rate together."""
+    """Senders that try each request until it is acknowledged, at a fixed rate together.
+
+    With `http`, an endpoint of OTLP/HTTP of the same service, two of them are the SDK's own exporters, over
+    gRPC and over HTTP.
+    """
 
     def __init__(
-        self, target: str, spans_per_second: float, *, senders: int = 8, traces_per_request: int = 32
+        self,
+        target: str,
+        spans_per_second: float,
+        *,
+        http: str | None = None,
+        senders: int = 8,
+        traces_per_request: int = 32,
     ) -> None:
         self.sent = Sent()
         self.is_over = asyncio.Event()
         self._target = target
+        self._http = http
         self._senders = senders
         self._traces_per_request = traces_per_request
         self._interval = senders * traces_per_request * SPANS_PER_TRACE / spans_per_second
 
     async def run(self) -> None:
-        await asyncio.gather(*(self._send_all(number) for number in range(self._senders)))
-
-    async def _send_all(self, sender: int) -> None:
-        numbers = self._numbers(sender)
-        await asyncio.sleep(self._interval * sender / self._senders)
-        due = time.monotonic()
         options = [("grpc.max_reconnect_backoff_ms", 200), ("grpc.use_local_subchannel_pool", 1)]
-        async with grpc.aio.insecure_channel(self._target, options=options) as channel:
-            export = channel.unary_unary(EXPORT_METHOD)
-            while not self.is_over.is_set():
-                traces = {number: shop_trace(number) for number in next(numbers)}
-                await self._send(export, {number: spans[:1] for number, spans in traces.items()})
-                await self._send(export, {number: spans[1:] for number, spans in traces.items()})
-                due += self._interval
-                await asyncio.sleep(max(0.0, due - time.monotonic()))
+        async with contextlib.AsyncExitStack() as stack:
+            senders: list[LoadSender] = []
+            if self._http is not None:
+                stock = [
+                    GrpcSpanExporter(endpoint=self._target, insecure=True, timeout=5),
+                    HttpSpanExporter(endpoint=f"http://{self._http}/v1/traces", timeout=5),
+                ]
+                threads = stack.enter_context(ThreadPoolExecutor(len(stock)))
+                for exporter in stock:
+                    stack.callback(exporter.shutdown)
+                    senders.append(StockSender(exporter, threads))
+            while len(senders) < self._senders:
+                channel = grpc.aio.insecure_channel(self._target, options=options)
+                senders.append(PlainSender(await stack.enter_async_context(channel)))
+            await asyncio.gather(*(self._send_all(number, sender) for number, sender in enumerate(senders)))
 
-    async def _send(
-        self, export: grpc.aio.UnaryUnaryMultiCallable, traces: dict[int, Sequence[RawSpan]]
-    ) -> None:
-        body = join_spans(span for spans in traces.values() for span in spans)
+    async def _send_all(self, number: int, sender: LoadSender) -> None:
+        numbers = self._numbers(number)
+        await asyncio.sleep(self._interval * number / self._senders)
+        due = time.monotonic()
+        while not self.is_over.is_set():
+            traces = {number: shop_trace(number) for number in next(numbers)}
+            await self._send(sender, {number: spans[:1] for number, spans in traces.items()})
+            await self._send(sender, {number: spans[1:] for number, spans in traces.items()})
+            due += self._interval
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+
+    async def _send(self, sender: LoadSender, traces: dict[int, Sequence[RawSpan]]) -> None:
+        request = [span for spans in traces.values() for span in spans]
         started = time.monotonic()
         while True:
-            try:
-                await export(body, timeout=5)
-            except grpc.aio.AioRpcError as error:
-                if error.code() is not grpc.StatusCode.UNAVAILABLE or "connect" not in (
-                    error.details() or ""
-                ):
-                    self.sent.unanswered.update(traces)
-                await asyncio.sleep(0.05)
-            else:
+            exported = await sender.export(request)
+            if exported.was_unanswered:
+                self.sent.unanswered.update(traces)
+            if exported.is_acknowledged:
                 break
+            await asyncio.sleep(0.05)
         self.sent.seconds.append(time.monotonic() - started)
         for number, spans in traces.items():
             self.sent.traces.add(number)
-            for span_id, payload, _ in spans:
+            for span_id, payload, _ in sender.encoded(spans):
                 self.sent.acknowledged[number.to_bytes(16, "big"), span_id] = payload
 
     def _numbers(self, sender: int) -> Iterator[range]:

@@ -66,14 +66,7 @@ class Chromium:
         self._reading = asyncio.create_task(self._read())
         for domain in ("Page", "Runtime", "Log", "Network"):
             await self.call(f"{domain}.enable")
-        width, height = self._size
-        await self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+        await self.resize(*self._size)
         return self
 
     async def __aexit__(
@@ -96,6 +89,18 @@ class Chromium:
         await self._socket.send_str(json.dumps({"id": number, "method": method, "params": parameters}))
         async with asyncio.timeout(_PATIENCE_SECONDS):
             return await answer
+
+    async def resize(self, width: int, height: int, scheme: str = "light") -> None:
+        """Give the page a size, and the colours that a person prefers: light or dark."""
+        await self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        await self.call("Emulation.setEmulatedMedia", features=features)
 
     async def open(self, address: str) -> None:
         """Load a page and wait until it is there."""

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
 from collector.otlp.codec import join_spans, split_request
@@ -103,8 +103,8 @@ class KafkaBroker:
             }
         return settings
 
-    def receiver_settings(self) -> JsonObject:
-        """What `receivers.kafka` is told."""
+    def client_config(self) -> JsonObject:
+        """What a configuration file says of it."""
         settings: JsonObject = {"brokers": [self.endpoint]}
         if self._is_secure:
             settings["tls"] = {"ca_file": str(TLS / "ca.pem")}
@@ -126,6 +126,27 @@ class KafkaBroker:
         """Let the topic have `count` partitions."""
         admin = self.admin()
         admin.create_partitions([NewPartitions(topic, count)])[topic].result(10)
+
+    def records(self, topic: str) -> list[tuple[bytes, bytes]]:
+        """Key and value of all records that are there, in the order of their partitions."""
+        reader = Consumer({**self.client_settings(), "group.id": "look", "enable.partition.eof": True})
+        try:
+            numbers = reader.list_topics(topic, 10).topics[topic].partitions
+            left = set(numbers)
+            reader.assign([TopicPartition(topic, number, 0) for number in numbers])
+            found: list[Message] = []
+            while left:
+                message = reader.poll(PATIENCE_SECONDS)
+                assert message is not None
+                error = message.error()
+                if error is None:
+                    found.append(message)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    left.discard(message.partition())
+        finally:
+            reader.close()
+        found.sort(key=lambda message: (message.partition(), message.offset()))
+        return [(message.key() or b"", message.value() or b"") for message in found]
 
     def delete_records(self, topic: str, before: Mapping[int, int]) -> None:
         """Let records before these offsets be gone, as retention does."""

@@ -72,7 +72,7 @@ class KafkaGroup:
         folder = self._folder / f"{name}-{len(self._services)}"
         folder.mkdir()
         kafka: JsonObject = {
-            **self.broker.receiver_settings(),
+            **self.broker.client_config(),
             "topic": self.topic,
             "group_id": GROUP,
             "session_timeout": f"{SESSION_SECONDS:g}s",

@@ -19,7 +19,9 @@ async function refresh() {
   const links = [...shown.querySelectorAll("a, button, summary")];
   const place = links.indexOf(document.activeElement);
   const scrolled = [...shown.querySelectorAll(".wide")].map((part) => part.scrollLeft);
+  const opened = [...shown.querySelectorAll("details")].map((part) => part.open);
   shown.replaceChildren(...fresh.childNodes);
+  shown.querySelectorAll("details").forEach((part, index) => { part.open = opened[index] || false; });
   shown.querySelectorAll(".wide").forEach((part, index) => { part.scrollLeft = scrolled[index] || 0; });
   if (place >= 0) [...shown.querySelectorAll("a, button, summary")][place]?.focus({ preventScroll: true });
 }

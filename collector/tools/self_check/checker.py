@@ -8,7 +8,7 @@ agent is an ordinary trace.
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from collector.clock import Clock, ends_within
@@ -20,7 +20,7 @@ from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger, Self
 from collector.tools.self_check.listener_client import ListenerClient, NotAcceptedError
 from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_request
 from collector.trace import FinishedTrace, held_bytes
-from processors.model import Outcome
+from processors.model import JsonObject, Outcome
 
 VERDICT_MARGIN_SECONDS = 20.0
 """How long after the grace a verdict may come. The finish clock may stand still for 10 s of it."""
@@ -30,6 +30,9 @@ DROP_REASON = "self_check"
 
 _MAX_TRACES = 1000
 """Trace ids that are remembered until their traces finish."""
+
+_MAX_PROBES = 100
+"""Traces of others whose verdicts are remembered."""
 
 _logger = logging.getLogger(__name__)
 
@@ -80,6 +83,9 @@ class SelfCheck:
             criteria=lambda: criteria, metrics=Metrics(), clock=clock, instance="self-check"
         )
         self._expected: dict[bytes, Outcome] = {}
+        self._probes: dict[bytes, str | None] = {}
+        """What is wrong with the verdicts on traces that somebody else sends: empty for nothing, None before
+        there are any."""
         self._awaited: dict[bytes, asyncio.Future[str | None]] = {}
         self._task: asyncio.Task[None] | None = None
         self._log = RateLimitedLogger(_logger, clock)
@@ -109,6 +115,28 @@ class SelfCheck:
             task.cancel()
             await asyncio.wait((task,))
 
+    def expect_probe(self) -> JsonObject:
+        """Traces to treat like those of a check when somebody else sends them: `tracegrade doctor`.
+
+        Their ids are made here, so that nobody can have the traces of users treated so. `traces` says by id
+        how each is to be graded, `unix_nano` what time it is here, `patience_seconds` how long a verdict may
+        take.
+        """
+        expected = {self._random_bytes(16): outcome for outcome in (Outcome.PASS, Outcome.FAIL)}
+        self._expect(expected)
+        self._probes.update(dict.fromkeys(expected))
+        while len(self._probes) > _MAX_PROBES:
+            del self._probes[next(iter(self._probes))]
+        return {
+            "traces": {trace_id.hex(): outcome.value for trace_id, outcome in expected.items()},
+            "unix_nano": self._clock.unix_nano(),
+            "patience_seconds": self._patience,
+        }
+
+    def probe_verdicts(self) -> JsonObject:
+        """What is wrong with the verdicts on the latest of these, by id: "" for nothing, None: not graded."""
+        return {trace_id.hex(): problem for trace_id, problem in self._probes.items()}
+
     def made(self, trace_id: bytes) -> bool:
         """Whether the trace is one of a self-check, and not finished yet."""
         return trace_id in self._expected
@@ -120,10 +148,21 @@ class SelfCheck:
         self._release(held_bytes(spans))
         expected = self._expected.pop(trace.trace_id)
         awaited = self._awaited.pop(trace.trace_id, None)
-        if awaited is not None and not awaited.done():
-            # Sent straight to the listener: no balancer can have split it.
-            whole = replace(trace, interrupted=False) if trace.split else trace
-            awaited.set_result(misgrading(trace, self._evaluation.grade(whole), expected))
+        is_awaited = awaited is not None and not awaited.done()
+        if not is_awaited and trace.trace_id not in self._probes:
+            return
+        # Sent straight to the listener: no balancer can have split it.
+        whole = replace(trace, interrupted=False) if trace.split else trace
+        problem = misgrading(trace, self._evaluation.grade(whole), expected)
+        if awaited is not None and is_awaited:
+            awaited.set_result(problem)
+        else:
+            self._probes[trace.trace_id] = problem or ""
+
+    def _expect(self, expected: Mapping[bytes, Outcome]) -> None:
+        self._expected.update(expected)
+        while len(self._expected) > _MAX_TRACES:
+            del self._expected[next(iter(self._expected))]
 
     async def _check_for_ever(self, client: ListenerClient) -> None:
         was_failing = False
@@ -165,9 +204,7 @@ class SelfCheck:
         """
         expected = {self._random_bytes(16): outcome for outcome in (Outcome.PASS, Outcome.FAIL)}
         loop = asyncio.get_running_loop()
-        self._expected.update(expected)  # a request of which no answer came may have been taken all the same
-        while len(self._expected) > _MAX_TRACES:
-            del self._expected[next(iter(self._expected))]
+        self._expect(expected)  # a request of which no answer came may have been taken all the same
         self._awaited = {trace_id: loop.create_future() for trace_id in expected}
         verdicts = list(self._awaited.values())
         await client.send(self_check_request(expected, self._clock.unix_nano()))

@@ -50,9 +50,7 @@ class ListenerClient:
     """
 
     def __init__(self, config: ServerConfig, endpoint: str, self_check: SelfCheckConfig) -> None:
-        host, port = parse_endpoint(endpoint)
-        host = _ANY_ADDRESS.get(host, host)
-        self._address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._address = reachable_address(endpoint)
         self._tls = None if config.tls is None else ListenerTls(config.tls, self_check.tls)
         self._token_file = None if config.auth is None else config.auth.bearer_token_file
         self._post = self._send_grpc if isinstance(config, GrpcServerConfig) else self._send_http
@@ -113,6 +111,13 @@ class ListenerClient:
             text = read_status(answer)[0]
             raise NotAcceptedError(f"HTTP listener {url}: status {response.status}: {text}")
         return answer
+
+
+def reachable_address(endpoint: str) -> str:
+    """`host:port` by which what listens on `endpoint`, as configuration writes it, is reached from here."""
+    host, port = parse_endpoint(endpoint)
+    host = _ANY_ADDRESS.get(host, host)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class ListenerTls:

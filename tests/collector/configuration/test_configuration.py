@@ -91,8 +91,8 @@ def test_what_the_example_has_commented_out_is_valid_too() -> None:
 
     assert with_kafka.receivers.kafka.model_fields_set == set(KafkaReceiverConfig.model_fields)
     scores = {"phoenix_annotations", "mlflow_assessments", "langfuse_scores"}
-    spans = {"otlp", "otlp_http/langfuse", "file"}
-    assert set(config.exporters) == {"debug", "results_file", *spans, *scores}
+    spans = {"otlp", "otlp_http/langfuse", "file", "kafka"}
+    assert set(config.exporters) == {"debug", "results_file", "kafka_results", *spans, *scores}
     assert config.telemetry_endpoint() == "0.0.0.0:9464"
 
 
@@ -221,9 +221,9 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ("exporters: [otlp]", [
             "tracegrade.yaml:1: exporters: expected a mapping of exporter ids to their settings"
         ]),
-        ("exporters:\n  otpl: {}\n  kafka: {}\n  otlp/: {}\n  prometheus/a: {}", [
+        ("exporters:\n  otpl: {}\n  zipkin: {}\n  otlp/: {}\n  prometheus/a: {}", [
             'tracegrade.yaml:2: exporters.otpl: unknown exporter type "otpl"; did you mean "otlp"?',
-            'tracegrade.yaml:3: exporters.kafka: unknown exporter type "kafka"',
+            'tracegrade.yaml:3: exporters.zipkin: unknown exporter type "zipkin"',
             'tracegrade.yaml:4: exporters.otlp/: not an exporter id: expected "otlp" or "otlp/name"',
             'tracegrade.yaml:5: exporters.prometheus/a: not an exporter id: expected "prometheus"',
         ]),
@@ -458,6 +458,11 @@ def test_any_content_is_either_loaded_or_refused(content: object) -> None:
             "exporters: {file: {path: a}, results_file: {path: ./a}}",
             "exporters.results_file.path: exporters.file.path is the same file",
         ),
+        (
+            "{receivers: {kafka: {brokers: ['a:1', 'b:1']}}, "
+            "exporters: {kafka: {brokers: ['b:1', 'a:1'], topic: otlp_spans}}}",
+            "exporters.kafka.topic: receivers.kafka.topic is the same topic",
+        ),
         ("exporters: {file: {path: ''}}", "exporters.file.path: expected the path of a file"),
         (
             "receivers: {otlp: {protocols: {grpc: {endpoint: ':1'}, http: {endpoint: '0.0.0.0:1'}}}}",
@@ -558,6 +563,20 @@ def test_every_printed_key_is_in_the_commented_configuration() -> None:
     for text in (EVERYTHING, ""):
         printed = yaml.safe_load(print_configuration(load(text)))
         assert [] == [path for path in _paths(printed) if _documented(path) not in documented]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", ""),
+        ("cluster: {peers: ['tracegrade-0:4317']}", "several replicas"),
+        ("receivers: {kafka: {brokers: ['kafka:9092']}}", "partitions"),
+    ],
+)
+def test_conversations_are_seen_whole_by_one_process_with_listeners_alone(text: str, why: str) -> None:
+    hidden = load(text).hides_conversations
+
+    assert (bool(why), True) == (bool(hidden), why in hidden)
 
 
 def test_printing_everything_loads_to_the_same() -> None:

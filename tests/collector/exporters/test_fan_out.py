@@ -45,8 +45,8 @@ def test_the_types_are_found_by_their_folder() -> None:
         by_kind.setdefault(kind.kind, []).append(name)
 
     assert {
-        "results": ["debug", "results_file"],
-        "spans": ["file", "otlp", "otlp_http"],
+        "results": ["debug", "kafka_results", "results_file"],
+        "spans": ["file", "kafka", "otlp", "otlp_http"],
         "scores": ["langfuse_scores", "mlflow_assessments", "phoenix_annotations"],
     } == by_kind
 

@@ -24,6 +24,7 @@ from collector.telemetry.metrics import Metrics
 from collector.trace import held_bytes
 from tests.support.backends import Answer, GrpcBackend, HttpBackend, eventually, span_ids
 from tests.support.deliveries import MemoryExporter, make_spans, make_trace
+from tests.support.kafka_broker import KafkaBroker
 
 _FAST: dict[str, object] = {
     "sending_queue": {"batch": {"flush_timeout": "5ms", "max_spans": 50}},
@@ -86,10 +87,31 @@ class FileSink:
         self.path.rmdir()
 
 
-_SINKS: dict[str, Callable[[Path], Sink]] = {
-    "otlp": lambda directory: ServerSink(GrpcBackend(), {"tls": {"insecure": True}}),
-    "otlp_http": lambda directory: ServerSink(HttpBackend(), {}),
-    "file": lambda directory: FileSink(directory / "spans.jsonl"),
+class KafkaSink:
+    """A topic of a real broker."""
+
+    def __init__(self, broker: KafkaBroker) -> None:
+        self.broker = broker
+        self.topic = broker.create_topic(3)
+
+    def config(self) -> dict[str, object]:
+        return {**self.broker.client_config(), "topic": self.topic, "timeout": "500ms"}
+
+    def received(self) -> list[bytes]:
+        return span_ids([value for _, value in self.broker.records(self.topic)])
+
+    async def go_down(self) -> None:
+        self.broker.kill()
+
+    async def come_up(self) -> None:
+        await asyncio.to_thread(self.broker.start)
+
+
+_SINKS: dict[str, Callable[[pytest.FixtureRequest], Sink]] = {
+    "otlp": lambda request: ServerSink(GrpcBackend(), {"tls": {"insecure": True}}),
+    "otlp_http": lambda request: ServerSink(HttpBackend(), {}),
+    "file": lambda request: FileSink(request.getfixturevalue("tmp_path") / "spans.jsonl"),
+    "kafka": lambda request: KafkaSink(request.getfixturevalue("broker")),
 }
 
 over_the_network = pytest.mark.parametrize("type_name", ["otlp", "otlp_http"], indirect=True)
@@ -104,8 +126,8 @@ def type_name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def sink(type_name: str, tmp_path: Path) -> AsyncIterator[Sink]:
-    sink = _SINKS[type_name](tmp_path)
+async def sink(type_name: str, request: pytest.FixtureRequest) -> AsyncIterator[Sink]:
+    sink = _SINKS[type_name](request)
     if isinstance(sink, ServerSink):
         await sink.backend.start()
     yield sink

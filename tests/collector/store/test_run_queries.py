@@ -79,6 +79,40 @@ def test_counts_by_the_hour_add_up_to_the_runs(queries: RunQueries) -> None:
     ]
 
 
+def test_what_is_read_for_one_tenant_tells_nothing_of_another() -> None:
+    every = filled(
+        [
+            *(graded_run(number, tenant="blue", dialect="openinference") for number in range(1, 21)),
+            *(graded_run(number, tenant="green", agent="billing") for number in range(21, 31)),
+            graded_run(31, tenant="green"),
+        ]
+    )
+    blue, green = every.of_tenant("blue"), every.of_tenant("green")
+    of_green = every.find(RunFilter(tenant="green"))[0]
+
+    assert (20, 31, 31) == (blue.newest(), green.newest(), every.newest())
+    assert [("weather_agent", 20, {"blue"})] == _told(blue)
+    assert [("weather_agent", 1, {"green"}), ("billing", 10, {"green"})] == _told(green)
+    assert [("weather_agent", 21, {"blue", "green"}), ("billing", 10, {"green"})] == _told(every)
+    assert {"agents": ["weather_agent"]}.items() <= blue.names().items()
+    assert [] == blue.find(RunFilter(agent="billing"))
+    assert [] == blue.find(RunFilter(tenant="green"))
+    assert [] == blue.find(RunFilter(text="number31"))
+    assert 20 == len(blue.find(RunFilter(dialect="openinference"), 100))
+    assert [] == blue.runs_of_trace(of_green.trace_id)
+    assert blue.line(of_green.id) is None
+    assert green.line(of_green.id) is not None
+    assert [20] == [counts.count for counts in blue.versions("weather_agent").values()]
+    assert [] == blue.tools("billing")
+    assert {20} == {criterion.counts.count for criterion in blue.evaluations()}
+    assert {("blue", "weather_agent")} == {key[:2] for key in blue.evaluation_counts()}
+    assert [] == every.of_tenant("' OR 1 --").find(RunFilter())
+
+
+def _told(queries: RunQueries) -> list[tuple[str, int, set[str]]]:
+    return [(agent.name, agent.runs.count, agent.tenants) for agent in queries.agents()]
+
+
 def test_text_that_no_database_holds_is_kept_all_the_same() -> None:
     queries = filled([graded_run(1, agent="lone \ud800 half", text="nul \0 and \ud800 <script>")])
 

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from collector.clock import SystemClock
 from collector.errors import StartupError
 from collector.telemetry.exposition import MetricsRegistry
-from collector.telemetry.http import TelemetryServer
+from collector.telemetry.http import Probes, TelemetryServer
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.score_series import ScoreSeries
 from collector.telemetry.signals import Readiness
@@ -19,13 +19,14 @@ from collector.trace import GradedTrace
 from processors.model.agent_run import AgentIdentity, AgentRun
 from processors.model.evaluation_result import EvaluationResult, Outcome
 from processors.model.graded_run import GradedRun
+from processors.model.json_values import JsonObject
 from tests.support.named_criteria import criteria_with
 
 
 class Service:
     """A telemetry server with everything it shows."""
 
-    def __init__(self, endpoint: str = "127.0.0.1:0") -> None:
+    def __init__(self, endpoint: str = "127.0.0.1:0", probes: Probes | None = None) -> None:
         self.metrics = Metrics()
         self.readiness = Readiness()
         self.series = ScoreSeries(self.metrics, SystemClock())
@@ -35,6 +36,7 @@ class Service:
             score_series=self.series,
             readiness=self.readiness,
             clock=SystemClock(),
+            probes=probes,
         )
 
     def url(self, path: str) -> str:
@@ -229,3 +231,33 @@ async def test_shutdown_is_safe_before_start_and_twice() -> None:
     await service.server.start()
     await service.shutdown()
     await service.shutdown()
+
+
+class _Probes:
+    def __init__(self) -> None:
+        self.expected = 0
+
+    def expect_probe(self) -> JsonObject:
+        self.expected += 1
+        return {"traces": {"00": "pass"}}
+
+    def probe_verdicts(self) -> JsonObject:
+        return {"00": None}
+
+
+async def test_only_a_post_lets_a_probe_be_expected(client: aiohttp.ClientSession) -> None:
+    probes = _Probes()
+    service = Service(probes=probes)
+    await service.server.start()
+    async with client.get(service.url("/self-check")) as verdicts, client.head(service.url("/self-check")):
+        assert {"00": None} == await verdicts.json()
+        assert 0 == probes.expected
+    async with client.post(service.url("/self-check")) as told, client.post(service.url("/metrics")) as other:
+        assert {"traces": {"00": "pass"}} == await told.json()
+        assert (1, 405) == (probes.expected, other.status)
+    await service.shutdown()
+
+
+async def test_without_probes_there_is_no_such_path(service: Service, client: aiohttp.ClientSession) -> None:
+    async with client.post(service.url("/self-check")) as answer:
+        assert 404 == answer.status

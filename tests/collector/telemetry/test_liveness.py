@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from collector.clock import SystemClock
-from collector.pipeline import WATCHED
+from collector.grading import WATCHED
 from collector.telemetry import Heartbeat, Watchdog
 from collector.telemetry import liveness as liveness_module
 from collector.trace import FinishedTrace

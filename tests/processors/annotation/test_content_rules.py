@@ -47,18 +47,19 @@ def test_every_field_is_known_to_be_content_or_not() -> None:
     """Whoever adds a field decides here whether `ContentRules` has to hide it."""
     content = {
         AgentRun: "input input_state output output_state messages messages_state span_attributes "
-        "available_tools requested_calls content tool_calls error",
+        "available_tools requested_calls content tool_calls error conversation",
         ToolCall: "arguments arguments_text arguments_state result result_text result_state error",
         EvaluationResult: "explanation details",
     }
     names_and_ids = {
         AgentRun: "trace_id span_id agent parent_agent session finish_reason complete incomplete_reason "
-        "start_unix_nano end_unix_nano tenant resource carrier_span_id model_calls models usage "
+        "start_unix_nano end_unix_nano tenant resource dialect carrier_span_id model_calls models usage "
         "time_to_first_output_seconds cost",
         ToolCall: "name call_id span_id category lenient_values parallel_group start_unix_nano end_unix_nano "
         "executed attempt retry_of",
         EvaluationResult: "name evaluator evaluator_version outcome score reason error_type pass_threshold "
-        "severity criteria_hash stage muted_until_unix_nano tool_call_id tool_span_id quotes_content",
+        "severity criteria_hash stage muted_until_unix_nano tool_call_id tool_span_id conversation_runs "
+        "quotes_content",
     }
 
     for kind in content:

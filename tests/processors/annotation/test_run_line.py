@@ -128,6 +128,13 @@ def test_amounts_that_cannot_be_are_refused_by_place() -> None:
         assert place in shown
 
 
+@pytest.mark.parametrize("amount", [10**400, 1e308, 1e13])
+def test_amounts_beyond_what_can_be_counted_are_refused_by_place(amount: float) -> None:
+    shown = "\n".join(_problems({"agent": {"name": "a"}, "duration_seconds": amount}))
+
+    assert "duration_seconds: expected a number from 0 to 1e12" in shown
+
+
 @given(agent_runs())
 def test_a_run_written_and_read_again_is_the_same_run(run: AgentRun) -> None:
     line = format_run(GradedRun(run=run, results=[result()]))

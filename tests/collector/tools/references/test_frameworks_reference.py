@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from collector.tools.references.frameworks import frameworks_reference, supported_frameworks
+from collector.framework_pages import supported_frameworks
+from collector.tools.references.frameworks import frameworks_reference
 from processors.frameworks.discovery import discover_dialects
 
 ROOT = Path(__file__).parents[4]

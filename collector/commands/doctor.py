@@ -1,0 +1,111 @@
+"""The command `tracegrade doctor`: which hop of the configuration in force does not work, and what to do."""
+
+import argparse
+import asyncio
+import json
+from collections.abc import Sequence
+
+from collector.commands.command import (
+    EXIT_FAILED,
+    EXIT_OK,
+    Command,
+    Surroundings,
+    add_argument,
+    add_config,
+    path_argument,
+)
+from collector.configuration import load_configuration
+from collector.tools.doctor import Hop, Sender, State, examine
+from collector.tools.prometheus_api import PrometheusApi, PrometheusError
+
+_DESCRIPTION = """
+Send a trace through every hop of the configuration in force, and say for each whether it was accepted and
+what to do if not. Run it on the machine of the service, as its user, while it runs. The traces are the
+service's own: they enter no series, store or page; each backend gets one span (and one log record, if it gets
+verdicts so) named "tracegrade doctor". Exit code 0: every hop works; 1: one does not; 2: the configuration
+cannot be read.
+"""
+_MARKS = {State.WORKS: "ok", State.BROKEN: "BROKEN", State.UNKNOWN: "?"}
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_config(parser)
+    add_argument(
+        parser,
+        "--endpoint",
+        _endpoint,
+        "URL",
+        "send there, as a sender would, instead of to each listener: host:port, or http(s)://host:port",
+    )
+    add_argument(
+        parser,
+        "--ca-file",
+        path_argument,
+        "FILE",
+        "trust these authorities, as a sender would, instead of the listener's certificate itself",
+    )
+    add_argument(
+        parser, "--token-file", path_argument, "FILE", "send the first token in it (default: the listener's)"
+    )
+    add_argument(
+        parser, "--prometheus", _prometheus, "URL", "check scraping, rules and Alertmanager there as well"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
+    config = load_configuration(options.config, surroundings.environment)
+    hops = asyncio.run(
+        examine(
+            config,
+            environment=surroundings.environment,
+            clock=surroundings.clock,
+            sender=Sender(options.endpoint, options.ca_file, options.token_file),
+            prometheus=options.prometheus,
+        )
+    )
+    works = all(hop.state is State.WORKS for hop in hops)
+    if options.json:
+        print(
+            json.dumps(
+                {"works": works, "hops": [hop.to_json() for hop in hops]}, ensure_ascii=False, indent=2
+            )
+        )
+    else:
+        _print(hops)
+    return EXIT_OK if works else EXIT_FAILED
+
+
+def _print(hops: Sequence[Hop]) -> None:
+    for hop in hops:
+        print(f"{_MARKS[hop.state]:<7} {hop.where}: {hop.found}")
+        if hop.expected:
+            print(f"        expected: {hop.expected}")
+        if hop.advice:
+            print(f"        do: {hop.advice}")
+    broken = sum(hop.state is not State.WORKS for hop in hops)
+    print(f"{len(hops)} hops, " + (f"{broken} of them do not work" if broken else "all of them work"))
+
+
+def _endpoint(text: str) -> str:
+    scheme, separator, address = text.rpartition("://")
+    host, _, port = address.rstrip("/").rpartition(":")
+    if (separator and scheme not in ("http", "https")) or not host or not port.isdecimal() or "/" in host:
+        raise argparse.ArgumentTypeError(f"expected host:port or http(s)://host:port, got {text!r}")
+    return text.rstrip("/")
+
+
+def _prometheus(text: str) -> PrometheusApi:
+    try:
+        return PrometheusApi(text)
+    except PrometheusError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+COMMAND = Command(
+    "doctor",
+    "send a trace through every hop of the configuration and say what does not work",
+    _add_arguments,
+    _run,
+    _DESCRIPTION,
+)

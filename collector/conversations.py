@@ -1,0 +1,266 @@
+"""What is known of conversations: the calls of the runs that were graded, for criteria over all of them.
+
+Bounded in time and bytes, and kept in memory, so that grading waits for nothing; `collector.store` keeps it
+over a restart. What cannot be known is said: a conversation may have begun before the service, run past it,
+been forgotten, or have met a time in which spans may have been lost. Then only what no further run could
+change is decided.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from collector.config_fields import PositiveDuration
+from processors.model import AgentRun, Conversation, ToolCall, reference_of, time_text
+
+MAX_RUNS, MAX_CALLS = 100, 2_000
+"""Of one conversation; beyond, its earliest runs are let go of."""
+MAX_AWAY_SECONDS = 10.0
+"""How long a restart may take without a run being lost: for so long senders try again."""
+_MAX_FORGOTTEN = 100_000
+_RUN_BYTES, _CALL_BYTES = 1_200, 900
+"""What a run and a call take in memory beside their texts, about. Values take as much as their texts."""
+
+
+class ConversationsConfig(BaseModel):
+    """`processors.evaluation.conversations`: what is kept for evaluations with `scope: conversation`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_pause: PositiveDuration = Field(
+        default=3600.0,
+        description="How long a conversation rests at most between two runs. One that is new to the service "
+        "counts as known from its beginning once the service has missed nothing for so long.",
+        examples=["30m", "1d"],
+    )
+    retention: PositiveDuration = Field(
+        default=24 * 3600.0,
+        description="How long after its last run a conversation is kept. After that it is known that there "
+        "was one, and no longer what was done in it.",
+        examples=["24h"],
+    )
+    max_mib: int = Field(
+        default=64,
+        ge=1,
+        le=64 * 1024,
+        description="What the calls of all of them may take in memory; the longest quiet ones go first. It "
+        "comes on top of `limit_mib`.",
+        examples=[64],
+    )
+
+
+class Conversations:
+    """The runs of each conversation, by tenant and session.
+
+    Args:
+        config: The bounds; None: everything is kept, and everything there is was seen, as in a recording.
+        hidden: Why this service sees but a part of every conversation; empty: it sees all of them.
+        lost_until: Until when spans may have been lost on the way in, in Unix nanoseconds; 0: never.
+    """
+
+    def __init__(
+        self,
+        config: ConversationsConfig | None = None,
+        *,
+        hidden: str = "",
+        lost_until: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._hidden = hidden
+        self._lost_until = lost_until
+        self._is_recording = config is None
+        bounds = config or ConversationsConfig()
+        self._max_pause = int(bounds.max_pause * 1e9)
+        self._retention = int(bounds.retention * 1e9)
+        self._max_bytes = bounds.max_mib << 20
+        self._found: OrderedDict[bytes, _Runs] = OrderedDict()  # the longest quiet first
+        self._forgotten: OrderedDict[bytes, int] = OrderedDict()
+        self._bytes = 0
+        self._known_from: int | None = None
+        self._is_open = False
+        self.is_wanted = False
+        """Whether criteria in force speak of conversations."""
+        self.closed_unix_nano = 0
+        """When the service stopped to take spans; 0: it takes them."""
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @property
+    def used_bytes(self) -> int:
+        """What is kept takes so much, about."""
+        return self._bytes
+
+    @property
+    def known_from(self) -> int | None:
+        """Every run that was graded from then on is known, in Unix nanoseconds; None: none was looked for."""
+        if self._known_from is None:
+            return None
+        return max(self._known_from, self._lost_until())
+
+    def follow(self, is_wanted: bool, unix_nano: int) -> None:
+        """Whether criteria in force speak of conversations; if none does, nothing is kept."""
+        self.is_wanted = is_wanted
+        if self._is_open:
+            self._begin_or_end(unix_nano)
+
+    def open(self, unix_nano: int) -> None:
+        """Runs are looked for from now on; what went before is known as far as it was restored."""
+        self._is_open = True
+        self._begin_or_end(unix_nano)
+
+    def _begin_or_end(self, unix_nano: int) -> None:
+        if not self.is_wanted:
+            self._known_from = None
+            self._found.clear()
+            self._forgotten.clear()
+            self._bytes = 0
+        elif self._known_from is None:
+            self._known_from = unix_nano
+
+    def close(self, unix_nano: int) -> None:
+        """The service takes no more spans."""
+        self.closed_unix_nano = unix_nano
+
+    def restore(self, runs: Iterable[tuple[AgentRun, int]], known_from: int) -> None:
+        """Take back what a process before knew: runs, and when each was graded.
+
+        `known_from` 0: it is not known since when that is all.
+
+        Raises:
+            ValueError: runs are looked for already.
+        """
+        if self._is_open:
+            raise ValueError("restored too late")
+        for run, unix_nano in runs:
+            if run.session is not None:
+                self._add(run, unix_nano)
+                self._forget(unix_nano)
+        if known_from:
+            self._known_from = known_from
+
+    def look_up(self, runs: Sequence[AgentRun], unix_nano: int) -> list[AgentRun]:
+        """`runs`, graded now, each with what is known of its conversation; from now on they belong to it."""
+        found = [None if run.session is None else self._add(run, unix_nano) for run in runs]
+        told = [
+            run if conversation is None else run.in_conversation(self._told(run, conversation))
+            for run, conversation in zip(runs, found, strict=True)
+        ]
+        self._forget(unix_nano)
+        return told
+
+    def _told(self, run: AgentRun, found: "_Runs") -> Conversation:
+        own = reference_of(run)
+        others = tuple(other for other in found.runs if reference_of(other) != own)
+        return Conversation(others, self._gap(found))
+
+    def _gap(self, found: "_Runs") -> str:
+        if self._is_recording:
+            return ""
+        if self._hidden:
+            return self._hidden
+        if found.is_cut:
+            return "earlier ones are no longer kept"
+        known_from = self.known_from
+        if known_from is None:
+            return "none was looked for"
+        if known_from >= found.first - self._max_pause:
+            return f"not all before {time_text(known_from)} are known"
+        return ""
+
+    def _add(self, run: AgentRun, unix_nano: int) -> "_Runs":
+        key = blake2b(f"{run.tenant}\0{run.session}".encode(errors="replace"), digest_size=16).digest()
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = _Runs(is_cut=self._forgotten.pop(key, None) is not None)
+        self._found.move_to_end(key)
+        self._bytes -= found.size
+        found.add(run, unix_nano)
+        if not self._is_recording:
+            found.cut()
+        self._bytes += found.size
+        return found
+
+    def _forget(self, unix_nano: int) -> None:
+        """Let go of what is too old or too much; that it was there is remembered."""
+        if self._is_recording:
+            return
+        while self._found:
+            key, oldest = next(iter(self._found.items()))
+            if self._bytes <= self._max_bytes and oldest.last > unix_nano - self._retention:
+                break
+            del self._found[key]
+            self._bytes -= oldest.size
+            self._forgotten[key] = oldest.last
+        while len(self._forgotten) > _MAX_FORGOTTEN:
+            _, last = self._forgotten.popitem(last=False)
+            if self._known_from is not None:
+                self._known_from = max(self._known_from, last)
+
+
+class _Runs:
+    """The runs of one conversation.
+
+    Attributes:
+        runs: in the order in which they came, each with its calls alone.
+        first: when the first of them began, as far as they tell.
+        last: when the last of them came.
+        is_cut: whether earlier ones were let go of.
+        size: the bytes that they take.
+    """
+
+    __slots__ = ("first", "is_cut", "last", "runs", "size")
+
+    def __init__(self, *, is_cut: bool) -> None:
+        self.runs: list[AgentRun] = []
+        self.first = self.last = self.size = 0
+        self.is_cut = is_cut
+
+    def add(self, run: AgentRun, unix_nano: int) -> None:
+        """Add a run unless it is there."""
+        own = reference_of(run)
+        if any(reference_of(other) == own for other in self.runs):
+            return
+        began = run.start_unix_nano or unix_nano
+        self.first = min(self.first, began) if self.runs or self.is_cut else began
+        self.last = max(self.last, unix_nano)
+        kept = _calls_of(run)
+        self.runs.append(kept)
+        self.size += _size(kept)
+
+    def cut(self) -> None:
+        """Let go of the earliest runs while there are too many, or too many calls."""
+        while len(self.runs) > 1 and (
+            len(self.runs) > MAX_RUNS
+            or sum(len(run.tool_calls) + len(run.requested_calls) for run in self.runs) > MAX_CALLS
+        ):
+            earliest = min(self.runs, key=lambda run: (run.start_unix_nano, run.trace_id, run.span_id or b""))
+            self.runs.remove(earliest)
+            self.size -= _size(earliest)
+            self.is_cut = True
+
+
+def _calls_of(run: AgentRun) -> AgentRun:
+    """The run without what no evaluation over a conversation looks at: its spans are not held for it."""
+    return AgentRun(
+        trace_id=run.trace_id,
+        span_id=run.span_id,
+        agent=run.agent,
+        session=run.session,
+        tenant=run.tenant,
+        tool_calls=tuple(run.tool_calls),
+        requested_calls=tuple(run.requested_calls),
+        complete=run.complete,
+        incomplete_reason=run.incomplete_reason,
+        start_unix_nano=run.start_unix_nano,
+    )
+
+
+def _size(run: AgentRun) -> int:
+    calls = [*run.tool_calls, *(call for _, call in run.requested_calls)]
+    return _RUN_BYTES + sum(map(_call_size, calls))
+
+
+def _call_size(call: ToolCall) -> int:
+    return _CALL_BYTES + 2 * (len(call.arguments_text or "") + len(call.result_text or ""))

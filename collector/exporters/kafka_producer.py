@@ -1,0 +1,301 @@
+"""What writes to Kafka: records in, and back once the brokers have them; the settings that this takes."""
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from pydantic import Field
+
+from collector.clock import Clock, ends_within
+from collector.config_fields import PositiveDuration
+from collector.errors import ContentRefusedError, ExportError, RetryableExportError, StartupError
+from collector.exporters.otlp_client import one_line
+from collector.kafka_connection import KafkaConnectionConfig
+from collector.telemetry import Metrics, RateLimitedLogger
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message
+
+RECORD_OVERHEAD_BYTES = 1024
+"""What a record may have beside its value: key, framing, and that of the batch around it."""
+
+_POLL_SECONDS = 0.1
+_LINGER_MILLISECONDS = 5
+_PARTITIONERS = {"fnv1a": "fnv1a_random", "murmur2": "murmur2_random", "crc32": "consistent_random"}
+_REFUSED = ("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "INVALID_MSG", "_INVALID_ARG")
+"""Errors that are about the records; all others may pass."""
+
+_logger = logging.getLogger(__name__)
+
+KafkaRecord: TypeAlias = tuple[bytes, bytes]
+"""Key and value."""
+
+_Answer: TypeAlias = asyncio.Future["KafkaError | None"]
+
+
+class KafkaProducerConfig(KafkaConnectionConfig):
+    """The keys that all exporters to Kafka share."""
+
+    partitioner: Literal["fnv1a", "murmur2", "crc32"] = Field(
+        default="fnv1a",
+        description="How the partition of a key is found: fnv1a as the OpenTelemetry Collector does, murmur2 "
+        "as Java clients, crc32 as librdkafka.",
+    )
+    max_message_bytes: int = Field(
+        default=1_000_000,
+        ge=10_000,
+        le=512 * 1024 * 1024,
+        description="A record is no larger; not more than the topic's max.message.bytes.",
+    )
+    compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none"
+    timeout: PositiveDuration = Field(
+        default=10.0,
+        description="How long brokers are waited for before an attempt counts as failed. The records stay in "
+        "the client meanwhile and are not written twice.",
+    )
+
+
+class KafkaProducer:
+    """An idempotent producer for one topic: what is sent is written once, in order for each key.
+
+    A record that was not answered in time is still under way. Whoever sends it again waits for that one, and
+    no second is written. After a restart of this process, or an error after which the client must be made
+    anew, a record may be written twice.
+
+    Args:
+        name: The exporter's id in the configuration.
+        config: How brokers are reached.
+        topic: Where records go.
+        metrics: Counts the client's errors.
+        clock: What timeouts are measured on.
+        max_unanswered_bytes: What the client may hold.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: KafkaProducerConfig,
+        topic: str,
+        metrics: Metrics,
+        clock: Clock,
+        *,
+        max_unanswered_bytes: int,
+    ) -> None:
+        self._name = name
+        self._config = config
+        self._topic = topic
+        self._metrics = metrics
+        self._clock = clock
+        self._max_unanswered_bytes = max_unanswered_bytes
+        self._log = RateLimitedLogger(_logger, clock)
+        self._client: _Client | None = None
+        self._sent_before: dict[KafkaRecord, _Answer] = {}
+        """Records of attempts that failed as a whole, which were written themselves or still may be."""
+        self._sent_before_bytes = 0
+
+    @property
+    def endpoint(self) -> str:
+        """The brokers and the topic, for logs."""
+        return f"{','.join(self._config.brokers)}/{self._topic}"
+
+    @property
+    def max_value_bytes(self) -> int:
+        """The longest value that fits in a record."""
+        return self._config.max_message_bytes - RECORD_OVERHEAD_BYTES
+
+    async def start(self) -> None:
+        """Make the client; that no broker answers is no reason not to start.
+
+        Raises:
+            StartupError: the client is not installed, or does not take its settings.
+        """
+        try:
+            import confluent_kafka
+        except ImportError as error:
+            raise StartupError(
+                f"exporters.{self._name}: needs the extra kafka: install tracegrade[kafka]"
+            ) from error
+        try:
+            self._client = self._new_client()
+        except confluent_kafka.KafkaException as error:
+            raise StartupError(f"exporters.{self._name}: {error.args[0].str()}") from error
+
+    async def send(self, records: Sequence[KafkaRecord]) -> None:
+        """Return once the topic has all of `records`; may run concurrently.
+
+        Raises:
+            RetryableExportError: some of them are not known to be there; send the same again.
+            ContentRefusedError: some of them will never be taken.
+        """
+        if self._client is None:
+            raise RetryableExportError("The exporter is not started.")
+        if self._client.is_broken:
+            self._client.stop()
+            self._forget()
+            self._client = self._new_client()
+        futures: list[_Answer] = []
+        try:
+            for record in records:
+                futures.append(self._found_before(record) or self._client.produce(self._topic, record))
+            if futures:
+                await asyncio.wait(futures, timeout=self._config.timeout)
+            failure: ExportError | None = _failure(futures, self._config.timeout)
+        except BufferError:
+            failure = RetryableExportError("Too much waits for brokers.")
+        except asyncio.CancelledError:
+            self._remember(records, futures)
+            raise
+        if failure is not None:
+            self._remember(records, futures)
+            raise failure
+
+    async def close(self, deadline: float) -> None:
+        """Give up what is not answered; safe before `start` and twice."""
+        client, self._client = self._client, None
+        self._forget()
+        if client is not None:
+            client.stop()
+            left = asyncio.to_thread(client.join)
+            await ends_within(max(deadline - self._clock.monotonic(), 1.0), left, self._clock)
+
+    def _found_before(self, record: KafkaRecord) -> _Answer | None:
+        if not self._sent_before:
+            return None
+        future = self._sent_before.pop(record, None)
+        if future is not None:
+            self._sent_before_bytes -= len(record[1])
+        return future
+
+    def _remember(self, records: Sequence[KafkaRecord], futures: Sequence[_Answer]) -> None:
+        """Note what need not be sent again with the others, as far as there is room."""
+        for record, future in zip(records, futures, strict=False):
+            if not (future.done() and future.result() is not None) and record not in self._sent_before:
+                self._sent_before[record] = future
+                self._sent_before_bytes += len(record[1])
+        while self._sent_before_bytes > self._max_unanswered_bytes:
+            oldest = next(iter(self._sent_before))
+            self._found_before(oldest)
+
+    def _forget(self) -> None:
+        self._sent_before.clear()
+        self._sent_before_bytes = 0
+
+    def _new_client(self) -> "_Client":
+        config = self._config
+        settings: dict[str, str | int | float | bool] = {
+            **config.client_settings(),
+            "enable.idempotence": True,
+            "partitioner": _PARTITIONERS[config.partitioner],
+            "compression.type": config.compression,
+            "message.max.bytes": config.max_message_bytes,
+            "message.timeout.ms": 0,  # the queue before the exporter knows when to give up
+            "linger.ms": _LINGER_MILLISECONDS,
+            "queue.buffering.max.kbytes": max(self._max_unanswered_bytes // 1024, 1),
+            "queue.buffering.max.messages": 1_000_000,
+            "allow.auto.create.topics": False,
+            "topic.metadata.refresh.interval.ms": 60_000,
+            "log_level": 0,  # errors come by the callback
+        }
+        return _Client(settings, self._note_error, name=f"write to {self._name}")
+
+    def _note_error(self, error: "KafkaError") -> None:
+        self._metrics.kafka_errors.add(1, error.name())
+        self._log.warning(
+            "kafka", "The Kafka client tells of an error.", exporter=self._name, error=one_line(error.str())
+        )
+
+
+class _Client:
+    """librdkafka's producer, and the thread that hears what became of records.
+
+    All of it is used on the event loop, but for what `_run` calls.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, str | int | float | bool],
+        note_error: "Callable[[KafkaError], None]",
+        *,
+        name: str,
+    ) -> None:
+        from confluent_kafka import Producer
+
+        self.is_broken = False
+        """Whether it takes nothing any more."""
+        self._note_error = note_error
+        self._loop = asyncio.get_running_loop()
+        self._reports: list[tuple[_Answer, KafkaError | None]] = []
+        self._stopping = threading.Event()
+        self._producer = Producer({**settings, "error_cb": self._hear_error})
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def produce(self, topic: str, record: KafkaRecord) -> _Answer:
+        """Write a record; what the future holds is why it was not taken, None if it was.
+
+        Raises:
+            BufferError: it holds too much already.
+        """
+        from confluent_kafka import KafkaException
+
+        answer: _Answer = self._loop.create_future()
+        try:
+            self._producer.produce(topic, record[1], record[0], on_delivery=partial(self._report, answer))
+        except KafkaException as failure:
+            self._settle([(answer, failure.args[0])])
+        return answer
+
+    def stop(self) -> None:
+        """Let the thread end, and give up what is not answered."""
+        self._stopping.set()
+
+    def join(self) -> None:
+        """Wait for the thread."""
+        self._thread.join()
+
+    def _settle(self, reports: "Collection[tuple[_Answer, KafkaError | None]]") -> None:
+        for answer, error in reports:
+            if not answer.done():
+                answer.set_result(error)
+            if error is not None and (error.fatal() or error.code() == error._FATAL):
+                self.is_broken = True
+
+    # On the thread.
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._producer.poll(_POLL_SECONDS)
+            if self._reports:
+                reports, self._reports = self._reports, []
+                self._tell(self._settle, reports)
+        self._producer.purge()
+
+    def _report(self, answer: _Answer, error: "KafkaError | None", message: "Message") -> None:
+        self._reports.append((answer, error))
+
+    def _hear_error(self, error: "KafkaError") -> None:
+        self._tell(self._take_error, error)
+
+    def _tell(self, call: Callable[..., object], *arguments: object) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(call, *arguments)
+
+    def _take_error(self, error: "KafkaError") -> None:
+        if error.fatal() or error.code() == error._FATAL:
+            self.is_broken = True
+        self._note_error(error)
+
+
+def _failure(answers: Sequence[_Answer], seconds: float) -> RetryableExportError | ContentRefusedError | None:
+    """What to raise of these, if anything; a refusal waits until all others are answered."""
+    errors = [error for answer in answers if answer.done() and (error := answer.result()) is not None]
+    for error in errors:
+        if error.name() not in _REFUSED:
+            return RetryableExportError(one_line(error.str()))
+    if not all(answer.done() for answer in answers):
+        return RetryableExportError(f"No answer within {seconds:g} s.")
+    return ContentRefusedError(one_line(errors[0].str())) if errors else None

@@ -1,0 +1,78 @@
+"""Graded runs to a Kafka topic (`kafka_results`): the lines of a results file, one a record.
+
+The key is the trace id in hex. After a crash a run may come twice, with the same trace and span id.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from collector.errors import ContentRefusedError
+from collector.exporters.exporter import ExporterContext, ResultExporterType
+from collector.exporters.kafka_producer import KafkaProducer, KafkaProducerConfig, KafkaRecord
+from collector.exporters.run_writer import RunWriter, RunWriterConfig
+from collector.kafka_connection import KafkaName
+from processors.annotation import format_run
+from processors.model import GradedRun
+
+
+class KafkaResultsConfig(RunWriterConfig, KafkaProducerConfig):
+    """`exporters.kafka_results`: graded runs as records of a topic."""
+
+    topic: KafkaName = Field(default="graded_runs", description="Where runs go; it must be there.")
+
+
+class KafkaResultsExporter(RunWriter):
+    """Writes graded runs to a topic, in order for each trace."""
+
+    def __init__(self, name: str, config: KafkaResultsConfig, context: ExporterContext) -> None:
+        self._producer = KafkaProducer(
+            name,
+            config,
+            config.topic,
+            context.metrics,
+            context.clock,
+            max_unanswered_bytes=64 * 1024 * 1024 + config.max_message_bytes,
+        )
+        super().__init__(name, self._producer.endpoint, config, context.metrics, context.clock)
+
+    async def open(self) -> None:
+        """See `RunWriter`."""
+        await self._producer.start()
+
+    async def write(self, runs: Sequence[GradedRun]) -> int:
+        """See `RunWriter`; a run that is too large for a record is left out."""
+        records = await asyncio.to_thread(_records, runs)
+        fitting = [record for record in records if len(record[1]) <= self._producer.max_value_bytes]
+        refused = len(records) - len(fitting)
+        try:
+            await self._producer.send(fitting)
+        except ContentRefusedError:
+            refused += await self._write_alone(fitting)
+        return refused
+
+    async def close(self, deadline: float) -> None:
+        """See `RunWriter`."""
+        await self._producer.close(deadline)
+
+    async def _write_alone(self, records: Sequence[KafkaRecord]) -> int:
+        """Find those of `records` that the topic does not take; the others are not written again."""
+        refused = 0
+        for record in records:
+            try:
+                await self._producer.send([record])
+            except ContentRefusedError:
+                refused += 1
+        return refused
+
+
+def _records(runs: Sequence[GradedRun]) -> list[KafkaRecord]:
+    return [(run.run.trace_id.hex().encode(), format_run(run)) for run in runs]
+
+
+def _create(name: str, config: KafkaResultsConfig, context: ExporterContext) -> KafkaResultsExporter:
+    return KafkaResultsExporter(name, config, context)
+
+
+COMPONENT = ResultExporterType(type_name="kafka_results", config_model=KafkaResultsConfig, create=_create)

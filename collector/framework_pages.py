@@ -1,0 +1,56 @@
+"""What the READMEs in `processors/frameworks/` say of each framework that is read."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import processors.frameworks
+
+_SECTION = re.compile(
+    r"^## (?P<name>.+)\n\n(?:- Dialect: `(?P<dialect>\w+)`\.\n)?- Versions: (?P<versions>.+)\.\n"
+    r"(?P<evidence>- Evidence: (?P<kind>recorded|written|read)\b.+\.\n)"
+    r"(?P<rest>- Read: .+\.\n- Switch on: (?P<switch_on>.+)\.\n- Cannot be known: .+\.\n)(?=\n## |\Z)",
+    re.MULTILINE,
+)
+_KINDS = {"recorded": "recorded", "written": "run", "read": "source"}
+
+
+class Framework(NamedTuple):
+    """One framework or instrumentation whose spans are read. All fields are Markdown for people."""
+
+    name: str
+    dialect: str
+    """Whose reading it is."""
+    versions: str
+    """What the reading was built from: versions, or "any"."""
+    evidence: str
+    """How it is known that the reading is right: `recorded`, `run` or `source`."""
+    switch_on: str
+    """What its instrumentation needs to send content, or what keeps it from that; begins in lower case."""
+    rest: str
+    """Which spans are calls and runs, what must be switched on, what cannot be known, and the evidence."""
+
+
+def supported_frameworks() -> Iterator[Framework]:
+    """What the README of each family says is read.
+
+    Raises:
+        ValueError: a README has a section that is not in the form of the others.
+    """
+    for page in sorted(Path(processors.frameworks.__path__[0]).glob("*/README.md")):
+        text = page.read_text()
+        sections = list(_SECTION.finditer(text))
+        if len(sections) != text.count("\n## "):
+            raise ValueError(
+                f"{page}: a section lacks Versions, Evidence, Read, Switch on or Cannot be known"
+            )
+        for told in sections:
+            yield Framework(
+                name=told["name"],
+                dialect=told["dialect"] or page.parent.name,
+                versions=told["versions"],
+                evidence=_KINDS[told["kind"]],
+                switch_on=told["switch_on"],
+                rest=told["rest"] + told["evidence"],
+            )

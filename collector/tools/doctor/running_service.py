@@ -1,0 +1,89 @@
+"""The service that runs, as its telemetry endpoint tells of it. Blocking."""
+
+import http.client
+import urllib.error
+import urllib.request
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+import orjson
+from prometheus_client.parser import text_string_to_metric_families
+
+from collector.config_fields import parse_endpoint
+from collector.errors import TracegradeError
+from collector.tools.self_check import reachable_address
+from processors.model import JsonObject
+
+_TIMEOUT_SECONDS = 5.0
+_MAX_BYTES = 256 << 20
+
+Samples = Mapping[str, list[tuple[Mapping[str, str], float]]]
+"""By name: labels and value of each series."""
+
+
+class NoAnswerError(TracegradeError):
+    """The telemetry endpoint gave no usable answer; the message says why."""
+
+
+class RunningService:
+    """Asks what listens on `endpoint`, as configuration writes it."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.address = reachable_address(endpoint)
+        self.port = parse_endpoint(endpoint)[1]
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def problems_with_readiness(self) -> str:
+        """Which conditions of readiness do not hold, empty for none; raises `NoAnswerError`."""
+        status, answer = self._ask("GET", "/readyz")
+        return "" if status == http.HTTPStatus.OK else " ".join(answer.decode(errors="replace").split())
+
+    def expect_probe(self) -> JsonObject:
+        """Have it expect the traces of a probe; see `SelfCheck.expect_probe`. Raises `NoAnswerError`."""
+        return self._object("POST")
+
+    def probe_verdicts(self) -> JsonObject:
+        """See `SelfCheck.probe_verdicts`; raises `NoAnswerError`."""
+        return self._object("GET")
+
+    def samples(self) -> Samples:
+        """All series of a scrape; raises `NoAnswerError`."""
+        _, answer = self._ask("GET", "/metrics")
+        found: dict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
+        try:
+            for name, labels, value in _samples(answer.decode(errors="replace")):
+                found[name].append((labels, value))
+        except ValueError as error:
+            raise NoAnswerError(f"{self.address}/metrics: these are no metrics: {error}") from error
+        return found
+
+    def _object(self, method: str) -> JsonObject:
+        status, answer = self._ask(method, "/self-check")
+        try:
+            told = orjson.loads(answer)
+        except ValueError:
+            told = None
+        if status != http.HTTPStatus.OK or not isinstance(told, dict):
+            raise NoAnswerError(
+                f"{self.address}/self-check answered {status}: this is no tracegrade, or one of another "
+                "version"
+            )
+        return told
+
+    def _ask(self, method: str, path: str) -> tuple[int, bytes]:
+        request = urllib.request.Request(f"http://{self.address}{path}", method=method)
+        try:
+            with self._opener.open(request, timeout=_TIMEOUT_SECONDS) as response:
+                return response.status, response.read(_MAX_BYTES)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read(_MAX_BYTES)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", None) or error
+            raise NoAnswerError(f"no answer from http://{self.address}{path}: {reason}") from error
+
+
+def _samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            yield sample.name, sample.labels, sample.value

@@ -1,0 +1,132 @@
+"""A conversation as one run: the calls of all its runs, in order of start, as evaluators see calls."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from processors.model.agent_run import AgentRun, IncompleteReason, ToolCall
+
+_UNKNOWN = "nobody looked for its other runs"
+
+
+class RunReference(NamedTuple):
+    """Names a run: its trace, and the agent's own span if there is one."""
+
+    trace_id: bytes
+    span_id: bytes | None
+
+    def __str__(self) -> str:
+        """The ids as in `traceparent`: `trace-span`, or the trace alone."""
+        return self.trace_id.hex() + ("" if self.span_id is None else f"-{self.span_id.hex()}")
+
+    @staticmethod
+    def parsed(text: str) -> "RunReference":
+        """The reference whose text this is.
+
+        Raises:
+            ValueError: it is none.
+        """
+        trace_id, _, span_id = text.partition("-")
+        return RunReference(bytes.fromhex(trace_id), bytes.fromhex(span_id) if span_id else None)
+
+
+class ConversationView(NamedTuple):
+    """What an evaluation over a conversation looks at.
+
+    `run` is the run that is graded with the calls of all `runs`; `gap` says why it is not complete, if it is
+    not.
+    """
+
+    run: AgentRun
+    runs: tuple[RunReference, ...]
+    gap: str
+
+
+def reference_of(run: AgentRun) -> RunReference:
+    """What names `run`."""
+    return RunReference(run.trace_id, run.span_id)
+
+
+def over_conversation(run: AgentRun) -> ConversationView:
+    """`run` with the calls of all runs that are known of its conversation, its own included.
+
+    The order is that of the starts of runs, and where runs overlap, of calls; within a run calls keep their
+    order. Runs that tell no start come first, in the order in which they are given. It does not depend on
+    the order in which runs with known starts came.
+    """
+    known = run.conversation
+    others = () if known is None else known.runs
+    runs = sorted((*others, run), key=_place)
+    tool_calls, requested = _merged(runs)
+    reason, gap = _incompleteness(run, runs)
+    view = run.with_calls(
+        tool_calls, requested, complete=not gap, incomplete_reason=reason or run.incomplete_reason
+    )
+    return ConversationView(view, tuple(map(reference_of, runs)), gap)
+
+
+def _incompleteness(run: AgentRun, runs: Sequence[AgentRun]) -> tuple[IncompleteReason | None, str]:
+    """Why calls of the conversation may be missing: the reason, and a text for people; none: they are not."""
+    if run.session is None:
+        return "content_not_captured", "the telemetry names no conversation"
+    for found in runs:
+        if not found.complete:
+            whose = "this run" if found is run else f"the run {reference_of(found)} of the conversation"
+            return found.incomplete_reason, f"spans of {whose} may be missing"
+    gap = _UNKNOWN if run.conversation is None else run.conversation.gap
+    return ("interrupted", f"runs of the conversation may be missing: {gap}") if gap else (None, "")
+
+
+def _place(run: AgentRun) -> tuple[int, bytes, bytes]:
+    if not run.start_unix_nano:
+        return 0, b"", b""
+    return run.start_unix_nano, run.trace_id, run.span_id or b""
+
+
+class _Made(NamedTuple):
+    """A call and its place: when it began, as far as that is in order, its run's number, and where in that.
+
+    `at` is its index among the run's `tool_calls`; None where it was only asked for.
+    """
+
+    start: int
+    run: int
+    place: int
+    at: int | None
+    call: ToolCall
+
+
+def _merged(runs: Sequence[AgentRun]) -> tuple[list[ToolCall], list[tuple[int, ToolCall]]]:
+    """`tool_calls` and `requested_calls` of all runs; groups and attempts stay within their run."""
+    made = sorted(
+        (call for number, run in enumerate(runs) for call in _calls(number, run)), key=lambda call: call[:3]
+    )
+    tool_calls: list[ToolCall] = []
+    requested: list[tuple[int, ToolCall]] = []
+    places: dict[tuple[int, int], int] = {}
+    groups: dict[tuple[int, int], int] = {}
+    for _, number, _, at, call in made:
+        group = call.parallel_group
+        if group is not None:
+            call = replace(call, parallel_group=groups.setdefault((number, group), len(groups)))
+        if at is None:
+            requested.append((len(tool_calls), call))
+            continue
+        if call.retry_of is not None:
+            call = replace(call, retry_of=places.get((number, call.retry_of)))
+        places[number, at] = len(tool_calls)
+        tool_calls.append(call)
+    return tool_calls, requested
+
+
+def _calls(number: int, run: AgentRun) -> Iterator[_Made]:
+    start, place = run.start_unix_nano, 0
+    waiting = list(run.requested_calls)[::-1]
+    for at, call in enumerate([*run.tool_calls, None]):
+        while waiting and (call is None or waiting[-1][0] <= at):
+            yield _Made(start, number, place, None, waiting.pop()[1])
+            place += 1
+        if call is not None:
+            start = max(start, call.start_unix_nano)
+            yield _Made(start, number, place, at, call)
+            place += 1

@@ -1,0 +1,222 @@
+"""The page over a store: who sees what of it, and what it says is missing."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from collector.clock import SystemClock
+from collector.framework_pages import supported_frameworks
+from collector.page import PageConfig, PageServer
+from collector.page.content_settings import content_settings
+from collector.store.run_queries import RunQueries
+from processors.criteria.agent_criteria import CriteriaSet
+from processors.criteria.criteria_file import read_criteria
+from processors.model.evaluation_result import NotEvaluatedReason, Outcome
+from processors.model.graded_run import GradedRun
+from tests.support.graded_runs import result
+from tests.support.stored_runs import filled, graded_run
+
+CRITERIA = """
+tenant: {tenant}
+agents:
+  {tenant}_agent:
+    evaluations:
+      - evaluator: tool-repetition
+        name: {tenant}-check
+  {tenant}_silent:
+    evaluations:
+      - evaluator: tool-repetition
+"""
+TENANTS = ("blue", "green")
+
+
+def _recent(run: GradedRun) -> GradedRun:
+    """The run, graded just now: views tell of the last weeks."""
+    return replace(run, graded_unix_nano=SystemClock().unix_nano())
+
+
+@asynccontextmanager
+async def _page(
+    runs: list[GradedRun], criteria: CriteriaSet | None = None, **config: Any
+) -> AsyncIterator[str]:
+    """The address of a page over these runs."""
+    queries: RunQueries = filled([_recent(run) for run in runs])
+    server = PageServer(
+        PageConfig.model_validate({"endpoint": "127.0.0.1:0", **config}),
+        queries=queries,
+        criteria=lambda: criteria or CriteriaSet(),
+        clock=SystemClock(),
+    )
+    await server.start()
+    try:
+        yield f"http://{server.endpoint}"
+    finally:
+        await server.shutdown(SystemClock().monotonic() + 5)
+
+
+async def _answer(address: str, **headers: str) -> tuple[int, str]:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(address, headers=headers, allow_redirects=False) as response,
+    ):
+        return response.status, await response.text()
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> Mapping[str, Any]:
+    """A token for all, one for each tenant, and one that stands in the files of both."""
+    for name in ("all", *TENANTS):
+        (tmp_path / name).write_text(f"token-of-{name}\n" + "token-of-both\n" * (name != "all"))
+    return {
+        "auth": {"bearer_token_file": str(tmp_path / "all")},
+        "tenant_auth": {name: {"bearer_token_file": str(tmp_path / name)} for name in TENANTS},
+    }
+
+
+def _runs() -> list[GradedRun]:
+    return [
+        graded_run(
+            number + 100 * TENANTS.index(tenant),
+            tenant=tenant,
+            agent=f"{tenant}_agent",
+            text=f"secret {tenant}",
+            session=f"{tenant}-talk",
+        )
+        for tenant in TENANTS
+        for number in range(1, 4)
+    ]
+
+
+def _criteria() -> CriteriaSet:
+    return CriteriaSet(
+        [
+            agent
+            for tenant in TENANTS
+            for agent in read_criteria(CRITERIA.format(tenant=tenant), f"{tenant}.yaml", {})
+        ]
+    )
+
+
+PATHS = (
+    "/",
+    "/criteria",
+    "/find",
+    "/find?agent={other}_agent",
+    "/find?tenant={other}",
+    "/find?text=secret",
+    "/find?conversation={other}-talk",
+    "/find?before=999999",
+    "/find?tool=get_temperature&outcome=pass",
+    "/agent?name={other}_agent",
+    "/agent?name={own}_agent",
+    "/run/{trace}",
+    "/run/{TRACE}",
+    "/api/agents",
+    "/api/runs?limit=1000",
+    "/api/runs?tenant={other}&agent={other}_agent",
+    "/api/run/{trace}",
+    "/api/newest",
+)
+
+
+@pytest.mark.parametrize("own", TENANTS)
+async def test_a_token_of_a_tenant_shows_nothing_of_another(tokens: Mapping[str, Any], own: str) -> None:
+    other = TENANTS[1 - TENANTS.index(own)]
+    trace = next(run.run.trace_id.hex() for run in _runs() if run.run.tenant == other)
+    names = {"own": own, "other": other, "trace": trace, "TRACE": trace.upper()}
+    async with _page(_runs(), _criteria(), **tokens) as address:
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+            await session.post(f"{address}/login", data={"token": f"token-of-{own}"})
+            for path in PATHS:
+                asked = path.format(**names)
+                by_token = await _answer(address + asked, Authorization=f"Bearer token-of-{own}")
+                async with session.get(address + asked) as response:
+                    by_cookie = response.status, await response.text()
+
+                assert by_token == by_cookie
+                seen = re.sub("|".join({asked.partition("?")[2], trace, trace.upper()}), "", by_token[1])
+                shown = seen.replace(f'value="{other}', "").replace(f">{other}", "")
+                assert other not in (shown if path.startswith("/find?") else seen), asked
+        all_of_it = [
+            (await _answer(address + path.format(**names), Authorization="Bearer token-of-all"))
+            for path in PATHS
+        ]
+        assert {200} == {status for status, _ in all_of_it}
+        assert all(other in told for _, told in all_of_it[:4])
+
+
+async def test_live_updates_of_a_tenant_are_of_its_runs_alone(tokens: Mapping[str, Any]) -> None:
+    async with _page(_runs(), **tokens) as address:
+        newest = [
+            (await _answer(f"{address}/api/newest", Authorization=f"Bearer token-of-{name}"))[1]
+            for name in ("blue", "green", "all")
+        ]
+
+        assert ['{"newest":3}', '{"newest":6}', '{"newest":6}'] == newest
+        login = await _answer(f"{address}/login")
+        assert 'data-newest="0"' in login[1]
+
+
+@pytest.mark.parametrize("token", ["token-of-both", "token-of-nobody", "", "blue"])
+async def test_a_token_that_is_not_known_or_whose_is_not_clear_shows_nothing(
+    tokens: Mapping[str, Any], token: str
+) -> None:
+    async with _page(_runs(), **tokens) as address:
+        assert 401 == (await _answer(f"{address}/api/runs", Authorization=f"Bearer {token}"))[0]
+        assert 303 == (await _answer(f"{address}/", Authorization=f"Bearer {token}"))[0]
+
+
+def test_an_address_that_others_reach_may_have_tokens_of_tenants_alone() -> None:
+    config: dict[str, Any] = {"endpoint": "0.0.0.0:9465", "behind_proxy": True}
+    with pytest.raises(ValueError, match="expected auth"):
+        PageConfig.model_validate(config)
+    with pytest.raises(ValueError, match="at least 1 character"):
+        PageConfig.model_validate({**config, "tenant_auth": {"": {"bearer_token_file": "a"}}})
+
+    PageConfig.model_validate({**config, "tenant_auth": {"blue": {"bearer_token_file": "a"}}})
+
+
+def _uncaptured(number: int, dialect: str) -> GradedRun:
+    run = graded_run(number, agent=f"{dialect}_agent", dialect=dialect)
+    reason = NotEvaluatedReason.CONTENT_NOT_CAPTURED
+    return replace(run, results=[result("args", Outcome.NOT_EVALUATED, reason=reason)])
+
+
+async def test_agents_without_content_are_told_the_setting_of_their_framework() -> None:
+    without = replace(graded_run(9, agent="bare", dialect="openinference", tool_calls=()), results=[])
+    runs = [_uncaptured(1, "traceloop"), _uncaptured(2, "otel_genai"), _uncaptured(3, "unheard_of"), without]
+    async with _page(runs) as address:
+        _, agents = await _answer(address)
+        _, of_one = await _answer(f"{address}/agent?name=traceloop_agent")
+
+    setting = "<code>TRACELOOP_TRACE_CONTENT=false</code> leaves values out"
+    assert 1 == agents.count(setting) == of_one.count(setting)
+    assert 3 == agents.count("content not captured (1)")
+    assert "<dt>OpenLIT</dt><dd>switch on <code>capture_message_content=True</code>" in agents
+    assert "OPENINFERENCE_HIDE_INPUTS" not in agents
+    assert 4 == agents.count("no criteria")
+    assert 1 == agents.count("no tool calls seen (1)")
+
+
+def test_settings_are_those_of_the_pages_of_frameworks() -> None:
+    told = {setting.told for settings in content_settings().values() for setting in settings}
+
+    assert {framework.dialect for framework in supported_frameworks()} >= set(content_settings())
+    assert all(
+        any(text.endswith(f.switch_on.removeprefix("nothing; ")) for f in supported_frameworks())
+        for text in told
+    )
+    assert "switch on nothing" not in told
+
+
+async def test_every_answer_tells_browsers_what_to_allow() -> None:
+    async with _page([]) as address, aiohttp.ClientSession() as session:
+        for path in ("/", "/nowhere", "/api/newest", "/static/page.css"):
+            async with session.get(address + path) as response:
+                assert "default-src 'none'" in response.headers["content-security-policy"]
