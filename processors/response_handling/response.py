@@ -180,6 +180,15 @@ class Response:
         return frozenset(word.lower() for word in _WORD.findall(" ".join(texts)))
 
     @cached_property
+    def older(self) -> dict[tuple[str, str], list[Leaf]]:
+        """The values of calls that were replaced, by key and path."""
+        found: dict[tuple[str, str], list[Leaf]] = {}
+        for leaf in self.ledger.leaves:
+            if leaf.call >= 0 and leaf.call not in self.last_calls:
+                found.setdefault((leaf.key, leaf.path), []).append(leaf)
+        return found
+
+    @cached_property
     def user_args(self) -> str:
         """What the arguments say."""
         return "\n".join(str(leaf.value) for leaf in self.ledger.leaves if leaf.made_for >= 0)

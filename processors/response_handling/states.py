@@ -30,7 +30,10 @@ from processors.response_handling.lexicons.keys import (
     LABEL_KEYS,
     MORE_KEYS,
     NAME_KEYS,
+    NEGATING_PREFIXES,
+    OPPOSITES,
     PENDING,
+    PERIODS,
     STATE_KEYS,
     TOTAL_KEYS,
     VAGUE_STATES,
@@ -45,6 +48,10 @@ _ANY_WORD = re.compile(r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,4})?")
 _DATED = re.compile(r"\d{4}-\d{2}")
 _TROUBLE = frozenset({"negation", "failure", "no", "absent"})
 _CLAIM = frozenset({"done", "yes", "all"})
+_PAGES = re.compile(
+    r"\b(?:page|seite|página|pagina|strona|ページ|第)\s?(\d{1,4})\s?(?:of|von|de|di|van|z|sur|/|页/)\s?(\d{1,4})",
+    re.IGNORECASE,
+)
 _MOST_LEAVES = 400
 _MOST_SAME = 60
 _STATES = FAILED | PENDING | GOOD_STATES
@@ -57,6 +64,7 @@ def reversed_states(response: Response, known: Sequence[Support]) -> Iterator[Fi
     RH12.7: of all what holds for some.
     """
     yield from _states(response, known)
+    yield from _opposites(response)
     if not response.overall & {"negation", "failure", "no"}:
         yield from _flags(response)
     yield from _dry_runs(response)
@@ -150,6 +158,48 @@ def _names(records: Sequence[Record], response: Response) -> dict[int, set[str]]
         index: {w for w in words if counts[w] == 1 and (len(w) > 2 or not w.isascii() or w.isdigit())}
         for index, words in labels.items()
     })  # fmt: skip
+
+
+def _opposites(response: Response) -> Iterator[Finding]:
+    """RH9.b as well: the one state that the results have, told as its opposite."""
+    said = {word.lower() for word in _STEM_WORD.findall(response.output)}
+    values: dict[str, list[Leaf]] = defaultdict(list)
+    for leaf in response.current[:_MOST_LEAVES]:
+        if isinstance(leaf.value, str) and leaf.call >= 0:
+            if len(leaf.value) < 16:
+                values[leaf.value.lower()].append(leaf)
+            for word in _STEM_WORD.findall(leaf.value.lower()) if len(leaf.value) < 4000 else ():
+                bare = next(
+                    (
+                        word[len(p) :]
+                        for p in NEGATING_PREFIXES
+                        if word.startswith(p) and len(word) > len(p) + 6
+                    ),
+                    "",
+                )
+                if bare in said and word not in said and bare not in response.result_words:
+                    if not _is_negated(bare, response):
+                        yield Finding("RH9.b", bare, f"{leaf.key}: {word}", leaf.path, leaf.call)
+                        return
+    for pair in OPPOSITES:
+        for value, other in (pair, pair[::-1]):
+            leaves = values.get(value, [])
+            if (
+                other not in said
+                or value in said
+                or len(leaves) != 1
+                or other in values
+                or other in response.result_words
+            ):
+                continue
+            if not _is_negated(other, response):
+                yield Finding("RH9.b", other, f"{leaves[0].key}: {value}", leaves[0].path, leaves[0].call)
+                return
+
+
+def _is_negated(word: str, response: Response) -> bool:
+    place = response.output.lower().find(word)
+    return bool(response.words.categories(response.output[max(0, place - 24) : place]) & {"negation", "no"})
 
 
 def _flags(response: Response) -> Iterator[Finding]:
@@ -320,6 +370,7 @@ def _trends(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
                     what = f"{quantity.key} is {quantity.value:.10g}"
                     yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
                     return
+        yield from _turned_difference(response, inside, sign, shown(one.text))
         plain = [s for s in inside if s.direct and not (s.token.unit and s.token.unit.dimension == "percent")]
         for first, second in pairwise(plain):
             between = response.output[first.token.end : second.token.start].strip().lower()
@@ -328,6 +379,33 @@ def _trends(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
                 what = f"from {first.token.text} to {second.token.text}"
                 yield Finding("RH9.d", shown(one.text), what, second.direct[0].path, second.direct[0].call)
                 return
+
+
+def _turned_difference(
+    response: Response, inside: Sequence[Support], sign: int, claim: str
+) -> Iterator[Finding]:
+    """A difference of two rows in order of time, told with the wrong direction."""
+    for records in response.ledger.groups.values():
+        if len(records) != 2:
+            continue
+        first, second = ({q.key: q for q in record.numbers if q.is_member} for record in records)
+        shared = [key for key in first if key in second]
+        orders = [
+            first[key].value < second[key].value
+            for key in shared
+            if not first[key].is_operand or key in PERIODS
+        ]
+        dated = [text for record in records for _, text in record.texts if _DATED.match(text)]
+        if not (orders and all(orders)) and not (len(dated) == 2 and dated[0] < dated[1]):
+            continue
+        for key in shared:
+            change = second[key].value - first[key].value
+            for support in inside:
+                is_it = support.how and abs(abs(change) - support.token.value) < 1e-9 * abs(change) + 1e-9
+                if is_it and change * sign < 0:
+                    what = f"{key} went from {first[key].value:.10g} to {second[key].value:.10g}"
+                    yield Finding("RH9.d", claim, what, second[key].path, second[key].call)
+                    return
 
 
 def unheard_negations(response: Response) -> Iterator[Finding]:
@@ -367,6 +445,14 @@ def denied_results(response: Response) -> Iterator[Finding]:
                 continue
             names = {*key_words(leaf.key), *key_words(leaf.path.rpartition(".")[0].rpartition(".")[2])}
             if isinstance(leaf.value, str) and len(leaf.value) >= 40:
+                names = {word.lower() for word in _STEM_WORD.findall(leaf.value[:2000])}
+                if any(
+                    _alike(t, n) for t in asked & _topics(one.text, response) for n in names if len(t) > 3
+                ):
+                    yield Finding(
+                        "RH13", shown(one.text), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call
+                    )
+                    return
                 continue
             if isinstance(leaf.value, str):
                 names |= {word for word in key_words(leaf.value) if word[:5] not in given}
@@ -406,6 +492,11 @@ def _first_pages(response: Response, known: Sequence[Support]) -> Iterator[Findi
     if any(word in low for word in FIRST_PAGE) or "approx" in response.categories:
         return
     is_all = any("all" in one.categories and not one.is_question for one in response.told)
+    for leaf in response.current[:40] if is_all else ():
+        if isinstance(leaf.value, str) and leaf.call >= 0 and (found := _PAGES.search(leaf.value[:4000])):
+            if int(found[1]) < int(found[2]) and not _later_page(response, leaf.call):
+                yield Finding("RH12.2", shown(response.output), found[0], leaf.path, leaf.call)
+                return
     tops = [
         leaf
         for leaf in response.ledger.leaves
@@ -444,6 +535,7 @@ def _later_page(response: Response, call: int) -> bool:
 
 def _replaced(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
     said = {value for support in known for value in support.token.values}
+    said_texts = folded(response.output)
     last = response.last_calls
     members: dict[str, list[Quantity]] = defaultdict(list)
     for quantity in response.ledger.quantities:
@@ -463,6 +555,33 @@ def _replaced(response: Response, known: Sequence[Support]) -> Iterator[Finding]
                 if is_later and new.value not in said and _is_same(old, new, response, ids):
                     what = f"{new.key} is {new.value:.10g}" + (" since" if old.call >= 0 else "")
                     yield Finding("RH12.4", support.token.text, what, new.path, new.call)
+                    return
+    for leaf in response.current[:_MOST_LEAVES]:
+        if (
+            leaf.call < 0
+            or leaf.call not in last
+            or not isinstance(leaf.value, str)
+            or folded(leaf.value) in said_texts
+        ):
+            continue
+        for before in response.older.get((leaf.key, leaf.path), ()):
+            was, is_same = before.value, response.calls[before.call].name == response.calls[leaf.call].name
+            if is_same and before.call not in last and isinstance(was, str) and was != leaf.value:
+                stem = folded(was)[:6]
+                is_new_said = folded(leaf.value)[: max(4, len(leaf.value) - 3)] in said_texts
+                if (
+                    len(stem) > 3
+                    and stem in said_texts
+                    and not is_new_said
+                    and state_of(was) != state_of(leaf.value)
+                ):
+                    yield Finding(
+                        "RH12.4",
+                        shown(response.output),
+                        f"{leaf.key}: {leaf.value} since",
+                        leaf.path,
+                        leaf.call,
+                    )
                     return
 
 

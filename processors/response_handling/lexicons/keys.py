@@ -194,6 +194,17 @@ DRY_TEXTS: Final = (
     "ドライラン", "シミュレーション", "変更は行われ", "试运行", "模拟", "未做任何", "未执行",
 )  # fmt: skip
 """What says in arguments and results that nothing was done yet."""
+OPPOSITES: Final = tuple(
+    tuple(pair.split("/"))
+    for pair in """
+    open/closed locked/unlocked online/offline enabled/disabled on/off available/unavailable approved/rejected
+    locked/open valid/expired paid/unpaid active/inactive public/private allowed/forbidden
+    allowed/prohibited accepted/declined passed/failed verified/unverified included/excluded optional/mandatory
+    offen/geschlossen zu/offen ouvert/fermé abierto/cerrado abierta/cerrada aberto/fechado aberta/fechada aperto/chiuso
+    aperta/chiusa otwarte/zamknięte otwarty/zamknięty
+    """.split()
+)
+"""States of which a thing has one."""
 ACTION_VERBS: Final = (
     "send", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",
     "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",
@@ -204,6 +215,26 @@ FROM_TO: Final = frozenset(
     "to auf do a à para até naar al fino → -> に へ 到 至 から となり 降至 升至 増 € to $ to € € auf".split()
 )
 """What stands between an earlier and a later value."""
+NEGATING_PREFIXES: Final = (
+    "dé",
+    "des",
+    "dis",
+    "in",
+    "un",
+    "non",
+    "im",
+    "nie",
+    "ir",
+    "il",
+    "scon",
+    "sconsig",
+    "on",
+    "mis",
+)
+PERIODS: Final = frozenset(
+    "bimestre trimestre quarter semestre semester quartal week month year day period jahr monat woche mes mois".split()
+)
+"""Keys by which rows stand in order of time."""
 VAGUE_STATES: Final = frozenset(
     "open new up down ok error late low partial test other sent active created received review registered submitted "
     "scheduled queued draft processing preparing hold running closed planned returned".split()
