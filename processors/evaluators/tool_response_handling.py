@@ -1,8 +1,8 @@
 """Evaluator `tool-response-handling`: whether an agent handled soundly what its tools returned."""
 
-from typing import Annotated, Literal, cast
+from typing import Annotated, Final, Literal, cast
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from processors.comparison import ToolSelectionConfig, comparable_arguments, without_invented
 from processors.model import (
@@ -36,18 +36,35 @@ from processors.response_handling import (
 )
 
 RuleName = Literal[
-    "RH1", "RH1.1", "RH1.2", "RH1.3", "RH1.4", "RH1.5", "RH2", "RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH2.5", "RH2.6", "RH3", "RH3.1", "RH3.2", "RH3.3",  # noqa: E501
+    "RH1", "RH1.1", "RH1.2", "RH1.4", "RH1.5", "RH1.6", "RH2", "RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH2.5", "RH2.6", "RH3", "RH3.1",  # noqa: E501
     "RH4", "RH5", "RH6", "RH7", "RH7.1", "RH7.2", "RH7.3", "RH8", "RH9", "RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e",  # noqa: E501
-    "RH10", "RH11", "RH11.1", "RH11.2", "RH12", "RH12.1", "RH12.2", "RH12.3", "RH12.4", "RH12.5", "RH12.6",
+    "RH10", "RH11", "RH11.1", "RH11.2", "RH12", "RH12.1", "RH12.2", "RH12.3", "RH12.4", "RH12.5",
     "RH12.7", "RH13",
 ]  # fmt: skip
 _MAX_VIOLATIONS = 50
+_GONE: Final = {
+    "RH1.3": "it was wrong more often than right; RH1.2 and RH1.6 find numbers without support",
+    "RH3.2": "it was wrong too often; RH3.1 finds invented addresses",
+    "RH3.3": "it was wrong too often; RH3.1 finds invented addresses",
+    "RH12.6": "RH1.2, RH2.4 and RH3.1 find what it found",
+}
+"""Rules of earlier versions, and why they are gone."""
+
+
+def _still_there(rules: object) -> object:
+    """`rules`, where none of them is gone."""
+    for rule in rules if isinstance(rules, (list, tuple)) else ():
+        if isinstance(rule, str) and rule in _GONE:
+            raise ValueError(f"{rule} is no rule any more: {_GONE[rule]}")
+    return rules
 
 
 class ToolResponseHandlingConfig(ToolSelectionConfig):
     """Settings of `tool-response-handling`."""
 
-    gating: Literal["all"] | Annotated[tuple[RuleName, ...], Field(min_length=1)] = Field(
+    gating: Annotated[
+        Literal["all"] | Annotated[tuple[RuleName, ...], Field(min_length=1)], BeforeValidator(_still_there)
+    ] = Field(
         default=cast("tuple[RuleName, ...]", tuple(rule.id for rule in RULES if rule.is_gating)),
         description="Rules that decide the score; RH3 stands for all parts of RH3, all for every rule. Others are "  # noqa: E501
         "advisory.",

@@ -130,12 +130,6 @@ class Arithmetic:
             values = [operand.value for operand in column]
             if any(abs(math.fsum(values) / divisor - value) <= tolerance for divisor in divisors):
                 return True
-            for size in {int(size) for size in sizes if 1 < size < len(values)}:
-                if any(
-                    abs(math.fsum(part) / size - value) <= tolerance
-                    for part in (values[:size], values[-size:])
-                ):
-                    return True
         return False
 
     def counts(self) -> set[float]:
@@ -152,35 +146,6 @@ class Arithmetic:
                 found |= (
                     {float(a + b) for a, b in combinations(own, 2)} if key.lower() in STATE_KEYS else set()
                 )
-            keys: dict[str, dict[int, float]] = defaultdict(dict)
-            for record in records:
-                for quantity in record.numbers:
-                    if quantity.is_member and quantity.is_operand:
-                        keys[quantity.key][record.index] = quantity.value
-            bounds = {q.value for q in self._ledger.quantities if q.call == FROM_USER}
-            for values in keys.values():
-                for bound in [*bounds][:30]:
-                    above = sum(value > bound for value in values.values())
-                    equal = sum(value == bound for value in values.values())
-                    found |= {
-                        float(above),
-                        float(above + equal),
-                        float(len(values) - above),
-                        float(len(values) - above - equal),
-                    }
-            for one, other in combinations([*keys.values()][:8], 2):
-                less = sum(one[i] < other[i] for i in one if i in other)
-                same = sum(one[i] == other[i] for i in one if i in other)
-                found |= {
-                    float(less),
-                    float(less + same),
-                    float(len(one) - less),
-                    float(len(one) - less - same),
-                }
-            for key, values in keys.items():
-                for members in [rows for _, rows in _categories(records) if len(rows) > 1]:
-                    found.add(math.fsum(value for index, value in values.items() if index in members))
-                found |= {math.fsum(values.values())} if key else set()
         return found
 
     def deep(self, value: float, tolerance: float, dimension: str) -> tuple[str | None, bool]:
@@ -197,16 +162,6 @@ class Arithmetic:
             how = _hit(self._pairs, value / 100, tolerance / 100)
             if how is not None and "÷" in how:
                 return how, True
-            shares = [
-                o.value
-                for o in (*self._known, *self._operands)
-                if o.dimension == "percent" or 0 < o.value < 1
-            ][:8]
-            shares = [share / 100 if share > 1 else share for share in shares]
-            for size in (2, 3):
-                for part in combinations(shares, size):
-                    if abs(100 * math.prod(part) - value) <= tolerance:
-                        return " × ".join(f"{share:.10g}" for share in part), True
             return None, self._is_all
         terms, pairs = self._terms, self._pairs
         luck = 2 * tolerance / value / _DECADES
@@ -241,6 +196,11 @@ class Arithmetic:
                 if value not in part and abs(math.fsum(part) - value) <= tolerance:
                     return True
         return False
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether there is at most one number to reckon with."""
+        return len(self._operands) <= 1
 
     @cached_property
     def _is_all(self) -> bool:
@@ -385,14 +345,6 @@ class Arithmetic:
                             sum(first[i].value * second[i].value for i in both) / weight,
                             first[both[0]].dimension,
                             f"mean {one} by {other}",
-                            (),
-                        )
-                    weight = sum(first[i].value for i in both)
-                    if weight:
-                        yield Made(
-                            sum(first[i].value * second[i].value for i in both) / weight,
-                            second[both[0]].dimension,
-                            f"mean {other} by {one}",
                             (),
                         )
             yield from self._of_columns(columns)

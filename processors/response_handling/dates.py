@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from processors.response_handling.ledger import FROM_USER, Moment
-from processors.response_handling.lexicons.keys import LASTING, MAKES_SERIES, SPEAKS_OF_ZONES, ZONE_WORDS
+from processors.response_handling.lexicons.keys import LASTING, SPEAKS_OF_ZONES, ZONE_WORDS
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.reading import CalendarDay, Token, agree, to_date
 from processors.response_handling.response import Finding, Response, shown
@@ -18,6 +18,8 @@ _MOST_CLAIMS = 40
 _MOST_MOMENTS = 150
 _NEAR = (1, 2, 3, 7)
 _SLIP_DAYS = 3
+_SURELY_INSTALMENTS = 3
+"""Numbers above it may count months though no key says so."""
 _WORD = re.compile(r"[^\W\d_]{2,20}(?:-feira)?")
 _BESIDE = re.compile(r"\s?[,(（]\s?([^\W\d_]{3,20}(?:-feira)?)")
 
@@ -146,15 +148,16 @@ def _lengths(response: Response, unit: int) -> list[int]:
 
 def _months(response: Response) -> set[int]:
     """The numbers of months by which evidence and answer may move dates."""
-    found = {1, 2} if _has_month_words(response) else set()
+    is_monthly = _has_month_words(response)
+    found = {1} if is_monthly else set()
     values = [(q.value, q.unit) for q in response.ledger.quantities[:600]]
     values += [(token.value, token.unit) for token in response.tokens if token.kind == "number"]
     for value, unit in values:
         if value == int(value) and 0 < value < 600:
-            if unit is not None and unit.symbol == "y":
-                found.add(int(value) * 12)
-            elif unit is None or unit.symbol == "mo":
-                found |= {int(value) - 1, int(value), int(value) + 1} if unit is None else {int(value)}
+            if unit is not None and unit.symbol in ("mo", "y"):
+                found.add(int(value) * (12 if unit.symbol == "y" else 1))
+            elif unit is None and (is_monthly or value > _SURELY_INSTALMENTS):
+                found |= {int(value) - 1, int(value)}
     return found
 
 
@@ -197,17 +200,6 @@ def _is_reached(token: Token, known: list[CalendarDay], reach: frozenset[date], 
                     is_monthly and number in (1, last)
                 ):
                     return True
-        full = to_date((year or days[0].year, month, number)) if days and number <= 28 else None
-        if (
-            full
-            and len(days) > 1
-            and min(days) <= full
-            and any(w in response.ledger.folded_texts for w in MAKES_SERIES)
-        ):
-            return True
-        if is_monthly and number in (1, 28, 29, 30, 31):
-            if any((day[1] - month) % 12 in (0, 1, 2, 10, 11) for day in known):
-                return True
     return False
 
 

@@ -11,7 +11,6 @@ from processors.response_handling.lexicons.keys import (
     ASKS_HOST,
     ASKS_TRACE,
     CONTACT_KEYS,
-    GENERAL,
     PERSON_GROUPS,
     PERSON_KEYS,
     PERSONAL_KEYS,
@@ -70,14 +69,10 @@ _SECRET_ENDS = frozenset(
     }
 )
 _WORD = re.compile(r"[^\W\d_]{2,40}")
-_NAME = re.compile(
-    r"(?<![\w'’.-])[A-ZÀ-ÖØ-ÞŁŚŻŹĆ][a-zß-öø-ÿąćęłńóśźż]{2,20}(?:\s(?:van|de|der|von|di|da|del|la)){0,2}(?:\s(?:[A-Z]\.\s)?[A-ZÀ-ÖØ-ÞŁŚŻŹĆ][a-zß-öø-ÿąćęłńóśźż]{2,20}){1,3}"
-)
-_ID_SHAPE = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]|Q[1-4]|H[12]|v\d{1,6}", re.IGNORECASE)
 
 
 def invented_entities(response: Response) -> Iterator[Finding]:
-    """RH3.1: an address or URL, RH3.2: an identifier, that neither evidence nor user named."""
+    """RH3.1: an address or URL that neither evidence nor user named."""
     evidence = response.ledger.folded_texts
     for token in response.tokens:
         if token.kind in ("url", "email"):
@@ -85,79 +80,6 @@ def invented_entities(response: Response) -> Iterator[Finding]:
             bare = re.sub(r"^(?:https?://)?(?:www)?", "", whole).rstrip("/")
             if bare not in evidence:
                 yield Finding("RH3.1", shown(token.text), f"no {token.kind} of the evidence is this one")
-        elif token.kind == "id":
-            whole = folded(token.text).strip("/#")
-            digits = sum(character.isdigit() for character in whole)
-            if (
-                len(whole) < 3
-                or digits < 1
-                or whole in evidence
-                or _ID_SHAPE.fullmatch(token.text)
-                or whole in GENERAL
-            ):
-                continue
-            if digits < 2 and len(whole) < 6:
-                continue
-            if (
-                re.fullmatch(r"[A-Za-z]{3,20}-\d{1,4}", token.text)
-                and whole.rstrip("0123456789") in evidence
-                and whole.lstrip("abcdefghijklmnopqrstuvwxyz") in response.digit_groups
-            ):
-                continue
-            if re.fullmatch(r"\d{1,4}[x×:/.-]\d{1,4}(?:[x×:/.-]\d{1,4})?", token.text) or "://" in token.text:
-                continue
-            pieces = [piece for piece in re.split(r"[-_/.]", token.text.lower()) if piece]
-            if len(pieces) > 1 and all(piece in evidence for piece in map(folded, pieces)):
-                continue
-            near = next(
-                (
-                    known
-                    for known in response.ledger.ids
-                    if len(folded(known)) == len(whole)
-                    and sum(a != b for a, b in zip(folded(known), whole, strict=True)) <= 2
-                ),
-                "",
-            )
-            yield Finding(
-                "RH3.2",
-                shown(token.text),
-                "not in the evidence" + (f"; nearest: {shown(near)}" if near else ""),
-            )
-
-
-def invented_names(response: Response) -> Iterator[Finding]:
-    """RH3.3: a name of two and more words of which the evidence has none."""
-    if response.words.language not in ("en", "fr", "es", "pt", "it", "nl", "pl"):
-        return
-    evidence = response.ledger.folded_texts
-    initials = {
-        text
-        for leaf in response.ledger.leaves
-        if isinstance(leaf.value, str)
-        for text in re.findall(r"\b[A-Z]{2,6}\b", leaf.value)
-    }
-    for match in _NAME.finditer(response.output):
-        words = [word for word in re.split(r"[\s.]{1,3}", match[0]) if len(word) > 2]
-        if any(
-            word.casefold() in response.words.known
-            or word.casefold() in response.words.months
-            or word.casefold() in response.words.weekdays
-            for word in words
-        ):
-            continue
-        if (
-            any(folded(word)[:5] in evidence for word in words)
-            or "".join(word[0] for word in words) in initials
-        ):
-            continue
-        if response.output[: match.start()].count("(") > response.output[: match.start()].count(")"):
-            continue
-        if re.search(
-            r"\b(?:in|at|to|near|from|à|en|em|a|w|of|the)\s$",
-            response.output[max(0, match.start() - 6) : match.start()],
-        ):
-            continue
-        yield Finding("RH3.3", shown(match[0]), "no such name in the evidence")
 
 
 def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Finding]:

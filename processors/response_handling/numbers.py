@@ -13,6 +13,10 @@ from processors.response_handling.reading import Token
 from processors.response_handling.response import Finding, Response, shown
 
 _SMALL = 12
+_LONG_NUMBER = 4
+"""Significant digits of numbers that are hardly reckoned in ways no search finds; one more with decimals."""
+_FITS_ANYTHING = 100
+"""Numbers below it, without a unit, are too easily reckoned in ways that no search finds."""
 _PLAIN_FACTS = {
     ("time", 24.0),
     ("time", 7.0),
@@ -360,9 +364,9 @@ def _usual_factors(response: Response) -> dict[str, float]:
 
 
 def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Finding]:
-    """RH1.1: a slip of a number of the evidence.
+    """RH1.1: a slip of a number of the evidence; RH12.5: a number where the result has null.
 
-    RH1.3: against the member named beside it; RH1.2: nowhere in it; RH12.5: where the result has null.
+    RH1.2: a number that is nowhere in it, of an answer that reckons nothing; RH1.6: beside what was reckoned.
     """
     open_ones = [s for s in known if not s.is_supported and not s.other_unit and not s.other_currency]
     steps = sum(support.is_reckoned for support in known)
@@ -379,20 +383,21 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
             what = f"{token.text} is not in the results; nearest: {near[0]}"
             yield Finding("RH1.1", claim, what, near[1], near[2])
             continue
-        against = (
-            _against(token, response) if is_lookup and not dimension_of(token) and stated < 100 else None
-        )
         null = _null_beside(token.start, response) if is_lookup else None
         if null is not None:
             yield Finding("RH12.5", claim, f"{token.text} against {null.key} null", null.path, null.call)
-        elif against is not None:
-            yield Finding("RH1.3", claim, f"{token.text} against {against[0]}", against[1], against[2])
         elif (is_lookup or (support.is_sure and not token.is_approximate and len(_digits(token)) > 2)) and (
             stated > _SMALL or stated != int(stated) or dimension_of(token) or token.scale != 1.0
         ):
+            is_bare = not dimension_of(token) and token.scale == 1.0 and stated < _FITS_ANYTHING
+            is_open = bool(steps) or (is_bare and not response.arithmetic.is_trivial)
+            places = token.readings[token.reading][1]
+            if is_open and not support.is_sure and len(_digits(token)) < _LONG_NUMBER + bool(places):
+                continue
+            rule = "RH1.6" if is_open else "RH1.2"
             made = response.arithmetic.nearest(stated, ("", "money"))
             nearest = f"; nearest: {made.shown()} = {made.value:.10g}" if made is not None else ""
-            yield Finding("RH1.2", claim, f"{token.text} is not in the results{nearest}")
+            yield Finding(rule, claim, f"{token.text} is not in the results{nearest}")
     yield from _wrong_means(response, known)
     yield from _wrong_counts(response, known)
 
@@ -477,7 +482,7 @@ def _wrong_counts(response: Response, known: list[Support]) -> Iterator[Finding]
     if token.value in response.arithmetic.counts():
         return
     most = max([len(groups[0]), *(sum(o.value for o in column) for _, column in response.arithmetic.columns)])
-    if len(groups) > 1 or token.value > min(most, 60) or response.timeline.days:
+    if len(groups) > 1 or token.value > min(most, 60, 2 * len(groups[0])) or response.timeline.days:
         return
     what = f"{len(groups[0])} rows, none of whose values stands in {token.value:.0f}"
     yield Finding("RH1.5", shown(response.output[: token.end + 40]), what, "", groups[0][0].call)
@@ -530,26 +535,6 @@ def _slipped(one: str, other: str) -> bool:
     if len(different) == 1:
         return True
     return len(different) == 2 and different[1] - different[0] <= 2 and sorted(one) == sorted(other)
-
-
-def _against(token: Token, response: Response) -> tuple[str, str, int | None] | None:
-    """A member or list of a result that the words beside a small number name, and that says otherwise."""
-    start, end = response.sentence_of(token.start)
-    after = response.output[token.end : min(end, token.end + 30)].lower()
-    before = response.output[max(start, token.start - 20) : token.start].lower()
-    near = after.split()[:3] + before.split()[-1:]
-    stems = {word.strip(".,:;()!?")[:5] for word in near if len(word.strip(".,:;()!?")) >= _SHORTEST_STEM}
-    if not stems:
-        return None
-    for quantity in response.ledger.quantities[:_MOST_COMPARED]:
-        is_count = quantity.is_member and quantity.value == int(quantity.value) < 10_000
-        words = key_words(quantity.key) if quantity.call >= 0 and is_count else ()
-        if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in words):
-            return f"{quantity.key} {quantity.value:.10g}", quantity.path, quantity.call
-    for entry in response.ledger.result_lists:
-        if any(len(word) >= _SHORTEST_STEM and word[:5] in stems for word in key_words(entry.key)):
-            return f"{entry.length} {entry.key}", entry.path, entry.call
-    return None
 
 
 def wrong_units(response: Response, known: list[Support]) -> Iterator[Finding]:

@@ -30,10 +30,10 @@ _NUMERIC_DATE = (
 )
 _TIME = re.compile(
     rf"(?:(?<=[\d ]T)|(?<![\d{_L}.:,]))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?P<second>:[0-5]\d(?:\.\d{{1,9}})?)?(?![\d:])"  # noqa: E501
-    r"\s?(?P<half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)?(?P<zone>\s?(?:Z|UTC|GMT)\b|[+-]\d{2}:?\d{2}(?!\d))?"
+    r"\s?(?P<half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)?(?P<zone>\s?(?:Z|UTC|GMT)\b|(?(second)[+-]|\+)\d{2}:?\d{2}(?!\d))?"
     rf"|(?<![\d{_L}.:,])(?P<only>1[0-2]|[1-9])(?:[.:](?P<only_minute>[0-5]\d))?\s?(?P<only_half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)"
     rf"|(?<![\d{_L}.,:])(?P<h>[01]?\d|2[0-4])\s?[hH]\s?(?P<h_minute>[0-5]\d)(?![\d{_L}]|\s?m)"
-    rf"|(?<![\d{_L}.,:])(?P<uhr>[01]?\d|2[0-4])(?:[.:](?P<uhr_minute>[0-5]\d))?\s?Uhr(?:\s(?P<uhr_after>[0-5]\d)(?!\d))?"
+    rf"|(?<![\d{_L}.,:])(?P<uhr>[01]?\d|2[0-4])(?:[.:](?P<uhr_minute>[0-5]\d))?\s?(?:Uhr|(?(uhr_minute)uur|Uhr))\b(?:\s(?P<uhr_after>[0-5]\d)(?!\d))?"
     r"|(?P<cjk_half>上午|下午|晚上|早上|中午|午前|午後)?\s?(?<!\d)(?P<cjk_hour>\d{1,2})\s?[时時点點](?!間|间)\s?(?:(?P<cjk_minute>\d{1,2})\s?分|(?P<cjk_30>半))?"
 )
 _YEAR = r"(?:19|20)\d{2}(?!\d)"
@@ -56,7 +56,7 @@ _LIST_MARK = re.compile(r"(?:^|\n)[ \t]{0,12}(?:[-*•]\s)?\(?\d{1,3}[.)](?=\s)"
 _SPELLED = re.compile(r"[^\W\d_]{2,24}(?:-[^\W\d_]{2,24})?")
 _HAS_DIGIT = re.compile(r"\d")
 _MAY_BE_DATE = re.compile(r"(?<!\d)(?:19|20)\d{6}(?!\d)|\d[-/.]\s?\d{1,2}[-/.]|\d\s?[年月]")
-_MAY_BE_TIME = re.compile(r"\d:[0-5]\d|\d\s?[hHapAP时時点點U]")
+_MAY_BE_TIME = re.compile(r"\d:[0-5]\d|\d\s?[hHapAP时時点點Uu]")
 _POINT_LANGUAGES = frozenset({"en", "ja", "zh", ""})
 _NEAR_WORD = re.compile(r"[^\W\d_]{1,20}[-'’]?[^\W\d_]{0,12}")
 _JOINTS = frozenset({"", "and", "und", "et", "y", "e", "en", "i", "と"})

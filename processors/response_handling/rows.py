@@ -25,6 +25,8 @@ _SMALL = 100
 class _Mention(NamedTuple):
     start: int
     record: Record
+    twins: Sequence[Record]
+    """Further rows of the same name."""
 
 
 class _Claim(NamedTuple):
@@ -217,11 +219,13 @@ def _mentions(text: str, offset: int, records: list[Record], labels: dict[int, s
             continue
         said = scores[record.index]
         rivals = [other for index, other in scores.items() if index != record.index and said & other]
-        if any(said <= other for other in rivals):
+        twins = [other for other in records if other is not record and scores.get(other.index) == said]
+        rivals = [other for other in rivals if other != said]
+        if any(said <= other for other in rivals) or any(twin.index < record.index for twin in twins):
             continue
         own = said - set().union(*rivals)
         if own or all(len(other) < len(said) for other in rivals):
-            found.append(_Mention(offset + min(places[word] for word in (own or said)), record))
+            found.append(_Mention(offset + min(places[word] for word in (own or said)), record, twins))
     found.sort(key=lambda mention: mention.start)
     return found[:12] if len({mention.start for mention in found}) == len(found) else []
 
@@ -237,10 +241,10 @@ def _judge(
         before = next((m for m in reversed(mentions) if m.start < claim.start), None)
         behind = next((m for m in mentions if m.start > claim.start), None) if is_open else None
         named = before or behind
-        if named is None or any(_fits(claim, m.record, response) for m in (before, behind) if m is not None):
+        if named is None or any(_fits(claim, m, response) for m in (before, behind) if m is not None):
             continue
         rivals = [other for other in claims if other.entries[0].key == claim.entries[0].key]
-        if len(rivals) > len(mentions) and any(_fits(other, named.record, response) for other in rivals):
+        if len(rivals) > len(mentions) and any(_fits(other, named, response) for other in rivals):
             continue
         close = _NEAR if claim.kind == "text" else _CLOSE
         if before is not None or close.fullmatch(response.output, claim.end, named.start):
@@ -262,9 +266,12 @@ def _judge(
         )
 
 
-def _fits(claim: _Claim, record: Record, response: Response) -> bool:
-    is_of_it = any(entry.record == record.index for entry in claim.entries)
-    return is_of_it or _counterpart(claim, record, response) is None
+def _fits(claim: _Claim, mention: _Mention, response: Response) -> bool:
+    if mention.twins and claim.kind in ("text", "number"):
+        return True  # rows of one name are a category, of which sums and shares are told
+    rows = (mention.record, *mention.twins)
+    is_of_it = any(entry.record == row.index for entry in claim.entries for row in rows)
+    return is_of_it or any(_counterpart(claim, row, response) is None for row in rows)
 
 
 def _counterpart(claim: _Claim, record: Record, response: Response) -> str | None:

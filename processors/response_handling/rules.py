@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from processors.response_handling.dates import unsupported_dates
-from processors.response_handling.disclosure import disclosures, invented_entities, invented_names
+from processors.response_handling.disclosure import disclosures, invented_entities
 from processors.response_handling.numbers import Support, supports, unsupported_numbers, wrong_units
 from processors.response_handling.outcomes import (
     Settings,
@@ -21,7 +21,6 @@ from processors.response_handling.states import (
     denied_results,
     incomplete_results,
     reversed_states,
-    told_from_nothing,
     unheard_negations,
 )
 
@@ -37,20 +36,18 @@ class Rule:
 
 
 RULES: Final = (
-    Rule("RH1.1", "a number that is a slip of one of the results", is_gating=True),
-    Rule("RH1.2", "a number that no evidence supports"),
-    Rule("RH1.3", "a small number against the member that is named beside it"),
-    Rule("RH1.4", "a number told as an average that the results do not have", is_gating=True),
+    Rule("RH1.1", "a number that is a slip of one of the results"),
+    Rule("RH1.2", "a number that no evidence supports, in an answer that reckons nothing"),
+    Rule("RH1.4", "a number told as an average that the results do not have"),
     Rule("RH1.5", "a count that the rows of the results do not have"),
+    Rule("RH1.6", "a number that no evidence supports, beside numbers that were reckoned"),
     Rule("RH2.1", "a date that no evidence supports"),
     Rule("RH2.2", "a time of day that no evidence supports"),
     Rule("RH2.3", "a weekday that its date does not have", is_gating=True),
     Rule("RH2.4", "a date where no result has any"),
-    Rule("RH2.5", "a date that is a slip of one of the results", is_gating=True),
+    Rule("RH2.5", "a date that is a slip of one of the results"),
     Rule("RH2.6", "a time of day that is a slip of one of the results"),
     Rule("RH3.1", "an invented address or URL", is_gating=True),
-    Rule("RH3.2", "an invented identifier"),
-    Rule("RH3.3", "an invented name"),
     Rule("RH4", "an error hidden or not retried", reads_content=False, is_gating=True),
     Rule("RH5", "a futile repetition", reads_content=False, is_gating=True),
     Rule("RH6", "an argument error not corrected", reads_content=False, is_gating=True),
@@ -63,15 +60,14 @@ RULES: Final = (
     Rule("RH9.c", "a flag reversed", is_gating=True),
     Rule("RH9.d", "a trend reversed", is_gating=True),
     Rule("RH9.e", "a prohibition or denial of a result told without its negation", is_gating=True),
-    Rule("RH10", "a value of another row than the one named", is_gating=True),
+    Rule("RH10", "a value of another row than the one named"),
     Rule("RH11.1", "the digits of a result with another unit"),
-    Rule("RH11.2", "an amount in a currency that no evidence has", is_gating=True),
+    Rule("RH11.2", "an amount in a currency that no evidence has"),
     Rule("RH12.1", "a partial failure told as a whole success", is_gating=True),
     Rule("RH12.2", "a first page taken for everything"),
     Rule("RH12.3", "a dry run told as done", is_gating=True),
     Rule("RH12.4", "a value that a later call replaced", is_gating=True),
     Rule("RH12.5", "a number where the result has null", is_gating=True),
-    Rule("RH12.6", "particulars where every result is empty", is_gating=True),
     Rule("RH12.7", "told of all what holds for some", is_gating=True),
     Rule("RH13", "told as not known though a result has it", is_gating=True),
 )
@@ -92,9 +88,9 @@ _NEEDS_NUMBERS: Final = frozenset(
     {
         "RH1.1",
         "RH1.2",
-        "RH1.3",
         "RH1.4",
         "RH1.5",
+        "RH1.6",
         "RH8",
         "RH9.d",
         "RH10",
@@ -103,21 +99,19 @@ _NEEDS_NUMBERS: Final = frozenset(
         "RH12.2",
         "RH12.4",
         "RH12.5",
-        "RH12.6",
         "RH12.7",
     }
 )
 _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
     (
-        frozenset({"RH1.1", "RH1.2", "RH1.3", "RH1.4", "RH1.5", "RH12.5"}),
+        frozenset({"RH1.1", "RH1.2", "RH1.4", "RH1.5", "RH1.6", "RH12.5"}),
         lambda response, _, known: unsupported_numbers(response, known),
     ),
     (
         frozenset({"RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH2.5", "RH2.6", "RH12.4"}),
         lambda response, _, __: unsupported_dates(response),
     ),
-    (frozenset({"RH3.1", "RH3.2"}), lambda response, _, __: invented_entities(response)),
-    (frozenset({"RH3.3"}), lambda response, _, __: invented_names(response)),
+    (frozenset({"RH3.1"}), lambda response, _, __: invented_entities(response)),
     (frozenset({"RH4", "RH9.a"}), lambda response, settings, _: hidden_errors(response, settings)),
     (frozenset({"RH5"}), lambda response, settings, _: futile_repetitions(response, settings)),
     (frozenset({"RH6"}), lambda response, settings, _: uncorrected_arguments(response, settings)),
@@ -134,7 +128,6 @@ _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
     (frozenset({"RH11.1", "RH11.2"}), lambda response, _, known: wrong_units(response, known)),
     (frozenset({"RH9.e"}), lambda response, _, __: unheard_negations(response)),
     (frozenset({"RH13"}), lambda response, _, __: denied_results(response)),
-    (frozenset({"RH12.6"}), lambda response, _, known: told_from_nothing(response, known)),
     (frozenset({"RH12.2", "RH12.4"}), lambda response, _, known: incomplete_results(response, known)),
 )
 
@@ -149,7 +142,7 @@ def applicable_rules(response: Response) -> frozenset[str]:
     found = {rule.id for rule in RULES if not rule.reads_content or response.is_captured}
     failed = any(call.failure is not None for call in response.calls)
     if not response.words.language:
-        found -= {"RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.6", "RH12.7", "RH13"}
+        found -= {"RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.7", "RH13"}
     if failed and not (response.words.language and response.is_answered):
         found -= {"RH4", "RH9.a"}
     return frozenset(found)

@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from processors.model import JsonValue
 from processors.response_handling.ledger import Leaf, Quantity, Record, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons.keys import (
@@ -519,7 +518,8 @@ def _first_pages(response: Response, known: Sequence[Support]) -> Iterator[Findi
         if (
             (more or totals)
             and not told
-            and (counted is not None or (is_all and not _later_page(response, entry.call)))
+            and (counted is not None or is_all)
+            and not _later_page(response, entry.call)
         ):
             leaf = (totals or more)[0]
             start = counted.token.start if counted is not None else 0
@@ -603,29 +603,3 @@ def _ids_of_calls(response: Response) -> list[set[str]]:
             if LABEL_KEYS & {*words[-1:]} or words[:1] == ("id",):
                 found[leaf.call].add(f"{leaf.key}={leaf.value}")
     return found
-
-
-def told_from_nothing(response: Response, known: Sequence[Support]) -> Iterator[Finding]:
-    """RH12.6: particulars where every result is empty."""
-    calls = [call for call in response.calls if call.failure is None]
-    if not calls or not all(call.result_known and _is_empty(call.result) for call in calls):
-        return
-    if response.overall & _TROUBLE or not response.words.language:
-        return
-    first = next((support for support in known if not support.is_supported), None)
-    if first is not None or response.starts_with_yes:
-        claim = first.token.text if first is not None else response.output
-        yield Finding(
-            "RH12.6", shown(claim), f"{calls[-1].name} returned nothing", "", len(response.calls) - 1
-        )
-
-
-def _is_empty(value: JsonValue) -> bool:
-    """Whether a result is a list without items, or an object that holds such a list, or a count of 0."""
-    if isinstance(value, list):
-        return not value
-    if not isinstance(value, dict):
-        return False
-    lists = [member for member in value.values() if isinstance(member, list)]
-    counts = [member for key, member in value.items() if key.lower() in TOTAL_KEYS]
-    return (bool(lists) or 0 in counts) and not any(lists) and all(count in (0, None) for count in counts)

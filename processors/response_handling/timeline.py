@@ -20,6 +20,8 @@ _MONTH = re.compile(r"(?<!\d)(\d{4})-(0[1-9]|1[0-2])(?![\d-])")
 _OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
 _PLACE = re.compile(r"[^\W\d_]{2,20}")
 _DAY: Final = 1440
+_SHORTEST_COUNTRY: Final = 6
+"""Names of so many letters also count at the beginning of a word: `Nederlandse`."""
 
 
 class Timeline:
@@ -96,8 +98,9 @@ class Timeline:
         """The places and zones that somebody named."""
         said = "\n".join(self._texts).lower().replace("_", " ")
         words = {*_PLACE.findall(said)}
+        starts = {word[:size] for word in words for size in range(_SHORTEST_COUNTRY, len(word))} | words
         return [
-            name for name in ZONES if (name in words if name.isascii() and " " not in name else name in said)
+            name for name in ZONES if (name in starts if name.isascii() and " " not in name else name in said)
         ]
 
     @cached_property

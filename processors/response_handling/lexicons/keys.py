@@ -148,12 +148,6 @@ ASKS_CONTACT: Final = frozenset(
     quién reach scrivere telefon telefone teléfono téléphone wer who wie write zadzwonić
     """.split()
 )
-GENERAL: Final = frozenset(
-    """
-    24x7 2d 2fa 3d 401k 4k 8k b2b c02 ch4 co2 covid19 ec2 gpt4 h264 h2o http2 ipv4 ipv6 k8s md5 mp3 mp4
-    mp5 oauth2 p50 p90 p95 p99 pm10 pm25 s3 sha256 utf8 x64 x86
-    """.split()
-)
 LASTING: Final = frozenset(
     """
     duration elapsed eta latency length runtime time timeout took ttl uptime wait
@@ -265,22 +259,6 @@ SPEAKS_OF_ZONES: Final = (
     " local", " lokal", "ortszeit", "your time", " hora ", "heure", "locale", " tijd", "czasu", "时间", "時間", "time zone", "timezone", " UTC", " CET", " GMT",
 )  # fmt: skip
 """What shows that an answer means the clock of some place."""
-MAKES_SERIES: Final = (
-    "weekly",
-    "daily",
-    "monthly",
-    "every",
-    "wöchentlich",
-    "settiman",
-    "semanal",
-    "hebdo",
-    "quotid",
-    "täglich",
-    "毎週",
-    "每周",
-    "每天",
-)
-"""What makes a row of dates of one."""
 BOTH: Final = frozenset(
     "both beide beiden beides ambos ambas entrambi entrambe deux oba obie obydwa obydwie two twee zwei dos dois duas due dwa dwie".split()
 )

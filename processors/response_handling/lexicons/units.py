@@ -124,6 +124,8 @@ def key_words(key: str) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def unit_of_key(key: str) -> Unit | None:
     """The unit that a key names, as `weight_kg` and `durationSeconds` do."""
+    if (whole := UNITS.get(key)) is not None and len(key) > 1:
+        return whole
     words = key_words(key)
     if not words:
         return None

@@ -72,10 +72,8 @@ def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
     assert {
         "RH1.1",
         "RH1.2",
-        "RH1.3",
         "RH2.5",
         "RH3.1",
-        "RH3.2",
         "RH4",
         "RH5",
         "RH7.1",
@@ -88,17 +86,23 @@ def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
 def test_a_violation_of_an_advisory_check_is_reported_and_does_not_decide() -> None:
     run = answered("There are 73 open tickets.", call({"open": 37}))
     expected = {
-        "check": "RH1.3", "call": 0, "claim": "There are 73 open tickets.", "evidence": "73 against open 37",
-        "path": "open", "gating": False,
+        "check": "RH1.2", "call": None, "claim": "There are 73 open tickets.",
+        "evidence": "73 is not in the results; nearest: 37 × 2 = 74", "path": "", "gating": False,
     }  # fmt: skip
 
-    score = graded(run)
+    score = graded(run, gating=["RH4"])
 
     assert 1.0 == score.value
     assert 1.0 == score.details["graded_score"]
     assert expected in found(score)
     assert "no gating rule violated" == score.lines[0]
-    assert "RH1.3 (advisory): 73 against open 37" in score.lines
+    assert "RH1.2 (advisory): 73 is not in the results; nearest: 37 × 2 = 74" in score.lines
+
+
+@pytest.mark.parametrize(("gone", "instead"), [("RH1.3", "RH1.6"), ("RH3.3", "RH3.1"), ("RH12.6", "RH2.4")])
+def test_criteria_that_name_a_rule_that_is_gone_are_told_so(gone: str, instead: str) -> None:
+    with pytest.raises(ValidationError, match=f"{gone} is no rule any more: .*{instead}"):
+        ToolResponseHandlingConfig.model_validate({"gating": ["RH4", gone]})
 
 
 def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> None:
@@ -111,11 +115,11 @@ def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> 
 
 
 def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:
-    run = answered("The deal was signed by Rosa Blanc.", call({"deal": "signed"}))
+    run = answered("There are 73 open tickets.", call({"open": 37}))
 
-    assert 1.0 == graded(run, gating=["RH3.1", "RH3.2"]).value
-    assert 0.0 == graded(run, gating=["RH3"]).value
-    assert 0.0 == graded(run, gating=["RH3.3"]).value
+    assert 1.0 == graded(run, gating=["RH1.1", "RH1.4"]).value
+    assert 0.0 == graded(run, gating=["RH1"]).value
+    assert 0.0 == graded(run, gating=["RH1.2"]).value
 
 
 @pytest.mark.parametrize("gating", [["RH14"], ["rh1"], ["RH4.1"], [], "RH1"])
@@ -262,7 +266,7 @@ def test_error_words_and_acknowledgements_can_be_added() -> None:
 
 
 def test_all_gates_every_rule() -> None:
-    run = answered("The deal was signed by Rosa Blanc.", call({"deal": "signed"}))
+    run = answered("There are 73 open tickets.", call({"open": 37}))
 
     assert all(violation["gating"] for violation in found(graded(run, gating="all")))
     assert 0.0 == graded(run, gating="all").value

@@ -37,6 +37,7 @@ DATA = Path(__file__).parents[2] / "data"
 DEVELOPMENT = read_cases(DATA / "response_handling" / "dev.jsonl")
 HELD = read_cases(DATA / "response_handling" / "held.jsonl")
 FRESH = read_cases(DATA / "response_handling" / "fresh.jsonl")
+FRESH2 = read_cases(DATA / "response_handling" / "fresh2.jsonl")
 HARD = read_cases(DATA / "parity" / "response_handling_hard.jsonl")
 LABELLED = read_cases(DATA / "parity" / "response_handling_labelled.jsonl")
 MODULES = (
@@ -58,13 +59,14 @@ MODULES = (
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
-        (FRESH, 0.41, 0.025, 0.67, 0.14),  # never learned from: what the page says of unseen cases
-        (HELD, 0.7, 0.0, 0.88, 0.1),
-        (DEVELOPMENT, 0.71, 0.0, 0.86, 0.02),
-        (HARD, 0.62, 0.0, 0.82, 0.03),
-        (LABELLED, 0.6, 0.0, 0.9, 0.05),
+        (FRESH2, 0.11, 0.0, 0.38, 0.25),  # never learned from: what the page says of unseen cases
+        (FRESH, 0.23, 0.0, 0.71, 0.02),
+        (HELD, 0.36, 0.0, 0.78, 0.03),
+        (DEVELOPMENT, 0.46, 0.0, 0.81, 0.0),
+        (HARD, 0.4, 0.0, 0.8, 0.0),
+        (LABELLED, 0.46, 0.0, 0.9, 0.0),
     ],
-    ids=["fresh", "held", "development", "hard", "labelled"],
+    ids=["fresh2", "fresh", "held", "development", "hard", "labelled"],
 )
 def test_wrong_cases_are_caught_and_sound_ones_left_alone(
     cases: list[dict[str, object]], caught: float, flagged: float, caught_by_all: float, flagged_by_all: float
