@@ -8,7 +8,7 @@ graded is logged and counted, and its spans leave unchanged: a trace cannot harm
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal, Protocol
@@ -122,7 +122,7 @@ class Pipeline:
         self._clock = clock
         self._is_draining = False
         self._splitting = asyncio.Lock()
-        self._awaiting_workers: dict[asyncio.Task[None], int] = {}
+        self._awaiting: dict[asyncio.Task[None], int] = {}
         self._withheld_spans = 0
         """Streamed spans of the service's own traces: they stay until these are finished."""
         metrics.spans_awaiting_verdict.read_from(self._spans_awaiting_verdict)
@@ -276,10 +276,10 @@ class Pipeline:
         if self._workers is None:
             return
         if is_kept:
-            for task in list(self._awaiting_workers):
+            for task in list(self._awaiting):
                 task.cancel()
-        if self._awaiting_workers:
-            answered = asyncio.ensure_future(asyncio.wait(list(self._awaiting_workers)))
+        if self._awaiting:
+            answered = asyncio.ensure_future(asyncio.wait(list(self._awaiting)))
             await ends_within((deadline - self._clock.monotonic()) / 2, answered, self._clock)
             self._workers.close()
             await answered
@@ -353,6 +353,30 @@ class Pipeline:
                 self._withheld_spans -= len(trace.spans)
             self._service_traces.finish(trace)
             return
+        if trace.receipt is not None:
+            permission = trace.receipt.permission(trace.trace_id)
+            if permission is not None:
+                self._in_background(trace, self._grade_if_permitted(trace, permission))
+                return
+        self._grade(trace)
+
+    async def _grade_if_permitted(self, trace: FinishedTrace, permission: Awaitable[bool]) -> None:
+        """Grade the trace once that is known elsewhere; not, if it has ended two processes before."""
+        may_grade = await permission
+        self._count_as_leaving()
+        if may_grade:
+            self._grade(trace)
+            return
+        self._metrics.traces_quarantined.add(1)
+        _logger.error(
+            "A trace was being graded when the process crashed, twice: it is forwarded ungraded.",
+            extra={"trace_id": trace.trace_id.hex()},
+        )
+        spans = () if self._streams else trace.spans
+        graded = GradedTrace(trace_id=trace.trace_id, spans=spans, tenant=trace.tenant)
+        self._fan_out.export(graded, held_bytes(trace.spans), trace.receipt)
+
+    def _grade(self, trace: FinishedTrace) -> None:
         started = self._clock.unix_nano()
         if self._journal is None:
             graded = self._evaluation.begin(trace)
@@ -361,18 +385,25 @@ class Pipeline:
             graded = self._evaluation.begin(trace)
             self._journal.end()
         if isinstance(graded, AwaitedTrace):
-            work = self._forward_when_answered(graded, started)
-            task = self._tasks.create_task(work, name="await workers")
-            self._awaiting_workers[task] = len(trace.spans)
-            task.add_done_callback(self._awaiting_workers.pop)
+            self._in_background(trace, self._forward_when_answered(graded, started))
         else:
             self._forward(trace, graded, started)
 
+    def _in_background(self, trace: FinishedTrace, work: Coroutine[object, object, None]) -> None:
+        """Let the trace wait for something, and its spans count as waiting meanwhile."""
+        task = self._tasks.create_task(work, name="await workers")
+        self._awaiting[task] = len(trace.spans)
+        task.add_done_callback(self._awaiting.pop)
+
+    def _count_as_leaving(self) -> None:
+        """From here on others count the spans of the trace that this task has waited with."""
+        task = asyncio.current_task()
+        if task in self._awaiting:
+            self._awaiting[task] = 0
+
     async def _forward_when_answered(self, awaited: AwaitedTrace, started: int) -> None:
         graded = await self._evaluation.complete(awaited)
-        task = asyncio.current_task()
-        if task in self._awaiting_workers:
-            self._awaiting_workers[task] = 0  # from here on the queues count its spans
+        self._count_as_leaving()
         self._forward(awaited.trace, graded, started)
 
     def _forward(self, trace: FinishedTrace, graded: GradedTrace, started: int) -> None:
@@ -395,7 +426,7 @@ class Pipeline:
         self._fan_out.export(graded, held, journal.receipt(graded.trace_id, graded.tenant))
 
     def _spans_awaiting_verdict(self) -> int:
-        return self._buffer.group.spans_held + sum(self._awaiting_workers.values()) + self._spans_to_store
+        return self._buffer.group.spans_held + sum(self._awaiting.values()) + self._spans_to_store
 
 
 class Partition:

@@ -386,6 +386,8 @@ class TraceBuffer:
         request that was refused, the traces that have been quiet longest finish as `pressure`. Bytes that
         wait in queues do not count there: finishing traces would not free them.
         """
+        if self._source is not None and self._source.is_busy:
+            return []
         most = len(self._traces) + len(self._over_limit) if max_traces is None else max_traces
         now = self.finish_clock.now()
         self._count_standstill()
