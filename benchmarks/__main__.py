@@ -22,7 +22,7 @@ from benchmarks.scaling import SUBJECTS, scaling_lines
 from benchmarks.scrape import scrape_lines
 from benchmarks.servers import BENCH_ENVIRONMENT, PEERS, TRACEGRADE
 from benchmarks.versions import versions_lines
-from benchmarks.workload import SHAPES
+from collector.tools.bench.workload import SHAPES
 
 
 def main() -> int:

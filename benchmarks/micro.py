@@ -4,9 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from time import process_time, time_ns
 
 from benchmarks.agent_criteria import CRITERIA_TEXT
-from benchmarks.agent_trace import SPANS_PER_TRACE
 from benchmarks.page import with_range
-from benchmarks.workload import SHAPES, Shape, process_requests
 from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
@@ -14,6 +12,8 @@ from collector.otlp import join_spans, split_request
 from collector.pipeline import EvaluationStage
 from collector.store import RunDatabase, rows_of
 from collector.telemetry import Metrics
+from collector.tools.bench.agent_trace import SPANS_PER_TRACE
+from collector.tools.bench.workload import SHAPES, Shape, process_requests
 from collector.trace import FinishedTrace, SpanBatch
 from processors.annotation import append_results
 from processors.criteria import CriteriaSet, read_criteria

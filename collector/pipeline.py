@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 
 from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock, ends_within
+from collector.contradictions import Contradictions
 from collector.conversations import Conversations
 from collector.errors import Draining, MalformedRequest, Overloaded, RequestTooLarge
 from collector.exporters import FanOut, TaskOwner
@@ -81,6 +82,7 @@ class Pipeline:
         tasks: Runs what goes on between requests.
         metrics: Says how many spans wait.
         clock: Time of grading, turns and deadlines.
+        contradictions: Holds late spans against what was said, if that is asked for.
     """
 
     def __init__(
@@ -99,7 +101,9 @@ class Pipeline:
         tasks: TaskOwner,
         metrics: Metrics,
         clock: Clock,
+        contradictions: Contradictions | None = None,
     ) -> None:
+        self._contradictions = contradictions
         self._buffer = buffer
         self._buffers = deque([buffer])  # those whose traces finish, the next to be asked first
         self._envelopes = envelopes
@@ -288,6 +292,9 @@ class Pipeline:
 
         `receipt` is for whom they were read from; the journal has one of its own.
         """
+        if self._contradictions is not None and not streamed:
+            for batch in batches:
+                self._contradictions.note_late(batch)
         spans: list[RawSpan] = []
         leaving: list[SpanBatch] = []
         for batch in batches:
@@ -401,6 +408,8 @@ class Pipeline:
 
     def _forward(self, trace: FinishedTrace, graded: GradedTrace, started: int) -> None:
         self._on_graded(trace, graded, started)
+        if self._contradictions is not None:
+            self._contradictions.keep(trace, graded)
         held = held_bytes(trace.spans)
         if self._journal is None:
             self._fan_out.export(graded, held, trace.receipt)
@@ -554,6 +563,12 @@ class EvaluationStage:
         if not isinstance(graded, AwaitedTrace):
             self._count(graded, tally)
         return graded
+
+    def regrade(self, trace: FinishedTrace) -> GradedTrace | None:
+        """What the verdicts on a trace would be now, uncounted; None where workers would have to be asked."""
+        tally = Tally()
+        graded = self._grader.begin(trace, tally)
+        return None if isinstance(graded, AwaitedTrace) or tally.failure is not None else graded
 
     async def complete(self, awaited: AwaitedTrace) -> GradedTrace:
         """Grade a trace with the help of workers; never raises for what a trace can hold, nor for theirs.
