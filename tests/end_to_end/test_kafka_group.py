@@ -234,6 +234,57 @@ async def test_traces_whose_keys_cannot_be_trusted_are_not_judged(
     assert (set(range(1, 41)) | astray) - beyond_doubt == outcomes.undecided
 
 
+async def test_records_that_retention_took_are_counted_and_the_rest_is_read(
+    broker: KafkaBroker, tmp_path: Path
+) -> None:
+    traffic = Traffic(seconds=1)
+    async with KafkaGroup(tmp_path, broker, partitions=1) as group:
+        await group.start("a")
+        for number in range(1, 4):
+            traffic.sent[number] = traffic.trace(number, time.time() - 1)
+            await group.sender.send(join_spans(traffic.sent[number]))
+        await group.until_committed()
+        await group.stop("a")
+        lost = traffic.trace(4, time.time() - 1)
+        await group.sender.send(join_spans(lost))
+        group.sender.flush()
+        broker.delete_records(group.topic, {0: len(group.sender.written)})
+        traffic.sent[5] = traffic.trace(5, time.time())
+        await group.sender.send(join_spans(traffic.sent[5]))
+        await group.start("b")
+        await group.until_committed()
+        out_of_range = await group.metric("tracegrade_kafka_offsets_out_of_range_total")
+
+    outcomes = group.outcomes(traffic)
+    assert 1 == out_of_range
+    assert ([], {}) == (outcomes.flips, outcomes.undelivered)
+    assert {5} >= outcomes.undecided
+
+
+async def test_a_member_that_is_back_within_its_session_goes_on_with_its_partitions(
+    broker: KafkaBroker, tmp_path: Path
+) -> None:
+    traffic = Traffic(seconds=1)
+    names: dict[str, JsonObject] = {
+        name: {"receivers": {"kafka": {"group_instance_id": name, "session_timeout": "30s"}}}
+        for name in ("a", "b")
+    }
+    async with KafkaGroup(tmp_path, broker) as group:
+        await asyncio.gather(*(group.start(name, settings) for name, settings in names.items()))
+        await group.until_assigned("a", "b")
+        rebalances = 'tracegrade_kafka_rebalances_total{kind="assigned"}'
+        before = (await group.members["a"].metrics())[rebalances]
+        async with _under_load(group, traffic):
+            await asyncio.sleep(1)
+            await group.kill("b")
+            await group.start("b", names["b"])
+            await group.until_assigned("a", "b")
+            assigned = (await group.members["a"].metrics())[rebalances]
+
+    assert before == assigned
+    _check(group, traffic, undecided=0)
+
+
 async def test_an_hour_of_traffic_is_read_by_its_own_time(broker: KafkaBroker, tmp_path: Path) -> None:
     began = time.time() - 600
     traffic = Traffic(seconds=40)
