@@ -1,6 +1,6 @@
 """Traces on their way through the service."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,6 +30,34 @@ class Receipt(Protocol):
     def seal(self) -> None:
         """All who are to get it have been asked for."""
         ...
+
+
+class CountingReceipt:
+    """Calls `settle` once all who are to get something have let go of it; satisfies `Receipt`."""
+
+    __slots__ = ("_is_sealed", "_open", "_settle")
+
+    def __init__(self, settle: Callable[[], None]) -> None:
+        self._settle = settle
+        self._open = 0
+        self._is_sealed = False
+
+    def expects(self, holder: str) -> bool:
+        """See `Receipt`."""
+        self._open += 1
+        return True
+
+    def delivered(self, holder: str) -> None:
+        """See `Receipt`."""
+        self._open -= 1
+        if self._is_sealed and not self._open:
+            self._settle()
+
+    def seal(self) -> None:
+        """See `Receipt`."""
+        self._is_sealed = True
+        if not self._open:
+            self._settle()
 
 
 class RecordSource(Protocol):

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from collector.clock import Clock
@@ -12,7 +12,7 @@ from collector.receivers.consumer import PartitionIntake, RecordConsumer
 from collector.receivers.kafka.keys import TrustedKeys
 from collector.receivers.kafka.offsets import Commit, OffsetTracker, Progress
 from collector.telemetry import Metrics, RateLimitedLogger
-from collector.trace import Receipt
+from collector.trace import CountingReceipt, Receipt
 
 _logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class ReadPartition:
     def receipt(self, records: Sequence[int]) -> Receipt:
         """See `collector.trace.RecordSource`."""
         self.in_flight += 1
-        return _RecordReceipt(lambda: self._settle(records))
+        return CountingReceipt(lambda: self._settle(records))
 
     def has_all(self, trace_id: bytes) -> bool:
         """See `collector.trace.RecordSource`."""
@@ -219,31 +219,3 @@ class ReadPartition:
         if not self._is_over:
             for record in records:
                 self._tracker.let_go(record)
-
-
-class _RecordReceipt:
-    """Waits until all who are to get something have let go of it; satisfies `collector.trace.Receipt`."""
-
-    __slots__ = ("_is_sealed", "_open", "_settle")
-
-    def __init__(self, settle: Callable[[], None]) -> None:
-        self._settle = settle
-        self._open = 0
-        self._is_sealed = False
-
-    def expects(self, holder: str) -> bool:
-        """See `Receipt`."""
-        self._open += 1
-        return True
-
-    def delivered(self, holder: str) -> None:
-        """See `Receipt`."""
-        self._open -= 1
-        if self._is_sealed and not self._open:
-            self._settle()
-
-    def seal(self) -> None:
-        """See `Receipt`."""
-        self._is_sealed = True
-        if not self._open:
-            self._settle()
