@@ -8,13 +8,14 @@ graded is logged and counted, and its spans leave unchanged: a trace cannot harm
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal, Protocol
 
 from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock, ends_within
+from collector.contradictions import Contradictions
 from collector.conversations import Conversations
 from collector.errors import Draining, MalformedRequest, Overloaded, RequestTooLarge
 from collector.exporters import FanOut, TaskOwner
@@ -81,6 +82,7 @@ class Pipeline:
         tasks: Runs what goes on between requests.
         metrics: Says how many spans wait.
         clock: Time of grading, turns and deadlines.
+        contradictions: Holds late spans against what was said, if that is asked for.
     """
 
     def __init__(
@@ -99,7 +101,9 @@ class Pipeline:
         tasks: TaskOwner,
         metrics: Metrics,
         clock: Clock,
+        contradictions: Contradictions | None = None,
     ) -> None:
+        self._contradictions = contradictions
         self._buffer = buffer
         self._buffers = deque([buffer])  # those whose traces finish, the next to be asked first
         self._envelopes = envelopes
@@ -118,7 +122,7 @@ class Pipeline:
         self._clock = clock
         self._is_draining = False
         self._splitting = asyncio.Lock()
-        self._awaiting_workers: dict[asyncio.Task[None], int] = {}
+        self._awaiting: dict[asyncio.Task[None], int] = {}
         self._withheld_spans = 0
         """Streamed spans of the service's own traces: they stay until these are finished."""
         metrics.spans_awaiting_verdict.read_from(self._spans_awaiting_verdict)
@@ -272,10 +276,10 @@ class Pipeline:
         if self._workers is None:
             return
         if is_kept:
-            for task in list(self._awaiting_workers):
+            for task in list(self._awaiting):
                 task.cancel()
-        if self._awaiting_workers:
-            answered = asyncio.ensure_future(asyncio.wait(list(self._awaiting_workers)))
+        if self._awaiting:
+            answered = asyncio.ensure_future(asyncio.wait(list(self._awaiting)))
             await ends_within((deadline - self._clock.monotonic()) / 2, answered, self._clock)
             self._workers.close()
             await answered
@@ -288,6 +292,9 @@ class Pipeline:
 
         `receipt` is for whom they were read from; the journal has one of its own.
         """
+        if self._contradictions is not None and not streamed:
+            for batch in batches:
+                self._contradictions.note_late(batch)
         spans: list[RawSpan] = []
         leaving: list[SpanBatch] = []
         for batch in batches:
@@ -346,6 +353,30 @@ class Pipeline:
                 self._withheld_spans -= len(trace.spans)
             self._service_traces.finish(trace)
             return
+        if trace.receipt is not None:
+            permission = trace.receipt.permission(trace.trace_id)
+            if permission is not None:
+                self._in_background(trace, self._grade_if_permitted(trace, permission))
+                return
+        self._grade(trace)
+
+    async def _grade_if_permitted(self, trace: FinishedTrace, permission: Awaitable[bool]) -> None:
+        """Grade the trace once that is known elsewhere; not, if it has ended two processes before."""
+        may_grade = await permission
+        self._count_as_leaving()
+        if may_grade:
+            self._grade(trace)
+            return
+        self._metrics.traces_quarantined.add(1)
+        _logger.error(
+            "A trace was being graded when the process crashed, twice: it is forwarded ungraded.",
+            extra={"trace_id": trace.trace_id.hex()},
+        )
+        spans = () if self._streams else trace.spans
+        graded = GradedTrace(trace_id=trace.trace_id, spans=spans, tenant=trace.tenant)
+        self._fan_out.export(graded, held_bytes(trace.spans), trace.receipt)
+
+    def _grade(self, trace: FinishedTrace) -> None:
         started = self._clock.unix_nano()
         if self._journal is None:
             graded = self._evaluation.begin(trace)
@@ -354,22 +385,31 @@ class Pipeline:
             graded = self._evaluation.begin(trace)
             self._journal.end()
         if isinstance(graded, AwaitedTrace):
-            work = self._forward_when_answered(graded, started)
-            task = self._tasks.create_task(work, name="await workers")
-            self._awaiting_workers[task] = len(trace.spans)
-            task.add_done_callback(self._awaiting_workers.pop)
+            self._in_background(trace, self._forward_when_answered(graded, started))
         else:
             self._forward(trace, graded, started)
 
+    def _in_background(self, trace: FinishedTrace, work: Coroutine[object, object, None]) -> None:
+        """Let the trace wait for something, and its spans count as waiting meanwhile."""
+        task = self._tasks.create_task(work, name="await workers")
+        self._awaiting[task] = len(trace.spans)
+        task.add_done_callback(self._awaiting.pop)
+
+    def _count_as_leaving(self) -> None:
+        """From here on others count the spans of the trace that this task has waited with."""
+        task = asyncio.current_task()
+        if task in self._awaiting:
+            self._awaiting[task] = 0
+
     async def _forward_when_answered(self, awaited: AwaitedTrace, started: int) -> None:
         graded = await self._evaluation.complete(awaited)
-        task = asyncio.current_task()
-        if task in self._awaiting_workers:
-            self._awaiting_workers[task] = 0  # from here on the queues count its spans
+        self._count_as_leaving()
         self._forward(awaited.trace, graded, started)
 
     def _forward(self, trace: FinishedTrace, graded: GradedTrace, started: int) -> None:
         self._on_graded(trace, graded, started)
+        if self._contradictions is not None:
+            self._contradictions.keep(trace, graded)
         held = held_bytes(trace.spans)
         if self._journal is None:
             self._fan_out.export(graded, held, trace.receipt)
@@ -386,7 +426,7 @@ class Pipeline:
         self._fan_out.export(graded, held, journal.receipt(graded.trace_id, graded.tenant))
 
     def _spans_awaiting_verdict(self) -> int:
-        return self._buffer.group.spans_held + sum(self._awaiting_workers.values()) + self._spans_to_store
+        return self._buffer.group.spans_held + sum(self._awaiting.values()) + self._spans_to_store
 
 
 class Partition:
@@ -523,6 +563,12 @@ class EvaluationStage:
         if not isinstance(graded, AwaitedTrace):
             self._count(graded, tally)
         return graded
+
+    def regrade(self, trace: FinishedTrace) -> GradedTrace | None:
+        """What the verdicts on a trace would be now, uncounted; None where workers would have to be asked."""
+        tally = Tally()
+        graded = self._grader.begin(trace, tally)
+        return None if isinstance(graded, AwaitedTrace) or tally.failure is not None else graded
 
     async def complete(self, awaited: AwaitedTrace) -> GradedTrace:
         """Grade a trace with the help of workers; never raises for what a trace can hold, nor for theirs.

@@ -1,6 +1,6 @@
 """Traces on their way through the service."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,32 +32,16 @@ class Receipt(Protocol):
         ...
 
 
-class CountingReceipt:
-    """Calls `settle` once all who are to get something have let go of it; satisfies `Receipt`."""
+class RecordReceipt(Receipt, Protocol):
+    """The receipt of a trace out of records that can be read again, by this process or another."""
 
-    __slots__ = ("_is_sealed", "_open", "_settle")
+    def permission(self, trace_id: bytes) -> "Awaitable[bool] | None":
+        """Whether the trace may be graded, if that has to be waited for; None: it may.
 
-    def __init__(self, settle: Callable[[], None]) -> None:
-        self._settle = settle
-        self._open = 0
-        self._is_sealed = False
-
-    def expects(self, holder: str) -> bool:
-        """See `Receipt`."""
-        self._open += 1
-        return True
-
-    def delivered(self, holder: str) -> None:
-        """See `Receipt`."""
-        self._open -= 1
-        if self._is_sealed and not self._open:
-            self._settle()
-
-    def seal(self) -> None:
-        """See `Receipt`."""
-        self._is_sealed = True
-        if not self._open:
-            self._settle()
+        Where a process died that had the records, the next one lets it be known what it grades before it
+        does. A trace that was in work again when a process died is not graded any more.
+        """
+        ...
 
 
 class RecordSource(Protocol):
@@ -67,7 +51,12 @@ class RecordSource(Protocol):
         """A trace holds spans of this record."""
         ...
 
-    def receipt(self, records: Sequence[int]) -> Receipt:
+    @property
+    def is_busy(self) -> bool:
+        """Whether no further trace should be finished for now."""
+        ...
+
+    def receipt(self, records: Sequence[int]) -> RecordReceipt:
         """Takes note of who has got what was held of `records`, each once."""
         ...
 
@@ -105,7 +94,7 @@ class FinishedTrace:
     backfill: bool = False
     held_seconds: float = 0.0
     tenant: str = ""
-    receipt: Receipt | None = None
+    receipt: RecordReceipt | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
