@@ -17,6 +17,7 @@ from benchmarks.measure import CONNECTIONS
 from benchmarks.micro import micro_lines
 from benchmarks.page import REFUSED, write_figures
 from benchmarks.peers import peers_lines
+from benchmarks.processes import processes_lines
 from benchmarks.reference_package import compare
 from benchmarks.scaling import SUBJECTS, scaling_lines
 from benchmarks.scrape import scrape_lines
@@ -126,6 +127,13 @@ def _parser() -> argparse.ArgumentParser:
     scaling.add_argument("--largest", type=int, default=10**6, metavar="SIZE", help="leave larger ones out")
     scaling.add_argument("--plots", type=Path, metavar="FOLDER", help="draw the figures there, as SVG")
     scaling.add_argument("subjects", nargs="*", type=_one_of(list(SUBJECTS)), metavar="SUBJECT")
+
+    processes = parts.add_parser("processes", help="grading in 0, 1 and 2 processes of its own")
+    processes.set_defaults(
+        part=lambda arguments: processes_lines(rounds=arguments.rounds), figures=lambda arguments: "processes"
+    )
+    _add_page(processes)
+    _add_rounds(processes, 5)
 
     scrape = parts.add_parser("scrape", help="scrapes of 500 agents, and what they cost senders; 90 s")
     scrape.set_defaults(part=lambda arguments: scrape_lines())

@@ -62,6 +62,10 @@ class Draining(Refusal):
     reason = "draining"
 
 
+class GradingCutShort(TracegradeError):
+    """A trace was not graded before it had to leave."""
+
+
 class ExportError(TracegradeError):
     """A backend did not take a request."""
 

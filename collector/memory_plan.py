@@ -14,6 +14,8 @@ FREE_SHARE = 0.2
 """Of the container's memory this much stays for the process itself, and for traces while they are graded."""
 
 _MIB = 1024 * 1024
+PROCESS_BYTES = 128 * _MIB
+"""What a process that grades takes."""
 _HELD_SHARE, _IN_FLIGHT_SHARE, _STORE_SHARE = 0.5, 0.25, 0.0625
 _UNLIMITED = 1 << 60
 """What cgroups of version 1 say where there is no limit is a little less than 2^63."""
@@ -46,14 +48,16 @@ def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPla
     if container_bytes is None:
         return MemoryPlan(held, in_flight, config.store.memory_bytes() if config.keeps_runs else 0, None)
     store = config.store.memory_bytes(int(container_bytes * _STORE_SHARE)) if config.keeps_runs else 0
-    most = int(container_bytes * (1 - FREE_SHARE)) - store
+    processes = config.processors.evaluation.grading_processes * PROCESS_BYTES
+    most = int(container_bytes * (1 - FREE_SHARE)) - store - processes
     if "max_bytes_in_flight" not in otlp.model_fields_set:
         in_flight = min(in_flight, int(container_bytes * _IN_FLIGHT_SHARE))
     in_flight = max(in_flight, otlp.max_message_bytes)
     if "limit_mib" not in limiter.model_fields_set:
         held = max(min(held, int(container_bytes * _HELD_SHARE), most - in_flight), 1)
     if held + in_flight > most:
-        raise ProblemsFound([Problem("", 0, "", _too_much(held, in_flight, store, container_bytes))])
+        text = _too_much(held, in_flight, store, processes, container_bytes)
+        raise ProblemsFound([Problem("", 0, "", text)])
     return MemoryPlan(held, in_flight, store, container_bytes)
 
 
@@ -70,13 +74,15 @@ def container_memory(root: Path = Path("/")) -> int | None:
     return min(limits, default=None)
 
 
-def _too_much(held: int, in_flight: int, store: int, container: int) -> str:
-    room = (int(container * (1 - FREE_SHARE)) - store - in_flight) // _MIB
+def _too_much(held: int, in_flight: int, store: int, processes: int, container: int) -> str:
+    room = (int(container * (1 - FREE_SHARE)) - store - processes - in_flight) // _MIB
     change = (
         f"lower limit_mib to {room}" if room > 0 else "lower receivers.otlp.max_bytes_in_flight and limit_mib"
     )
-    needed = -(-(held + in_flight + store) // int(_MIB * (1 - FREE_SHARE)))
+    needed = -(-(held + in_flight + store + processes) // int(_MIB * (1 - FREE_SHARE)))
     kept = f", store.max_mib ({store // _MIB} MiB, in memory without a path)" if store else ""
+    if processes:
+        kept += f", processors.evaluation.processes ({processes // _MIB} MiB)"
     return (
         f"processors.memory_limiter.limit_mib ({held // _MIB} MiB, queues included){kept} and "
         f"receivers.otlp.max_bytes_in_flight ({in_flight // _MIB} MiB) are together more than 80 % of the "

@@ -8,7 +8,7 @@ graded is logged and counted, and its spans leave unchanged: a trace cannot harm
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal, Protocol
@@ -17,9 +17,22 @@ from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock, ends_within
 from collector.contradictions import Contradictions
 from collector.conversations import Conversations
-from collector.errors import Draining, MalformedRequest, Overloaded, RequestTooLarge
+from collector.errors import Draining, GradingCutShort, MalformedRequest, Overloaded, RequestTooLarge
 from collector.exporters import FanOut, TaskOwner
-from collector.grading import AwaitedTrace, Grader, Tally
+from collector.grading import (
+    AwaitedTrace,
+    Form,
+    Grader,
+    GradingPool,
+    GradingThread,
+    Quarantined,
+    Question,
+    Questions,
+    Tally,
+    compact,
+    full_collections,
+    is_large,
+)
 from collector.journal import Journal, StoredVerdicts
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry, SplitRequest, split_request
@@ -28,9 +41,11 @@ from collector.results_config import ResultsConfig
 from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger
 from collector.trace import FinishedTrace, GradedTrace, Receipt, RecordSource, SpanBatch, held_bytes
 from collector.workers.pool import WorkerPool
+from collector.workers.worker_evaluations import ask_workers
 from processors.criteria import CriteriaSet
+from processors.evaluate import Answer
 from processors.frameworks import Dialect
-from processors.model import FinishReason, NotEvaluatedReason, PriceTable
+from processors.model import AgentRun, FinishReason, NotEvaluatedReason, PriceTable
 from processors.spans import RawSpan
 
 BACKED_UP = 0.4
@@ -43,12 +58,16 @@ _SHORTEST_TURN_SECONDS, _LONGEST_TURN_SECONDS = 0.01, 0.05
 _ROUNDS_BETWEEN_TURNS = 4
 """Rounds of the loop between two turns: a request takes several from its first byte to its answer."""
 
+_RUNS_AT_ONCE = 500
+"""Runs of a large trace that are counted before requests get their turn: some 15 ms."""
+
 _MOST_REMEMBERED, _FEWEST_REMEMBERED = 100_000, 1000
 _MOST_REMEMBERED_BYTES = 64 * 1024 * 1024
 """Finished traces that all partitions together remember, and how many each may at least."""
 
 _INVALID_ID = "invalid_id"
 _ON_SPANS = ResultsConfig()
+_ALL_OF_RUNS = Form(lines=True, details=True, resource_attributes=())
 
 _logger = logging.getLogger(__name__)
 
@@ -78,7 +97,8 @@ class Pipeline:
         service_traces: Takes the traces that the service made itself, which reach no exporter.
         streams: Whether spans leave when they come, so that the buffer holds copies of them.
         journal: Keeps what is admitted until it is delivered, if there is one.
-        on_graded: Called with every trace before it leaves, its graded form, and when grading began.
+        on_runs: Called with every graded trace before it leaves; with a large one, once for some of its runs.
+        on_graded: Called with every trace, its graded form, and when grading began.
         tasks: Runs what goes on between requests.
         metrics: Says how many spans wait.
         clock: Time of grading, turns and deadlines.
@@ -97,6 +117,7 @@ class Pipeline:
         service_traces: ServiceTraces,
         streams: bool,
         journal: Journal | None,
+        on_runs: Callable[[GradedTrace], None],
         on_graded: Callable[[FinishedTrace, GradedTrace, int], None],
         tasks: TaskOwner,
         metrics: Metrics,
@@ -116,13 +137,15 @@ class Pipeline:
         self._journal = journal
         self._spans_to_store = 0
         """Spans of graded traces whose verdicts are not on disk yet."""
+        self._on_runs = on_runs
         self._on_graded = on_graded
         self._tasks = tasks
         self._metrics = metrics
         self._clock = clock
         self._is_draining = False
         self._splitting = asyncio.Lock()
-        self._awaiting: dict[asyncio.Task[None], int] = {}
+        self._aside: dict[asyncio.Task[None], int] = {}
+        """What is graded beside the loop, or waits for custom evaluators, and how many spans it has."""
         self._withheld_spans = 0
         """Streamed spans of the service's own traces: they stay until these are finished."""
         metrics.spans_awaiting_verdict.read_from(self._spans_awaiting_verdict)
@@ -259,31 +282,34 @@ class Pipeline:
     async def shutdown(self, deadline: float) -> None:
         """Send everything that is held on its way, with what can be said of it by now.
 
-        Workers may answer for half of the time until `deadline`; the exporters need the other half.
+        What is graded beside the loop has half of the time until `deadline`; the exporters need the other.
         """
         is_kept = self._journal is not None and self._journal.config.on_shutdown == "keep"
         if not is_kept:
             for trace in self._buffer.finish_all(FinishReason.SHUTDOWN):
                 self._grade_and_forward(trace)
                 await asyncio.sleep(0)
-        if self._workers is not None:
-            await self._leave_workers(deadline, is_kept=is_kept)
+        await self._end_work_aside(deadline, is_kept=is_kept)
         if self._journal is not None:
             await self._journal.flush(deadline)
 
-    async def _leave_workers(self, deadline: float, *, is_kept: bool) -> None:
-        """Wait for what was asked; where traces are kept they are asked again by the next process."""
-        if self._workers is None:
-            return
+    async def _end_work_aside(self, deadline: float, *, is_kept: bool) -> None:
+        """Wait for what is graded beside the loop; where traces are kept the next process grades them."""
         if is_kept:
-            for task in list(self._awaiting):
+            for task in list(self._aside):
                 task.cancel()
-        if self._awaiting:
-            answered = asyncio.ensure_future(asyncio.wait(list(self._awaiting)))
-            await ends_within((deadline - self._clock.monotonic()) / 2, answered, self._clock)
-            self._workers.close()
-            await answered
-        await self._workers.shutdown()
+        if self._aside:
+            graded = asyncio.ensure_future(asyncio.wait(list(self._aside)))
+            await ends_within((deadline - self._clock.monotonic()) / 2, graded, self._clock)
+            self._evaluation.close()
+            if self._workers is not None:
+                self._workers.close()
+            await graded
+        if self._journal is not None:
+            self._journal.end(aside=True)  # what is left in work did not crash
+        await self._evaluation.shutdown()
+        if self._workers is not None:
+            await self._workers.shutdown()
 
     def _forward_at_once(
         self, batches: Sequence[SpanBatch], *, streamed: bool, receipt: Receipt | None = None
@@ -331,6 +357,8 @@ class Pipeline:
 
     def _finish_until(self, turn_ends: float) -> bool:
         """Send finished traces on their way and hold on to none; whether more may be due."""
+        if not self._evaluation.has_room:
+            return False
         unasked = len(self._buffers)
         while unasked:
             finished = self._buffers[0].poll(_TRACES_AT_A_TIME)
@@ -356,14 +384,14 @@ class Pipeline:
         if trace.receipt is not None:
             permission = trace.receipt.permission(trace.trace_id)
             if permission is not None:
-                self._in_background(trace, self._grade_if_permitted(trace, permission))
+                self._work_aside(self._grade_if_permitted(trace, permission), len(trace.spans))
                 return
         self._grade(trace)
 
     async def _grade_if_permitted(self, trace: FinishedTrace, permission: Awaitable[bool]) -> None:
         """Grade the trace once that is known elsewhere; not, if it has ended two processes before."""
         may_grade = await permission
-        self._count_as_leaving()
+        self._end_aside()
         if may_grade:
             self._grade(trace)
             return
@@ -378,6 +406,9 @@ class Pipeline:
 
     def _grade(self, trace: FinishedTrace) -> None:
         started = self._clock.unix_nano()
+        if self._evaluation.goes_aside(trace):
+            self._work_aside(self._forward_when_graded(trace, started), len(trace.spans))
+            return
         if self._journal is None:
             graded = self._evaluation.begin(trace)
         else:
@@ -385,26 +416,47 @@ class Pipeline:
             graded = self._evaluation.begin(trace)
             self._journal.end()
         if isinstance(graded, AwaitedTrace):
-            self._in_background(trace, self._forward_when_answered(graded, started))
+            self._work_aside(self._forward_when_answered(graded, started), len(trace.spans))
         else:
+            self._on_runs(graded)
             self._forward(trace, graded, started)
 
-    def _in_background(self, trace: FinishedTrace, work: Coroutine[object, object, None]) -> None:
-        """Let the trace wait for something, and its spans count as waiting meanwhile."""
-        task = self._tasks.create_task(work, name="await workers")
-        self._awaiting[task] = len(trace.spans)
-        task.add_done_callback(self._awaiting.pop)
-
-    def _count_as_leaving(self) -> None:
-        """From here on others count the spans of the trace that this task has waited with."""
-        task = asyncio.current_task()
-        if task in self._awaiting:
-            self._awaiting[task] = 0
+    def _work_aside(self, work: Coroutine[object, object, None], spans: int) -> None:
+        """Let `work` send a trace with so many spans on its way, sometime."""
+        task = self._tasks.create_task(work, name="grade aside")
+        self._aside[task] = spans
+        task.add_done_callback(self._aside.pop)
 
     async def _forward_when_answered(self, awaited: AwaitedTrace, started: int) -> None:
         graded = await self._evaluation.complete(awaited)
-        self._count_as_leaving()
+        self._end_aside()
+        self._on_runs(graded)
         self._forward(awaited.trace, graded, started)
+
+    async def _forward_when_graded(self, trace: FinishedTrace, started: int) -> None:
+        with full_collections.held_off():
+            graded = await self._evaluation.grade_aside(trace, partial(self._note_work, trace))
+            for part in _parts(graded):
+                self._on_runs(part)
+                await asyncio.sleep(0)
+            self._end_aside()
+            self._forward(trace, graded, started)
+            del graded, part
+
+    def _note_work(self, trace: FinishedTrace, begins: bool) -> None:
+        """Called in the thread that grades `trace`."""
+        if self._journal is None:
+            return
+        if begins:
+            self._journal.begin(trace, aside=True)
+        else:
+            self._journal.end(aside=True)
+
+    def _end_aside(self) -> None:
+        """The current task goes on in the loop: from here on the queues count its spans."""
+        task = asyncio.current_task()
+        if task in self._aside:
+            self._aside[task] = 0
 
     def _forward(self, trace: FinishedTrace, graded: GradedTrace, started: int) -> None:
         self._on_graded(trace, graded, started)
@@ -426,7 +478,7 @@ class Pipeline:
         self._fan_out.export(graded, held, journal.receipt(graded.trace_id, graded.tenant))
 
     def _spans_awaiting_verdict(self) -> int:
-        return self._buffer.group.spans_held + sum(self._awaiting.values()) + self._spans_to_store
+        return self._buffer.group.spans_held + sum(self._aside.values()) + self._spans_to_store
 
 
 class Partition:
@@ -506,13 +558,26 @@ class Partition:
         self._pipeline._count_revoked(self._buffer.forget())
 
 
+def _parts(graded: GradedTrace) -> Iterator[GradedTrace]:
+    """A graded trace in parts of some runs each."""
+    if len(graded.runs) <= _RUNS_AT_ONCE:
+        yield graded
+        return
+    for first in range(0, len(graded.runs), _RUNS_AT_ONCE):
+        part = slice(first, first + _RUNS_AT_ONCE)
+        yield replace(graded, runs=graded.runs[part], hidden_runs=graded.hidden_runs[part])
+
+
 class EvaluationStage:
     """Grades finished traces (`collector.grading` says how) and counts what came of it.
 
     `criteria` is asked for the set in force once per trace, so a reload never mixes two sets in one.
     `workers` answer for custom evaluators; without them such evaluations end in `error`. `results` says in
     which forms verdicts leave, by default on the spans; scores are made of log records. Without `prices` no
-    run has a cost. `conversations` is what is known of them; without it nothing is.
+    run has a cost.
+
+    `pool` grades all traces in processes of its own, if there is one; else a thread grades large ones. Of
+    what these graded there is left what `form` says; `read_run` reads the line of a run.
     """
 
     def __init__(
@@ -528,22 +593,35 @@ class EvaluationStage:
         workers: WorkerPool | None = None,
         results: ResultsConfig = _ON_SPANS,
         writes_scores: bool = False,
+        pool: GradingPool | None = None,
+        form: Form = _ALL_OF_RUNS,
+        read_run: Callable[[bytes], AgentRun] | None = None,
         conversations: Conversations | None = None,
     ) -> None:
+        self._criteria = criteria
         self._metrics = metrics
         self._workers = workers
-        self._grader = Grader(
-            criteria=criteria,
-            clock=clock,
-            instance=instance,
-            missing_parents=missing_parents,
-            dialects=dialects,
-            prices=prices,
-            asks_workers=workers is not None,
-            results=results,
-            writes_scores=writes_scores,
-            conversations=conversations,
-        )
+        self._pool = pool
+        self._form = form
+        self._read_run = read_run
+        self._envelopes = EnvelopeRegistry()
+        self._grader, self._grader_aside = [
+            Grader(
+                criteria=criteria,
+                clock=clock,
+                instance=instance,
+                missing_parents=missing_parents,
+                dialects=dialects,
+                prices=prices,
+                asks_workers=workers is not None,
+                is_aside=is_aside,
+                results=results,
+                writes_scores=writes_scores,
+                conversations=conversations,
+            )
+            for is_aside in (False, True)
+        ]
+        self._thread = GradingThread()
         self._log = RateLimitedLogger(_logger, clock)
 
     def grade(self, trace: FinishedTrace) -> GradedTrace:
@@ -575,9 +653,100 @@ class EvaluationStage:
 
         The time of waiting for workers does not count as time of evaluation.
         """
-        graded = await self._grader.complete(awaited, self._workers)
+        graded = self._grader.finish(awaited, await self._answers(awaited))
         self._count(graded, awaited.tally)
         return graded
+
+    async def grade_aside(self, trace: FinishedTrace, note_work: Callable[[bool], None]) -> GradedTrace:
+        """Grade one trace beside the loop, which goes on meanwhile; never raises for what a trace can hold.
+
+        `note_work` is told when its grading begins and, with False, when it ends.
+        """
+        if self._pool is not None:
+            return await self._grade_in_pool(trace, self._pool)
+        tally, grader = Tally(), self._grader_aside
+
+        def grade(step: Callable[[], GradedTrace | AwaitedTrace]) -> GradedTrace | AwaitedTrace:
+            note_work(True)
+            try:
+                graded = step()
+                if isinstance(graded, AwaitedTrace) or self._read_run is None:
+                    return graded
+                return compact(trace, graded, self._form, self._envelopes, self._read_run)
+            finally:
+                note_work(False)
+
+        try:
+            graded = await self._thread.run(partial(grade, partial(grader.begin, trace, tally)))
+            if isinstance(graded, AwaitedTrace):
+                finish = partial(grader.finish, graded, await self._answers(graded))
+                graded = await self._thread.run(partial(grade, finish))
+            assert isinstance(graded, GradedTrace)  # there was an answer to all that was asked
+        except TimeoutError:
+            graded = grader.unchanged(trace, GradingCutShort("the service stopped before it was done"), tally)
+        self._count(graded, tally)
+        return graded
+
+    async def _grade_in_pool(self, trace: FinishedTrace, pool: GradingPool) -> GradedTrace:
+        question = Question(trace)
+        try:
+            while True:
+                graded, tally = await pool.grade(question)
+                if isinstance(graded, GradedTrace):
+                    break
+                question = Question(trace, await self._answers_to(graded))
+        except (Quarantined, GradingCutShort) as error:
+            tally = Tally()
+            graded = self._grader.unchanged(trace, error, tally)
+            if isinstance(error, Quarantined):
+                tally = Tally()
+                self._metrics.traces_quarantined.add(1)
+                _logger.error(
+                    "Process after process ended while it graded a trace: it is forwarded ungraded.",
+                    extra={"trace_id": trace.trace_id.hex()},
+                )
+        self._count(graded, tally)
+        return graded
+
+    def goes_aside(self, trace: FinishedTrace) -> bool:
+        """Whether the trace is to be graded beside the loop (`grade_aside`).
+
+        None is while criteria look at conversations, of which there is one memory, in the loop.
+        """
+        if self._criteria().looks_at_conversations:
+            return False
+        return self._pool is not None or is_large(trace)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether further traces should be graded; if not they wait in the buffer."""
+        return self._pool is None or self._pool.has_room
+
+    def start(self, tasks: TaskOwner) -> None:
+        """Start the processes that grade, if there are any."""
+        if self._pool is not None:
+            self._pool.start(tasks)
+
+    def close(self) -> None:
+        """Let the traces that are graded beside the loop, and are not done, leave unchanged."""
+        self._thread.close()
+        if self._pool is not None:
+            self._pool.close()
+
+    async def shutdown(self) -> None:
+        """Close, and end the processes that grade."""
+        self.close()
+        if self._pool is not None:
+            await self._pool.shutdown()
+
+    async def _answers(self, awaited: AwaitedTrace) -> Sequence[Mapping[str, Answer]]:
+        return await self._answers_to([run.questions for run in awaited.runs])
+
+    async def _answers_to(self, questions: Questions) -> Sequence[Mapping[str, Answer]]:
+        workers = self._workers
+        if workers is None:
+            return [{} for _ in questions]
+        return await asyncio.gather(*[ask_workers(of_run, workers) for of_run in questions])
 
     def restore(self, trace: FinishedTrace, verdicts: StoredVerdicts) -> GradedTrace:
         """The trace as it was graded by a process before, without grading it again.

@@ -28,7 +28,7 @@ from collector.contradictions import Contradictions
 from collector.conversations import Conversations
 from collector.errors import BackgroundTaskDied
 from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
-from collector.grading import WATCHED
+from collector.grading import WATCHED, Form, GradingPool, WorkerSettings
 from collector.journal import Journal, kept_files
 from collector.memory_limiter import MemoryLimiter
 from collector.memory_plan import container_memory, plan_memory
@@ -59,6 +59,7 @@ from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool
 from processors.criteria import CriteriaSet
+from processors.model import AgentRun, decode_json
 
 _logger = logging.getLogger(__name__)
 
@@ -176,6 +177,7 @@ class Service:
             metrics=metrics,
             clock=clock,
             streams=streams,
+            has_receipts=self._journal is not None,
             verdict_delay=verdict_delay,
             learned=learned,
         )
@@ -185,27 +187,6 @@ class Service:
             else PeerWatch(config.cluster, note_rerouting=buffer.note_rerouting, metrics=metrics, clock=clock)
         )
         self._workers = WorkerPool(evaluators, metrics=metrics, clock=clock) if evaluators.kinds else None
-        evaluation = EvaluationStage(
-            criteria=lambda: criteria.current,
-            metrics=metrics,
-            clock=clock,
-            instance=instance,
-            missing_parents=grouping.missing_parents,
-            dialects=config.own_dialects(),
-            prices=config.model_prices(),
-            workers=self._workers,
-            results=config.results,
-            writes_scores=any(map(receives_scores, config.exporters.values())),
-            conversations=self._conversations,
-        )
-        self._contradictions = (
-            None
-            if learned is None
-            else Contradictions(
-                evaluation.regrade, criteria=lambda: criteria.current, metrics=metrics, clock=clock
-            )
-        )
-        self._envelopes = envelopes
         stored_conversations = StoredConversations(
             self._conversations,
             read_run=run_from_json,
@@ -235,6 +216,56 @@ class Service:
             else DeadLetters(config.service.dead_letters, metrics, clock),
             store=store,
         )
+        form = Form(
+            lines=bool(self._fan_out.result_exporters),
+            details=bool(self._fan_out.result_exporters) and self._journal is not None,
+            resource_attributes=tuple(prometheus.resource_attributes),
+        )
+        writes_scores = any(map(receives_scores, config.exporters.values()))
+        processes = config.processors.evaluation.grading_processes
+        pool = None
+        if processes:
+            settings = WorkerSettings(
+                config=config,
+                instance=instance,
+                missing_parents=grouping.missing_parents,
+                asks_workers=self._workers is not None,
+                results=config.results,
+                writes_scores=writes_scores,
+                form=form,
+            )
+            pool = GradingPool(
+                settings,
+                processes=processes,
+                criteria=lambda: criteria.texts,
+                read_run=_run_of_line,
+                metrics=metrics,
+                clock=clock,
+            )
+        self._evaluation = evaluation = EvaluationStage(
+            criteria=lambda: criteria.current,
+            metrics=metrics,
+            clock=clock,
+            instance=instance,
+            missing_parents=grouping.missing_parents,
+            dialects=config.own_dialects(),
+            prices=config.model_prices(),
+            workers=self._workers,
+            results=config.results,
+            writes_scores=writes_scores,
+            conversations=self._conversations,
+            pool=pool,
+            form=form,
+            read_run=_run_of_line,
+        )
+        self._contradictions = (
+            None
+            if learned is None
+            else Contradictions(
+                evaluation.regrade, criteria=lambda: criteria.current, metrics=metrics, clock=clock
+            )
+        )
+        self._envelopes = envelopes
         self._page = (
             None
             if config.page is None
@@ -264,7 +295,8 @@ class Service:
             service_traces=self._self_check,
             streams=streams,
             journal=self._journal,
-            on_graded=self._tell_of,
+            on_runs=self._count_runs,
+            on_graded=self._trace_grading,
             tasks=self._tasks,
             metrics=metrics,
             clock=clock,
@@ -324,6 +356,7 @@ class Service:
         await self._telemetry.start()
         self._watchdog.start()
         await self._fan_out.start(self._tasks)
+        self._evaluation.start(self._tasks)
         if self._workers is not None:
             self._workers.start(self._tasks)
         resumed_unix_nano = await self._resume()
@@ -384,19 +417,27 @@ class Service:
         self._scores.set_criteria(criteria)
         self._conversations.follow(criteria.looks_at_conversations, self._clock.unix_nano())
 
-    def _tell_of(self, trace: FinishedTrace, graded: GradedTrace, started_unix_nano: int) -> None:
-        """Let metrics and the service's own traces tell of a trace that was graded."""
+    def _count_runs(self, graded: GradedTrace) -> None:
+        """Let metrics tell of a trace that was graded, or of a part of its runs."""
         now = self._clock.unix_nano()
         self._scores.record(graded)
         observe_verdict_delays(self._metrics, graded, now)
+
+    def _trace_grading(self, trace: FinishedTrace, graded: GradedTrace, started_unix_nano: int) -> None:
+        """Let the service's own traces tell of it."""
         if self._own_traces is not None:
             self._own_traces.trace_evaluated(
                 spans=len(trace.spans),
                 runs=len(graded.runs),
                 reason=trace.reason.value,
                 start_unix_nano=started_unix_nano,
-                end_unix_nano=now,
+                end_unix_nano=self._clock.unix_nano(),
             )
+
+
+def _run_of_line(line: bytes) -> AgentRun:
+    """The run that a line of the service's own tells."""
+    return run_from_json(decode_json(line), "a process that grades")
 
 
 async def _completed(step: Awaitable[None]) -> None:

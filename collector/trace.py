@@ -9,6 +9,10 @@ from processors.spans import RawSpan
 
 SPAN_OVERHEAD_BYTES = 256
 """Counted for every held span beside its own bytes: tuple, span id, entry in the trace's index."""
+DELIVERY_OVERHEAD_BYTES = 384
+"""Counted for whatever leaves together, beside its spans: the delivery and its place in a queue."""
+RECEIPT_BYTES = 512
+"""Counted where somebody takes note of who has got a trace, as the journal does, as long as it is held."""
 
 
 def held_bytes(spans: Sequence[RawSpan]) -> int:

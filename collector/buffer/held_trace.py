@@ -130,17 +130,18 @@ class HeldTrace:
                 return next((at for count, at in self.arrivals if place < count), None)
         return None
 
-    def read_shape(self) -> None:
-        """Read the heads of the spans that came since the last time."""
+    def read_shape(self, most: int | None = None) -> bool:
+        """Read the heads of the spans that came since the last time, at most so many; whether that is all."""
         spans = self.spans
         if self._read_count == len(spans):
-            return
+            return True
+        until = len(spans) if most is None else min(len(spans), self._read_count + most)
         missing = {parent for parent in self._missing_parents if parent not in spans}
         remote = {parent for parent in self._remote_parents if parent not in spans}
         shown: set[frozenset[str]] = set()
         earliest_start, latest_end = self.earliest_start, self.latest_end
         envelope = resource = None
-        for _, payload, envelope_of_span in islice(spans.values(), self._read_count, None):
+        for _, payload, envelope_of_span in islice(spans.values(), self._read_count, until):
             parent, kind, start, end = read_span_head(payload)
             if start < earliest_start:
                 earliest_start = start
@@ -157,7 +158,7 @@ class HeldTrace:
                 if envelope.resource != resource:
                     resource = envelope.resource
                     shown.add(_services(resource))
-        self._read_count = len(spans)
+        self._read_count = until
         self._missing_parents = missing or _NONE
         self._remote_parents = remote or _NONE
         self.earliest_start, self.latest_end = earliest_start, latest_end
@@ -166,6 +167,7 @@ class HeldTrace:
             self.is_distributed = self.is_distributed or len(self.services) > 1
         else:
             self.services = shown.pop()
+        return until == len(spans)
 
     def _forget_shape(self) -> None:
         self._read_count = 0

@@ -21,7 +21,14 @@ from collector.buffer.outages import Outage, Outages, RefusedSpans
 from collector.clock import Clock
 from collector.errors import Overloaded, RequestTooLarge
 from collector.telemetry import Metrics
-from collector.trace import SPAN_OVERHEAD_BYTES, FinishedTrace, RecordSource, SpanBatch, held_bytes
+from collector.trace import (
+    RECEIPT_BYTES,
+    SPAN_OVERHEAD_BYTES,
+    FinishedTrace,
+    RecordSource,
+    SpanBatch,
+    held_bytes,
+)
 from processors.model import FinishReason
 from processors.spans import RawSpan
 
@@ -30,6 +37,9 @@ Interruption: TypeAlias = Literal["start", "outage", "refused", "peers", "keys"]
 under way while the set of replicas changed, so that some may have gone to another one, or its records may
 lie in several partitions."""
 
+
+HEADS_AT_ONCE = 10_000
+"""Heads of spans of one trace that are read at once: some 30 ms. The rest is read the next time."""
 
 _STORED_NANO = 900_000_000_000
 _LACKS_SPANS = frozenset({FinishReason.IDLE, FinishReason.ROOT_INCOMPLETE})
@@ -115,7 +125,8 @@ class TraceBuffer:
 
     Every admitted span comes out once, in a `FinishedTrace` or as late, or is dropped and counted as
     `duplicate` or `conflict`. Admission acquires `held_bytes` of the spans from the limiter, and
-    `TRACE_OVERHEAD_BYTES` for each trace while it is held here; what has left the buffer is released by
+    `TRACE_OVERHEAD_BYTES` for each trace while it is held here, and with `has_receipts` what keeping it in a
+    journal takes besides; what has left the buffer is released by
     the receiver of it.
 
     A buffer that `streams` hands every span out when it is admitted and holds copies, whose bytes are
@@ -149,6 +160,7 @@ class TraceBuffer:
         finished_traces: FinishedTraces | None = None,
         finish_clock: QuietClock | None = None,
         streams: bool = False,
+        has_receipts: bool = False,
         verdict_delay: float = 0.0,
         group: BufferGroup | None = None,
         source: RecordSource | None = None,
@@ -161,6 +173,7 @@ class TraceBuffer:
         self._verdict_delay = verdict_delay
         self._clock = clock
         self._streams = streams
+        self._trace_bytes = TRACE_OVERHEAD_BYTES + (RECEIPT_BYTES if has_receipts else 0)
         self._max_spans = config.max_spans_per_trace
         self._max_bytes = config.max_bytes_per_trace
         self._max_lateness_nano = int(config.max_lateness * 1e9)
@@ -203,6 +216,7 @@ class TraceBuffer:
             finished_traces=finished_traces,
             finish_clock=finish_clock,
             streams=self._streams,
+            has_receipts=True,
             group=self.group,
             source=source,
             learned=self._learned,
@@ -244,7 +258,7 @@ class TraceBuffer:
             total += len(spans)
             steps.append((batch, key, size))
         reserved = needed if self._streams else 0  # for what leaves at once, beside the copies
-        self._acquire(needed + reserved + unopened * TRACE_OVERHEAD_BYTES, batches)
+        self._acquire(needed + reserved + unopened * self._trace_bytes, batches)
 
         arrival = self.finish_clock.now()
         self._metrics.spans_received.add(total)
@@ -275,7 +289,7 @@ class TraceBuffer:
             leaving = sum(held_bytes(batch.spans) for batch in fresh)
             self._limiter.release(reserved - leaving)
         if unopened:  # a trace that stood in the request twice was counted twice
-            self._limiter.release(unopened * TRACE_OVERHEAD_BYTES)
+            self._limiter.release(unopened * self._trace_bytes)
         return Admission(late, fresh) if late or fresh else _NOTHING_LEAVES
 
     def note_ready(self, resumed_unix_nano: int = 0) -> None:
@@ -348,7 +362,7 @@ class TraceBuffer:
         if trace is None:
             if key in self._finished:
                 raise ValueError("the spans of a finished trace cannot be held")
-            self._limiter.take(TRACE_OVERHEAD_BYTES)
+            self._limiter.take(self._trace_bytes)
             trace = self._open(key, batch, arrival)
             self._held_since[key] = arrived_unix_nano
         self._add(trace, batch.spans, size, arrival)
@@ -393,17 +407,24 @@ class TraceBuffer:
         self._count_standstill()
         finished = self._finish_over_limit(most)
         deadlines = self._deadlines
+        unread: list[HeldTrace] = []
         while deadlines and deadlines[0][0] <= now and len(finished) < most:
             checked_at, key = heappop(deadlines)
             trace = self._traces.get(key)
             if trace is None or trace.checked_at != checked_at:
                 continue  # an entry left behind by a finished trace or by an earlier deadline
+            if not trace.read_shape(HEADS_AT_ONCE):
+                unread.append(trace)
+                continue
             due, reason = self._deadline(trace, now)
             if due <= now:
                 finished.append(self._finish(trace, reason))
             else:
                 trace.checked_at = due
                 heappush(deadlines, (due, key))
+        for trace in unread:
+            trace.checked_at = now
+            heappush(deadlines, (now, trace.key))
         if self.group.excess_bytes > 0:
             enough = self.held_bytes - self.group.share_of_excess(self.held_bytes)
             while self.held_bytes > enough and self._traces and len(finished) < most:
@@ -448,7 +469,7 @@ class TraceBuffer:
         )
         self._traces[key] = trace
         self._held_since[key] = self.finish_clock.unix_nano
-        self._count_held(TRACE_OVERHEAD_BYTES)
+        self._count_held(self._trace_bytes)
         return trace
 
     def _add(self, trace: HeldTrace, arrived: Sequence[RawSpan], size: int, arrival: float) -> int:
@@ -545,9 +566,9 @@ class TraceBuffer:
     def _hand_over(self, trace: HeldTrace, reason: FinishReason) -> FinishedTrace:
         trace.read_shape()
         self._held_since.pop(trace.key, None)
-        self._count_held(-trace.held_bytes - TRACE_OVERHEAD_BYTES)
+        self._count_held(-trace.held_bytes - self._trace_bytes)
         self.spans_held -= len(trace.spans)
-        self._limiter.release(TRACE_OVERHEAD_BYTES)
+        self._limiter.release(self._trace_bytes)
         backfill = 0 < trace.latest_end < trace.last_unix_nano - self._max_lateness_nano
         interruption = self._interruption(trace)
         if interruption is not None:

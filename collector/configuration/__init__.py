@@ -4,6 +4,7 @@ from collector.configuration.criteria_files import (
     UNCOVERED_AGENTS,
     CriteriaFollower,
     CriteriaStore,
+    CriteriaTexts,
     load_criteria,
 )
 from collector.configuration.criteria_tests import run_criteria_tests
@@ -18,7 +19,8 @@ from collector.configuration.service_file import (
 )
 
 __all__ = [
-    "PROMETHEUS", "UNCOVERED_AGENTS", "CriteriaFollower", "CriteriaStore", "ServiceConfig", "default_file",
-    "find_files", "load_configuration", "load_criteria", "parse_configuration", "print_configuration",
+    "PROMETHEUS", "UNCOVERED_AGENTS", "CriteriaFollower", "CriteriaStore", "CriteriaTexts", "ServiceConfig",
+    "default_file", "find_files", "load_configuration", "load_criteria", "parse_configuration",
+    "print_configuration",
     "run_criteria_tests", "schema_documents",
 ]  # fmt: skip

@@ -17,12 +17,16 @@ from collector.configuration.files import FoundFiles, default_file, find_files
 from collector.journal import KeptFile
 from collector.telemetry import Metrics, Readiness
 from collector.text_file import decoded_text
+from collector.workers.custom_evaluators import evaluator_kind
+from collector.workers.worker_evaluator import SubmissionEvaluator, WorkerEvaluator
 from processors.criteria import (
+    AgentCriteria,
     CriteriaCase,
     CriteriaDocument,
     CriteriaSet,
     Evaluation,
     criteria_warnings,
+    evaluator_types,
     is_schema,
     read_criteria_document,
 )
@@ -65,6 +69,37 @@ def load_criteria(
     return CriteriaStore(patterns, environment=environment, evaluators=evaluators).current
 
 
+@dataclass(frozen=True, slots=True)
+class CriteriaTexts:
+    """Criteria as the texts of their files, which another process can read.
+
+    `files` are names, contents, and whether it is the built-in file; `custom` evaluators have a name, a
+    version, and whether they are graded a submission.
+    """
+
+    files: Sequence[tuple[str, bytes, bool]]
+    environment: Mapping[str, str]
+    custom: Sequence[tuple[str, str, bool]]
+
+    def read(self) -> CriteriaSet:
+        """The criteria that were in force, made from their texts.
+
+        Raises:
+            ProblemsFound: they cannot be read, which they could when they came into force.
+        """
+        kinds = {
+            name: evaluator_kind(name, version, reads_submission=reads_submission)
+            for name, version, reads_submission in self.custom
+        }
+        agents: list[AgentCriteria] = []
+        for name, content, is_builtin in self.files:
+            document = _parse(name, content, self.environment, {**evaluator_types(), **kinds})
+            if document.problems:
+                raise ProblemsFound(document.problems)
+            agents += (_as_builtin(document) if is_builtin else document).agents
+        return CriteriaSet(agents)
+
+
 class CriteriaStore:
     """The criteria in force, and how they follow the files.
 
@@ -96,6 +131,7 @@ class CriteriaStore:
         self._matches: dict[str, list[str]] = {}
         self._seen = ""
         self._current = CriteriaSet()
+        self._texts = CriteriaTexts((), environment, ())
         self._warnings: list[Problem] = []
         self._refused: dict[str, CriteriaDocument] = {}
         self._stale: list[str] = []
@@ -123,6 +159,11 @@ class CriteriaStore:
     def current(self) -> CriteriaSet:
         """The criteria in force."""
         return self._current
+
+    @property
+    def texts(self) -> CriteriaTexts:
+        """The criteria in force as texts; another object after each reload."""
+        return self._texts
 
     @property
     def problems(self) -> list[Problem]:
@@ -183,6 +224,18 @@ class CriteriaStore:
         self._good = files
         self._matches |= {pattern: list(names) for pattern, names in found.matches.items()}
         self._current = CriteriaSet([agent for file in files.values() for agent in file.document.agents])
+        self._texts = CriteriaTexts(
+            [
+                (name, file.content, self._has_builtin and name == self._builtin)
+                for name, file in files.items()
+            ],
+            dict(self._environment),
+            [
+                (kind.id, kind.version, issubclass(kind, SubmissionEvaluator))
+                for kind in (self._evaluators or {}).values()
+                if issubclass(kind, WorkerEvaluator)
+            ],
+        )
         self._warnings = [warning for file in files.values() for warning in file.document.warnings]
         self._warnings += criteria_warnings(self._current.agents)
         self._stale = [name for name, file in files.items() if found.contents.get(name) != file.content]

@@ -4,13 +4,14 @@ Every problem of a file is found in one pass and told in the words of its writer
 message nor in what is printed.
 """
 
+import os
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from os.path import normpath
 from pathlib import Path as FilesystemPath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
@@ -87,6 +88,11 @@ class EvaluationConfig(WorkersConfig):
         "reference, for every agent. Files can change and switch off each of them.",
         examples=[[BUILTIN, "criteria/*.yaml"]],
     )
+    processes: Annotated[int, Field(ge=0, le=64)] | Literal["auto"] = Field(
+        default=0,
+        description="Processes in which finished traces are graded: 0, in the one that receives; auto, "
+        "one for each core that it may use but one. See docs/deployment.md.",
+    )
     dialects: tuple[DialectMapping, ...] = Field(
         default=(),
         description="Telemetry conventions of your own. All known frameworks are read without any of these.",
@@ -99,6 +105,13 @@ class EvaluationConfig(WorkersConfig):
         examples=[{"small-model*": {"input": 0.5, "output": 1.5, "cached_input": 0.25}}],
     )
     conversations: Section[ConversationsConfig] = ConversationsConfig()
+
+    @property
+    def grading_processes(self) -> int:
+        """How many processes grade beside the one that receives."""
+        if self.processes == "auto":
+            return max(0, len(os.sched_getaffinity(0)) - 1)
+        return self.processes
 
     @field_validator("dialects")
     @classmethod

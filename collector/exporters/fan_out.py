@@ -10,7 +10,7 @@ from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ResultExporter, TaskOwner
 from collector.memory_limiter import MemoryLimiter
 from collector.telemetry import Metrics
-from collector.trace import GradedTrace, Receipt, held_bytes
+from collector.trace import DELIVERY_OVERHEAD_BYTES, RECEIPT_BYTES, GradedTrace, Receipt, held_bytes
 from processors.spans import RawSpan
 
 
@@ -50,7 +50,8 @@ class FanOut:
     """Hands graded traces to all exporters; none can hold up another.
 
     The held bytes of a trace go back to the limiter when the last queue is done with its spans (at once
-    if there is no queue). Queues that are not required shed their oldest when the limiter runs full.
+    if there is no queue); while they wait, so does what results added to them, and what waiting takes.
+    Queues that are not required shed their oldest when the limiter runs full.
 
     Log records and spans of verdicts go to `log_queues` and `evaluation_span_queues`; `score_queues` get the
     log records as well, whose exporters make scores of them. Their bytes are taken
@@ -136,6 +137,13 @@ class FanOut:
         if receipt is not None:
             queues = [queue for queue in queues if receipt.expects(queue.name)]
             required = sum(queue.is_required for queue in queues)
+        if queues and spans:
+            waiting = (
+                held_bytes(spans) + DELIVERY_OVERHEAD_BYTES + (RECEIPT_BYTES if receipt is not None else 0)
+            )
+            if waiting > held:
+                self._limiter.take(waiting - held)
+                held = waiting
         delivery = Delivery(
             spans, held, self._release, holders=len(queues), required_holders=required, receipt=receipt
         )

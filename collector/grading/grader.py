@@ -4,7 +4,6 @@ This is the boundary to the pure part. Whatever goes wrong with one trace behind
 leave unchanged: a trace cannot harm the service. What is to be counted comes back as a `Tally`.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -16,11 +15,10 @@ from collector.grading.tally import Tally
 from collector.results_config import ResultsConfig
 from collector.telemetry import WatchedCode
 from collector.trace import FinishedTrace, GradedTrace
-from collector.workers.pool import WorkerPool
-from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
+from collector.workers.worker_evaluations import QuestionedRun, need_workers, question_run
 from processors.annotation import count_results
 from processors.criteria import CriteriaSet, Evaluation
-from processors.evaluate import ask, evaluate_run
+from processors.evaluate import Answer, ask, evaluate_run
 from processors.frameworks import Dialect
 from processors.model import AgentRun, EvaluationResult, GradedRun, PriceTable
 from processors.reconstruction import reconstruct, span_reader
@@ -31,10 +29,10 @@ _Rebuilt: TypeAlias = Sequence[tuple[AgentRun, Sequence[Evaluation]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitedTrace:
-    """A trace whose runs are rebuilt and whose verdicts depend on worker processes."""
+    """A trace whose runs are rebuilt and whose verdicts depend on custom evaluators."""
 
     trace: FinishedTrace
-    runs: _Rebuilt
+    runs: Sequence[QuestionedRun]
     unix_nano: int
     tally: Tally
 
@@ -50,6 +48,7 @@ class Grader:
         dialects: Conventions of the user's own.
         prices: What tokens cost; without, no run has a cost.
         asks_workers: Whether there is somebody to ask for custom evaluators; if not, they end in `error`.
+        is_aside: Whether it grades beside the loop, in a thread of its own.
         results: In which forms verdicts leave.
         writes_scores: Whether scores are made of log records.
         conversations: What is known of them; without it nothing is.
@@ -65,6 +64,7 @@ class Grader:
         dialects: Sequence[Dialect],
         prices: PriceTable | None,
         asks_workers: bool,
+        is_aside: bool = False,
         results: ResultsConfig,
         writes_scores: bool,
         conversations: Conversations | None = None,
@@ -73,14 +73,15 @@ class Grader:
         self._clock = clock
         self._instance = instance
         self._missing_parents = missing_parents
-        self._reader = span_reader(dialects)
+        self._reader = span_reader(dialects, shared=not is_aside)
         self._prices = prices
         self._asks_workers = asks_workers
+        self._is_aside = is_aside
         self._conversations = conversations
         self._writer = ResultWriter(results, writes_scores=writes_scores)
 
     def begin(self, trace: FinishedTrace, tally: Tally) -> GradedTrace | AwaitedTrace:
-        """Grade one trace, unless worker processes have to be asked: then `complete` it.
+        """Grade one trace, unless custom evaluators have to be asked: then `finish` it with their answers.
 
         Never raises for what a trace can hold.
         """
@@ -89,31 +90,34 @@ class Grader:
             now = self._clock.unix_nano()
             runs = self._rebuilt(trace, tally)
             if self._asks_workers and any(need_workers(evaluations) for _, evaluations in runs):
+                questioned = [question_run(run, found, tally.count_skip) for run, found in runs]
                 tally.seconds = self._clock.monotonic() - started
-                return AwaitedTrace(trace=trace, runs=runs, unix_nano=now, tally=tally)
+                return AwaitedTrace(trace=trace, runs=questioned, unix_nano=now, tally=tally)
             results = [
                 evaluate_run(run, evaluations, unix_nano=now, on_skip=tally.count_skip)
                 for run, evaluations in runs
             ]
-            graded = self._written(trace, runs, results, now, self._instance)
+            graded = self._written(trace, [run for run, _ in runs], results, now, self._instance)
         except Exception as error:  # one trace must not take the others down
-            graded = self._unchanged(trace, error, tally)
+            graded = self.unchanged(trace, error, tally)
         tally.seconds = self._clock.monotonic() - started
         return graded
 
-    async def complete(self, awaited: AwaitedTrace, workers: WorkerPool | None) -> GradedTrace:
-        """Grade a trace with the help of `workers`; never raises for what a trace can hold, nor for theirs.
+    def finish(self, awaited: AwaitedTrace, answers: Sequence[Mapping[str, Answer]]) -> GradedTrace:
+        """Grade a trace with the `answers` to the questions of each run; never raises, as `begin`.
 
-        Its tally goes on with that of `begin`.
+        Its tally goes on with that of `begin`: waiting in between does not count as time of grading.
         """
         now, tally = awaited.unix_nano, awaited.tally
+        started = self._clock.monotonic()
         try:
-            results = await asyncio.gather(
-                *[_asked(run, found, workers, now, tally) for run, found in awaited.runs]
-            )
-            return self._written(awaited.trace, awaited.runs, results, now, self._instance)
+            results = [run.results(found, now) for run, found in zip(awaited.runs, answers, strict=True)]
+            runs = [run.run for run in awaited.runs]
+            graded = self._written(awaited.trace, runs, results, now, self._instance)
         except Exception as error:  # as in begin
-            return self._unchanged(awaited.trace, error, tally)
+            graded = self.unchanged(awaited.trace, error, tally)
+        tally.seconds = (tally.seconds or 0.0) + self._clock.monotonic() - started
+        return graded
 
     def restore(
         self,
@@ -131,14 +135,14 @@ class Grader:
         try:
             runs = self._rebuilt(trace, tally)
             if len(runs) == len(results):
-                return self._written(trace, runs, results, unix_nano, instance)
+                return self._written(trace, [run for run, _ in runs], results, unix_nano, instance)
         except Exception as error:  # as in begin
-            return self._unchanged(trace, error, tally)
+            return self.unchanged(trace, error, tally)
         if not results:
             return self._writer.write(trace, ())
         graded = self.begin(trace, tally)
         if isinstance(graded, AwaitedTrace):
-            return self._unchanged(trace, LookupError("custom evaluators cannot be asked now"), tally)
+            return self.unchanged(trace, LookupError("custom evaluators cannot be asked now"), tally)
         return graded
 
     def _rebuilt(self, trace: FinishedTrace, tally: Tally) -> _Rebuilt:
@@ -168,7 +172,7 @@ class Grader:
     def _written(
         self,
         trace: FinishedTrace,
-        rebuilt: _Rebuilt,
+        rebuilt: Sequence[AgentRun],
         results: Sequence[Sequence[EvaluationResult]],
         unix_nano: int,
         instance: str,
@@ -176,28 +180,24 @@ class Grader:
         """The trace with its results, reached at `unix_nano` by `instance`."""
         runs = [
             GradedRun(run=run, results=found, graded_unix_nano=unix_nano, instance=instance)
-            for (run, _), found in zip(rebuilt, results, strict=True)
+            for run, found in zip(rebuilt, results, strict=True)
         ]
-        return self._writer.write(trace, runs)
+        graded = self._writer.write(trace, runs)
+        if self._is_aside:
+            read_what_is_counted(graded.graded_runs)
+        return graded
 
-    def _unchanged(self, trace: FinishedTrace, error: Exception, tally: Tally) -> GradedTrace:
+    def unchanged(self, trace: FinishedTrace, error: Exception, tally: Tally) -> GradedTrace:
         """The trace as it came, because of `error`."""
         tally.failure = error
         return self._writer.write(trace, ())
 
 
-async def _asked(
-    run: AgentRun,
-    evaluations: Sequence[Evaluation],
-    workers: WorkerPool | None,
-    unix_nano: int,
-    tally: Tally,
-) -> Sequence[EvaluationResult]:
-    if workers is None or not need_workers(evaluations):
-        return evaluate_run(run, evaluations, unix_nano=unix_nano, on_skip=tally.count_skip)
-    return await evaluate_with_workers(
-        run, evaluations, workers, unix_nano=unix_nano, on_skip=tally.count_skip
-    )
+def read_what_is_counted(runs: Sequence[GradedRun]) -> None:
+    """Read now what runs tell late and every run is asked: to the loop, a large trace is many of them."""
+    for graded in runs:
+        run = graded.run
+        run.call_counts, run.last_end_unix_nano, run.usage, run.cost  # noqa: B018
 
 
 WATCHED: Mapping[str, WatchedCode] = {

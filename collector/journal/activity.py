@@ -7,21 +7,25 @@ though not a power cut, after which the time is too early and the trace may be m
 import mmap
 import os
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
 _FILE = "activity"
 _SIZE = 4096
-_HEAD = struct.Struct("<QH")
-_LONGEST_KEY = _SIZE - _HEAD.size
+_TIME = struct.Struct("<Q")
+_LENGTH = struct.Struct("<H")
+_PLACES = (_TIME.size, _SIZE // 2)
+"""Where the key of the trace stands that the loop works on, and of the one that is graded beside it."""
+_LONGEST_KEY = _SIZE // 2 - _TIME.size - _LENGTH.size
 
 
 class LastActivity(NamedTuple):
-    """What the process before was at. `in_work` is the key of a trace, empty for none."""
+    """What the process before was at. `in_work` are the keys of traces."""
 
     alive_unix_nano: int
-    in_work: bytes
+    in_work: Sequence[bytes]
 
 
 class Activity:
@@ -39,8 +43,12 @@ class Activity:
             page = self._page = mmap.mmap(file, _SIZE)
         finally:
             os.close(file)
-        alive, length = _HEAD.unpack_from(page)
-        in_work = page[_HEAD.size : _HEAD.size + length] if length <= _LONGEST_KEY else b""
+        (alive,) = _TIME.unpack_from(page)
+        in_work = []
+        for place in _PLACES:
+            (length,) = _LENGTH.unpack_from(page, place)
+            if 0 < length <= _LONGEST_KEY:
+                in_work.append(page[place + _LENGTH.size : place + _LENGTH.size + length])
         return LastActivity(alive, in_work)
 
     def note_alive(self, unix_nano: int) -> None:
@@ -48,16 +56,17 @@ class Activity:
         if self._page is not None:
             self._page[:8] = unix_nano.to_bytes(8, "little")
 
-    def begin(self, key: bytes) -> None:
-        """The trace of that key is in work."""
+    def begin(self, key: bytes, *, aside: bool = False) -> None:
+        """The trace of that key is in work: in the loop, or `aside` of it."""
         if self._page is not None and len(key) <= _LONGEST_KEY:
-            self._page[_HEAD.size : _HEAD.size + len(key)] = key
-            self._page[8:10] = len(key).to_bytes(2, "little")
+            start = _PLACES[aside] + _LENGTH.size
+            self._page[start : start + len(key)] = key
+            _LENGTH.pack_into(self._page, _PLACES[aside], len(key))
 
-    def end(self) -> None:
-        """No trace is in work."""
+    def end(self, *, aside: bool = False) -> None:
+        """No trace is in work there."""
         if self._page is not None:
-            self._page[8:10] = b"\0\0"
+            _LENGTH.pack_into(self._page, _PLACES[aside], 0)
 
     def close(self) -> None:
         """Let go of the page; safe twice."""

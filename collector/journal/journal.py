@@ -9,6 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import groupby, islice
 from typing import Protocol
@@ -42,7 +43,8 @@ from collector.trace import FinishedTrace, GradedTrace, Receipt, SpanBatch
 from processors.spans import RawSpan
 
 GATHER_SECONDS = 0.002
-"""How long requests are waited for that share a sync; as long again while more come."""
+"""How long requests are waited for that share a sync, while fewer came than before; as long again while more
+come."""
 MAX_GATHER_SECONDS = 0.01
 """How long at most."""
 UNHURRIED_SECONDS = 0.05
@@ -157,6 +159,9 @@ class Journal:
         self._stored_callbacks: list[Callable[[], None]] = []
         self._wanted = asyncio.Event()
         self._hurried = asyncio.Event()
+        self._enough = asyncio.Event()
+        self._expected = 1
+        """Requests that may come before the next transaction, by those before."""
         self._kept: dict[bytes, bytes] = {}
         self._has_failed = False
         self._is_closed = False
@@ -184,7 +189,11 @@ class Journal:
         self._take_up(recovered)
         self._changes += recovered.changes
         self._kept = digests_of_kept(self._store)
-        self._activity.end()  # it counts once, also if this process is killed before it grades anything
+        for aside in (
+            False,
+            True,
+        ):  # it counts once, also if this process is killed before it grades anything
+            self._activity.end(aside=aside)
         return recovered
 
     def _take_up(self, recovered: Recovered) -> None:
@@ -267,8 +276,11 @@ class Journal:
             return None
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
-        self._wanted.set()
-        self._hurried.set()
+        if len(self._waiting) == 1:
+            self._wanted.set()
+            self._hurried.set()
+        if len(self._waiting) >= self._expected:
+            self._enough.set()
         return waiting
 
     def add_verdicts(
@@ -310,13 +322,16 @@ class Journal:
         key = trace_key(trace_id, tenant)
         return _TraceReceipt(self, key, self._held.pop(key, None), already)
 
-    def begin(self, trace: FinishedTrace) -> None:
-        """The trace is in work from now on: who finds that after a crash knows what it was at."""
-        self._activity.begin(trace_key(trace.trace_id, trace.tenant))
+    def begin(self, trace: FinishedTrace, *, aside: bool = False) -> None:
+        """The trace is in work from now on: who finds that after a crash knows what it was at.
 
-    def end(self) -> None:
-        """No trace is in work."""
-        self._activity.end()
+        One trace can be in work in the loop, and one `aside` of it.
+        """
+        self._activity.begin(trace_key(trace.trace_id, trace.tenant), aside=aside)
+
+    def end(self, *, aside: bool = False) -> None:
+        """No trace is in work there."""
+        self._activity.end(aside=aside)
 
     async def flush(self, deadline: float) -> None:
         """Wait until what was added is on disk, at most until `deadline` on the clock's monotonic time."""
@@ -331,8 +346,8 @@ class Journal:
     async def shutdown(self) -> None:
         """Write what is pending and close the file; safe twice and before `start`."""
         self._is_closed = True
-        self._wanted.set()
-        self._hurried.set()
+        for event in (self._wanted, self._hurried, self._enough):
+            event.set()
         writer, self._writer = self._writer, None
         if writer is not None:
             await asyncio.wait([writer])
@@ -493,6 +508,11 @@ class Journal:
             else:
                 self._metrics.journal_commit_seconds.observe(self._clock.monotonic() - started)
                 self._has_failed = False
+            if waiting:
+                # Most senders wait for an answer before they send more: those that were answered now, and
+                # those that came meanwhile, are all that there are.
+                self._expected = len(waiting) + len(self._waiting)
+                self._enough.clear()
             for future in waiting:
                 if not future.done():
                     if failure is None:
@@ -576,9 +596,13 @@ class Journal:
             await ends_within(UNHURRIED_SECONDS, self._hurried.wait(), self._clock)
         latest = self._clock.monotonic() + MAX_GATHER_SECONDS
         came = 0
-        while not self._is_closed and len(self._waiting) > came and self._clock.monotonic() < latest:
+        while not self._is_closed and came < len(self._waiting) < self._expected:
+            if self._clock.monotonic() >= latest:
+                return
             came = len(self._waiting)
-            await self._clock.sleep(GATHER_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GATHER_SECONDS):
+                    await self._enough.wait()
 
     async def _mended(self, failure: JournalFailed) -> bool:
         """Wait until the journal may be tried again; False when it is being closed."""

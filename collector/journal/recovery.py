@@ -211,7 +211,7 @@ _ATTEMPTS_KEY = b"attempts"
 
 
 def _attempts(
-    store: JournalStore, in_work: bytes, held: Mapping[bytes, int]
+    store: JournalStore, in_work: Sequence[bytes], held: Mapping[bytes, int]
 ) -> tuple[frozenset[bytes], list[Change]]:
     """The traces not to be graded any more, and what to write down of the crashes."""
     attempts: dict[bytes, int] = {}
@@ -219,8 +219,9 @@ def _attempts(
         attempts.update((key, int.from_bytes(count, "big")) for key, count in decode_pairs(content))
     before = dict(attempts)
     attempts = {key: count for key, count in attempts.items() if key in held}
-    if in_work in held:
-        attempts[in_work] = attempts.get(in_work, 0) + 1
+    for key in in_work:
+        if key in held:
+            attempts[key] = attempts.get(key, 0) + 1
     changes: list[Change] = []
     if attempts != before:
         pairs = [(key, count.to_bytes(4, "big")) for key, count in attempts.items()]

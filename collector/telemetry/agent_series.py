@@ -197,10 +197,10 @@ class CountedSeries:
         for labels in counted:
             counter.appear(labels)
 
-    def count(self) -> None:
-        """Add 1 to the first of the series."""
+    def count(self, amount: int = 1) -> None:
+        """Add to the first of the series."""
         labels = self.counted[0]
-        self.counter.open(labels).values[labels] += 1
+        self.counter.open(labels).values[labels] += amount
 
     def is_idle(self, now: float, seconds: float) -> bool:
         """Whether nothing was counted for so long; to be asked when everything has been shown."""

@@ -129,9 +129,20 @@ class Watchdog:
                 _logger.warning("The step is over.", extra={"seconds": round(longest, 1)})
 
     def _doing(self) -> dict[str, str]:
-        """What the loop's thread executes: the watched values, and the innermost function of ours."""
+        """What the loop's thread executes: the watched values, and the innermost function of ours.
+
+        What the loop's thread says nothing of, other threads are asked for.
+        """
         told: dict[str, str] = {}
-        frame: FrameType | None = sys._current_frames().get(self._heartbeat.thread_id)
+        frames = sys._current_frames()
+        self._add_doing(told, frames.pop(self._heartbeat.thread_id, None))
+        for frame in frames.values() if "trace_id" not in told else ():
+            self._add_doing(
+                told, frame
+            )  # a large trace is graded in a thread, which may not let the loop turn
+        return told
+
+    def _add_doing(self, told: dict[str, str], frame: FrameType | None) -> None:
         while frame is not None:
             module = str(frame.f_globals.get("__name__", ""))
             if "step" not in told and module.startswith(_OWN_CODE):
@@ -140,4 +151,3 @@ class Watchdog:
                 if key not in told and frame.f_code is watched.code:
                     told[key] = watched.value(frame)
             frame = frame.f_back
-        return told

@@ -348,7 +348,7 @@ class Metrics:
         )
         self.worker_failures = Counter(
             "tracegrade_worker_failures",
-            "Worker processes of custom evaluators that were ended or did not start, by reason.",
+            "Processes that grade or run custom evaluators, and were ended or did not start, by reason.",
             ("reason",),
         )
         self.foreign_results = Counter(
@@ -510,7 +510,7 @@ class Metrics:
         )
         self.traces_quarantined = Counter(
             "tracegrade_traces_quarantined",
-            "Traces that were being graded in two crashes: forwarded ungraded, and kept for a report.",
+            "Traces over which processes crashed again and again: forwarded ungraded.",
         )
         self.criteria_reloads = Counter(
             "tracegrade_criteria_reloads", "Reloads of criteria files, by outcome.", ("outcome",)

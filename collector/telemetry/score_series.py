@@ -12,7 +12,6 @@ from collector.telemetry.metrics import Exemplar, Labels, Metrics
 from collector.trace import GradedTrace
 from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
 from processors.model import (
-    EVALUATED_CATEGORIES,
     EvaluationResult,
     GradedRun,
     NotEvaluatedReason,
@@ -25,6 +24,7 @@ DEFAULT_EXPIRY_SECONDS = 86_400.0
 _DECLARED_CLASSES = frozenset({"multiclass-classification"})
 _OPEN_CLASSES = frozenset({"binary-classification"})
 """Evaluators whose details name a class; that of an open one may be any output, and is content."""
+CLASSIFIERS = _DECLARED_CLASSES | _OPEN_CLASSES
 _FAIL = Outcome.FAIL
 _SHADOW = Stage.SHADOW
 _NO_CRITERIA = NotEvaluatedReason.NO_CRITERIA
@@ -194,11 +194,8 @@ class ScoreSeries:
                     self._count_classes(series, found, result)
                 elif result.evaluator in _OPEN_CLASSES:
                     self._count_classes(series, found, shown.results[place])
-        for call in run.tool_calls:
-            if call.category in EVALUATED_CATEGORIES:
-                status = "error" if call.error is not None else "ok" if call.executed else "not_executed"
-                tool = agent.tools.get((call.name, status)) or known.tool_series(agent, call.name, status)
-                tool.count()
+        for (name, ended), count in run.call_counts.items():
+            (agent.tools.get((name, ended)) or known.tool_series(agent, name, ended)).count(count)
 
     def _count_failures(self, agent: AgentSeries, result: EvaluationResult) -> None:
         """Count failures in a row; those of agents without a slot would be of different agents in turn."""

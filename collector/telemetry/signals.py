@@ -82,10 +82,6 @@ def observe_verdict_delays(metrics: Metrics, graded: GradedTrace, unix_nano: int
     if graded.backfill:
         return
     for graded_run in graded.runs:
-        run = graded_run.run
-        end = run.end_unix_nano
-        for call in run.tool_calls:
-            if call.end_unix_nano > end:
-                end = call.end_unix_nano
+        end = graded_run.run.last_end_unix_nano
         if end and graded_run.results:
             metrics.verdict_delay_seconds.observe(max(0, unix_nano - end) / 1e9)

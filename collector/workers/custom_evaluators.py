@@ -57,12 +57,18 @@ def load_custom_evaluators(config: WorkersConfig) -> CustomEvaluators:
             text = loaded.get("problem") if isinstance(loaded, dict) else loaded
             problems.append(_problem(name, f"cannot be loaded from {_place(config, name)}: {text}"))
             continue
-        base = SubmissionEvaluator if loaded.get("reads_submission") is True else WorkerEvaluator
-        members = {"id": name, "version": str(loaded.get("version")), "__doc__": base.__doc__}
-        kinds[name] = type(base.__name__, (base,), members)
+        kinds[name] = evaluator_kind(
+            name, str(loaded.get("version")), reads_submission=loaded.get("reads_submission") is True
+        )
     if problems:
         raise ProblemsFound(problems)
     return CustomEvaluators(config, MappingProxyType(kinds), order)
+
+
+def evaluator_kind(name: str, version: str, *, reads_submission: bool) -> type[WorkerEvaluator]:
+    """The class of a custom evaluator, for criteria."""
+    base = SubmissionEvaluator if reads_submission else WorkerEvaluator
+    return type(base.__name__, (base,), {"id": name, "version": version, "__doc__": base.__doc__})
 
 
 def _order(config: WorkersConfig) -> bytes:

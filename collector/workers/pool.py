@@ -7,16 +7,20 @@ replaced, and its question ends in an error.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine
-from typing import Protocol, TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
-from collector.clock import Clock, ends_within
+import orjson
+
+from collector.clock import Clock
 from collector.config_fields import format_duration
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.workers.answer import WorkerFailure, read_answer
 from collector.workers.custom_evaluators import LOAD_SECONDS, CustomEvaluators
-from collector.workers.suspension import Suspensions, back_off
-from collector.workers.worker_process import WorkerDied, WorkerProcess
+from collector.workers.lanes import WorkerLanes, within
+from collector.workers.protocol import MAX_REPLY_BYTES
+from collector.workers.suspension import Suspensions
+from collector.workers.worker_process import COMMAND, WorkerDied, WorkerProcess
 from processors.model import NotEvaluated, NotEvaluatedReason, Score
 
 WAIT_SECONDS = 10.0
@@ -29,14 +33,6 @@ _logger = logging.getLogger(__name__)
 _ResultT = TypeVar("_ResultT")
 
 
-class TaskOwner(Protocol):
-    """Runs the tasks of the pool."""
-
-    def create_task(self, coroutine: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
-        """Run `coroutine` as a task."""
-        ...
-
-
 class _Question:
     __slots__ = ("answer", "evaluator", "message")
 
@@ -46,30 +42,28 @@ class _Question:
         self.answer: asyncio.Future[Score | NotEvaluated] = asyncio.get_running_loop().create_future()
 
 
-class WorkerPool:
+class WorkerPool(WorkerLanes):
     """Asks custom evaluators; nothing runs before `start`."""
 
     def __init__(self, evaluators: CustomEvaluators, *, metrics: Metrics, clock: Clock) -> None:
-        self._order = evaluators.order
-        self._size = evaluators.config.workers
+        super().__init__(
+            COMMAND,
+            size=evaluators.config.workers,
+            order=evaluators.order,
+            load_seconds=LOAD_SECONDS,
+            max_reply_bytes=MAX_REPLY_BYTES,
+            metrics=metrics,
+            clock=clock,
+            log=RateLimitedLogger(_logger, clock),
+        )
         self._timeout = evaluators.config.timeout
-        self._metrics = metrics
-        self._clock = clock
         self._suspensions = Suspensions(clock)
-        self._log = RateLimitedLogger(_logger, clock)
         self._waiting: deque[_Question] = deque()
         self._unanswered: set[_Question] = set()
         self._arrivals = asyncio.Semaphore(0)
-        self._lanes: list[asyncio.Task[None]] = []
         self._is_closed = False
-        for reason in ("timeout", "died", "start"):
+        for reason in ("timeout", "died"):
             metrics.worker_failures.add(0, reason)
-
-    def start(self, tasks: TaskOwner) -> None:
-        """Start the workers; questions wait until they are ready."""
-        self._lanes = [
-            tasks.create_task(self._serve(), name=f"worker {number}") for number in range(self._size)
-        ]
 
     async def ask(self, evaluator: str, message: bytes) -> Score | NotEvaluated:
         """The verdict of a custom evaluator.
@@ -94,7 +88,7 @@ class WorkerPool:
         self._waiting.append(question)
         self._arrivals.release()
         try:
-            return await self._within(WAIT_SECONDS + self._timeout, _result(question.answer))
+            return await within(WAIT_SECONDS + self._timeout, _result(question.answer), self._clock)
         except TimeoutError:
             return _over_limit(f"no worker was free within {format_duration(WAIT_SECONDS)}")
         finally:
@@ -111,32 +105,9 @@ class WorkerPool:
     async def shutdown(self) -> None:
         """Close, and end the workers; safe at any time."""
         self.close()
-        for lane in self._lanes:
-            lane.cancel()
-        await asyncio.gather(*self._lanes, return_exceptions=True)
+        await self._end_workers()
 
-    async def _serve(self) -> None:
-        """Keep one worker alive and let it answer one question after the other."""
-        failures = 0
-        while True:
-            worker = None
-            try:
-                worker = await WorkerProcess.start()
-                await self._within(LOAD_SECONDS, worker.ask(self._order))
-                failures = 0
-                await self._answer_with(worker)
-            except (OSError, WorkerDied):  # a TimeoutError is an OSError
-                failures += 1
-                self._metrics.worker_failures.add(1, "start")
-                self._log.warning("start", "A worker process did not start; it is tried again.")
-            finally:
-                if worker is not None:
-                    await asyncio.shield(worker.end())
-            if failures:
-                await self._clock.sleep(back_off(failures))
-
-    async def _answer_with(self, worker: WorkerProcess) -> None:
-        """Answer questions until the worker is of no more use."""
+    async def _work_with(self, worker: WorkerProcess) -> None:
         while True:
             await self._arrivals.acquire()
             question = self._waiting.popleft()
@@ -144,7 +115,7 @@ class WorkerPool:
             if answer.done():
                 continue
             try:
-                found = await self._within(self._timeout, worker.ask(question.message))
+                found = _object_in(await within(self._timeout, worker.ask(question.message), self._clock))
             except (TimeoutError, WorkerDied) as error:
                 is_late = isinstance(error, TimeoutError)
                 self._suspensions.note_failure(name)
@@ -166,15 +137,13 @@ class WorkerPool:
             except WorkerFailure as failure:
                 answer.set_exception(failure)
 
-    async def _within(self, seconds: float, work: Coroutine[object, object, _ResultT]) -> _ResultT:
-        """What `work` returns; it is cancelled and TimeoutError raised after `seconds`."""
-        working = asyncio.ensure_future(work)
-        try:
-            if not await ends_within(seconds, working, self._clock):
-                raise TimeoutError
-            return working.result()
-        finally:
-            working.cancel()
+
+def _object_in(answer: bytes) -> Mapping[str, Any]:
+    try:
+        content = orjson.loads(answer)
+    except orjson.JSONDecodeError:
+        content = None
+    return content if isinstance(content, dict) else {"score": None}
 
 
 async def _result(answer: asyncio.Future[_ResultT]) -> _ResultT:

@@ -1,11 +1,14 @@
-"""What the service and its worker processes say to each other: JSON texts, each behind its length.
+"""How the service and its worker processes talk: messages, each behind its length, over two pipes.
 
-Nothing is pickled, so that a worker can hand the service text and nothing else. This module is loaded in
-every worker before the evaluators are; it needs the standard library alone.
+Those that run custom evaluators send JSON texts and nothing else. This module is loaded in every worker
+before the evaluators are; it needs the standard library alone.
 """
 
+import os
+import select
 import struct
-from typing import BinaryIO
+import threading
+from typing import BinaryIO, cast
 
 LENGTH = struct.Struct(">I")
 """How the length of a message stands before it."""
@@ -30,6 +33,29 @@ def read_frame(source: BinaryIO) -> bytes:
     """
     (length,) = LENGTH.unpack(_read_exactly(source, LENGTH.size))
     return _read_exactly(source, length)
+
+
+def open_channel() -> tuple[BinaryIO, BinaryIO]:
+    """The pipes of this worker to the service; standard input and output then lead nowhere."""
+    questions = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    return cast("BinaryIO", questions), cast("BinaryIO", answers)
+
+
+def end_with_the_service(questions: BinaryIO) -> None:
+    """From now on end the process as soon as nobody can ask any more, whatever it is doing."""
+    threading.Thread(target=_wait_for_the_end, args=(questions.fileno(),), daemon=True).start()
+
+
+def _wait_for_the_end(pipe: int) -> None:
+    poller = select.poll()
+    poller.register(pipe, 0)  # that the other end was closed is told unasked
+    poller.poll()
+    os._exit(0)
 
 
 def _read_exactly(source: BinaryIO, count: int) -> bytes:

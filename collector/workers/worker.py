@@ -6,17 +6,14 @@ nowhere; the pipe to the service is out of its way.
 
 import json
 import math
-import os
 import resource
-import select
 import signal
-import threading
 import time
 from collections.abc import Mapping
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from collector.workers.loading import LoadedEvaluator, load_evaluator
-from collector.workers.protocol import ChannelClosed, frame, read_frame
+from collector.workers.protocol import ChannelClosed, end_with_the_service, frame, open_channel, read_frame
 
 _OPEN_FILES = 64
 _SPARE_SECONDS = 5
@@ -28,7 +25,7 @@ The service ends it much sooner; this is for the case that the service itself wa
 
 def main() -> None:
     """Serve until the service closes the pipe."""
-    questions, answers = _channel()
+    questions, answers = open_channel()
     try:
         order = json.loads(read_frame(questions))
         _limit_resources(order["memory_limit_bytes"])
@@ -39,7 +36,7 @@ def main() -> None:
             loaded[name] = _load(name, source, evaluators)
         signal.setitimer(signal.ITIMER_REAL, 0)
         _send(answers, loaded)
-        threading.Thread(target=_end_with_the_service, args=(questions.fileno(),), daemon=True).start()
+        end_with_the_service(questions)
         timeout = order["timeout_seconds"]
         while True:
             question = json.loads(read_frame(questions))
@@ -49,17 +46,6 @@ def main() -> None:
             _send(answers, answer)
     except (ChannelClosed, BrokenPipeError):
         return
-
-
-def _channel() -> tuple[BinaryIO, BinaryIO]:
-    """The pipe to the service; standard input and output then lead nowhere."""
-    questions = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb")
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 0)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
-    return cast("BinaryIO", questions), cast("BinaryIO", answers)
 
 
 def _limit_resources(memory_bytes: int) -> None:
@@ -74,14 +60,6 @@ def _limit_time(timeout_seconds: float) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time()) + seconds, hard))
     signal.setitimer(signal.ITIMER_REAL, seconds)
-
-
-def _end_with_the_service(pipe: int) -> None:
-    """End the process as soon as nobody can ask any more, whatever custom code is doing."""
-    poller = select.poll()
-    poller.register(pipe, 0)  # that the other end was closed is told unasked
-    poller.poll()
-    os._exit(0)
 
 
 def _load(name: str, source: Mapping[str, str], into: dict[str, LoadedEvaluator]) -> dict[str, Any]:

@@ -5,19 +5,68 @@ decided by `processors.evaluate` alone.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from collector.workers.answer import WorkerFailure
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluator import WorkerEvaluator, run_text
 from processors.criteria import Evaluation
-from processors.evaluate import Answer, ask, finish, plan
+from processors.evaluate import Answer, Planned, ask, finish, plan
 from processors.model import AgentRun, EvaluationResult, NotEvaluated, RunFacts, SkipReason
 
 
 def need_workers(evaluations: Sequence[Evaluation]) -> bool:
     """Whether any of `evaluations` is custom."""
     return any(isinstance(evaluation.evaluator, WorkerEvaluator) for evaluation in evaluations)
+
+
+class QuestionedRun(NamedTuple):
+    """A run whose verdicts depend on workers: what is known already, and what they are to be asked.
+
+    `questions` are evaluators with what to ask of them, by the name of the evaluation.
+    """
+
+    run: AgentRun
+    planned: Sequence[Planned]
+    questions: Mapping[str, tuple[str, bytes]]
+
+    def results(self, answers: Mapping[str, Answer], unix_nano: int) -> list[EvaluationResult]:
+        """The results of the run, with the `answers` to its questions."""
+        facts = RunFacts()
+        return [
+            finish(
+                evaluation,
+                known or answers.get(evaluation.name) or ask(evaluation, self.run, facts),
+                unix_nano,
+            )
+            for evaluation, known in self.planned
+        ]
+
+
+def question_run(
+    run: AgentRun, evaluations: Sequence[Evaluation], on_skip: Callable[[SkipReason], None]
+) -> QuestionedRun:
+    """What workers are to be asked of `run`: nothing where the answer could not count."""
+    planned = plan(run, evaluations, on_skip)
+    questions: dict[str, tuple[str, bytes]] = {}
+    text = b""
+    for place, (evaluation, known) in enumerate(planned):
+        evaluator = evaluation.evaluator
+        if known is None and isinstance(evaluator, WorkerEvaluator):
+            text = text or run_text(run)
+            question = evaluator.question(run, text)
+            if isinstance(question, NotEvaluated):
+                planned[place] = evaluation, question
+            else:
+                questions[evaluation.name] = evaluator.id, question
+    return QuestionedRun(run, planned, questions)
+
+
+async def ask_workers(questions: Mapping[str, tuple[str, bytes]], pool: WorkerPool) -> dict[str, Answer]:
+    """The answers of `pool`, by the name of the evaluation; what a worker failed with is the `error_type`."""
+    answers = await asyncio.gather(*[_answer(*question, pool) for question in questions.values()])
+    return dict(zip(questions, answers, strict=True))
 
 
 async def evaluate_with_workers(
@@ -28,35 +77,13 @@ async def evaluate_with_workers(
     unix_nano: int,
     on_skip: Callable[[SkipReason], None],
 ) -> list[EvaluationResult]:
-    """As `evaluate_run`, with the answers of `pool` for custom evaluations.
-
-    Nothing is asked where the answer could not count. What a worker failed with is the `error_type`.
-    """
-    planned = plan(run, evaluations, on_skip)
-    asked = {
-        evaluation.name: evaluation.evaluator
-        for evaluation, answer in planned
-        if answer is None and isinstance(evaluation.evaluator, WorkerEvaluator)
-    }
-    text = run_text(run) if asked else b""
-    found = await asyncio.gather(*[_answer(run, text, evaluator, pool) for evaluator in asked.values()])
-    answers = dict(zip(asked, found, strict=True))
-    facts = RunFacts()
-    return [
-        finish(
-            evaluation,
-            known or answers.get(evaluation.name) or ask(evaluation, run, facts),
-            unix_nano,
-        )
-        for evaluation, known in planned
-    ]
+    """As `evaluate_run`, with the answers of `pool` for custom evaluations."""
+    questioned = question_run(run, evaluations, on_skip)
+    return questioned.results(await ask_workers(questioned.questions, pool), unix_nano)
 
 
-async def _answer(run: AgentRun, text: bytes, evaluator: WorkerEvaluator, pool: WorkerPool) -> Answer:
-    question = evaluator.question(run, text)
-    if isinstance(question, NotEvaluated):
-        return question
+async def _answer(evaluator: str, question: bytes, pool: WorkerPool) -> Answer:
     try:
-        return await pool.ask(evaluator.id, question)
+        return await pool.ask(evaluator, question)
     except WorkerFailure as failure:
         return failure

@@ -8,14 +8,21 @@ import contextlib
 import os
 import signal
 import sys
-from typing import Any
-
-import orjson
+from collections.abc import Sequence
 
 from collector.errors import TracegradeError
-from collector.workers.protocol import LENGTH, MAX_REPLY_BYTES, frame
+from collector.workers.protocol import LENGTH, MAX_REPLY_BYTES
 
-COMMAND = (sys.executable, "-I", "-X", "utf8", "-m", "collector.workers.worker")
+
+def worker_command(module: str) -> Sequence[str]:
+    """What starts the worker that `module` is."""
+    return sys.executable, "-I", "-X", "utf8", "-m", module
+
+
+COMMAND = worker_command("collector.workers.worker")
+
+
+_READ_AHEAD_BYTES = 1 << 20
 
 
 class WorkerDied(TracegradeError):
@@ -23,23 +30,31 @@ class WorkerDied(TracegradeError):
 
 
 class WorkerProcess:
-    """A process that runs custom evaluators; to be ended with `end`, whatever happened before.
+    """A process that works for the service; to be ended with `end`, whatever happened before.
 
     None of the methods limits its own time. One that was cancelled leaves a process that is only good for
     being ended.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, transport: asyncio.SubprocessTransport) -> None:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        transport: asyncio.SubprocessTransport,
+        max_reply_bytes: int,
+    ) -> None:
         self._process = process
         self._transport = transport
+        self._max_reply_bytes = max_reply_bytes
 
     @classmethod
-    async def start(cls) -> "WorkerProcess":
+    async def start(
+        cls, command: Sequence[str] = COMMAND, max_reply_bytes: int = MAX_REPLY_BYTES
+    ) -> "WorkerProcess":
         """Start a process; raises OSError where there can be none."""
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.subprocess_exec(
-            lambda: asyncio.subprocess.SubprocessStreamProtocol(limit=MAX_REPLY_BYTES, loop=loop),
-            *COMMAND,
+            lambda: asyncio.subprocess.SubprocessStreamProtocol(limit=_READ_AHEAD_BYTES, loop=loop),
+            *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -48,31 +63,45 @@ class WorkerProcess:
             close_fds=True,
             start_new_session=True,  # what a terminal sends to the service is not for it
         )
-        return cls(asyncio.subprocess.Process(transport, protocol, loop), transport)
+        return cls(asyncio.subprocess.Process(transport, protocol, loop), transport, max_reply_bytes)
 
-    async def ask(self, message: bytes) -> dict[str, Any]:
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
+    async def ask(self, message: bytes) -> bytes:
         """Send a message and return the answer to it.
 
         Raises:
             WorkerDied: there is none.
         """
-        questions, answers = self._process.stdin, self._process.stdout
-        if questions is None or answers is None:
+        self.send(message)
+        return await self.receive()
+
+    def send(self, message: bytes) -> None:
+        """Send a message; it waits in memory until the worker reads it."""
+        questions = self._process.stdin
+        if questions is not None:
+            questions.write(LENGTH.pack(len(message)))
+            questions.write(message)
+
+    async def receive(self) -> bytes:
+        """The next answer; raises `WorkerDied` if none comes."""
+        answers = self._process.stdout
+        if answers is None:
             raise WorkerDied("the worker has no pipes")
         try:
-            questions.write(frame(message))
-            await questions.drain()
             (length,) = LENGTH.unpack(await answers.readexactly(LENGTH.size))
-            if length > MAX_REPLY_BYTES:
-                raise WorkerDied(f"the answer has more than {MAX_REPLY_BYTES} bytes")
-            answer = await answers.readexactly(length)
+            if length > self._max_reply_bytes:
+                raise WorkerDied(f"the answer has more than {self._max_reply_bytes} bytes")
+            return await answers.readexactly(length)
         except (asyncio.IncompleteReadError, OSError):
             raise WorkerDied("the worker process ended") from None
-        try:
-            content = orjson.loads(answer)
-        except orjson.JSONDecodeError:
-            content = {"score": None}
-        return content if isinstance(content, dict) else {"score": None}
+
+    async def wait(self) -> None:
+        """Return when the process has ended, by itself or by others."""
+        await self._process.wait()
 
     async def end(self) -> None:
         """Kill the process, with what it started, and wait for its end.

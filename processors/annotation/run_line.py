@@ -35,7 +35,7 @@ from processors.model import (
 
 def format_run(graded: GradedRun) -> bytes:
     """A graded run as one line of JSON, without its end. Total: text that no JSON can hold is escaped."""
-    return encode_json(run_to_json(graded))
+    return graded.line or encode_json(run_to_json(graded))
 
 
 def run_to_json(graded: GradedRun) -> JsonObject:

@@ -322,6 +322,28 @@ class AgentRun:
             made.append(call)
         return [*made, *self.tool_calls[position:]]
 
+    @late
+    def call_counts(self) -> Mapping[tuple[str, str], int]:
+        """How many of `tool_calls` in `EVALUATED_CATEGORIES` there are, by tool and by how they ended.
+
+        That is `ok`, `error` or `not_executed`.
+        """
+        counts: dict[tuple[str, str], int] = {}
+        for call in self.tool_calls:
+            if call.category in EVALUATED_CATEGORIES:
+                ended = "error" if call.error is not None else "ok" if call.executed else "not_executed"
+                counts[call.name, ended] = counts.get((call.name, ended), 0) + 1
+        return counts
+
+    @late
+    def last_end_unix_nano(self) -> int:
+        """When the last of the run itself and its tool calls ended, by the sender's clock; 0 if unknown."""
+        end = self.end_unix_nano
+        for call in self.tool_calls:
+            if call.end_unix_nano > end:
+                end = call.end_unix_nano
+        return end
+
     def told_by(
         self,
         content: RunContent,
@@ -332,7 +354,7 @@ class AgentRun:
     ) -> "AgentRun":
         """The same run with these values, without its conversation, and the rest of it told by `content`."""
         told = copy(self)
-        for name in ("calls", *_READ_LATE):
+        for name in ("calls", "call_counts", "last_end_unix_nano", *_READ_LATE):
             told.__dict__.pop(name, None)
         told.__dict__.update(content=content, tool_calls=tool_calls, session=session, resource=resource)
         told.__dict__["conversation"] = None

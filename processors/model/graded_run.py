@@ -12,13 +12,15 @@ class GradedRun:
     """An agent run and the results of every evaluation that applied to it.
 
     `graded_unix_nano` is when a service graded it and `instance` which one; 0 and empty elsewhere, so that
-    grading a recording again says the same again.
+    grading a recording again says the same again. `line` is it as a line of a runs file, where that was made
+    already.
     """
 
     run: AgentRun
     results: Sequence[EvaluationResult]
     graded_unix_nano: int = 0
     instance: str = ""
+    line: bytes = b""
 
     @property
     def verdict(self) -> Outcome:

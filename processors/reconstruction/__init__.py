@@ -1,6 +1,7 @@
 """From the spans of a trace to the agent runs in it."""
 
 from processors.reconstruction.passes import reconstruct, span_reader
+from processors.reconstruction.runs import let_go_of_spans
 from processors.reconstruction.trace_explanation import SpanExplanation, explain_trace
 
-__all__ = ["SpanExplanation", "explain_trace", "reconstruct", "span_reader"]
+__all__ = ["SpanExplanation", "explain_trace", "let_go_of_spans", "reconstruct", "span_reader"]

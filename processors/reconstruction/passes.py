@@ -128,9 +128,12 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
     return Scopes(trace, runs, found.call_above, agent_calls, nested)
 
 
-def span_reader(own: Sequence[Dialect] = ()) -> SpanReader:
-    """What reads spans with the dialects `own` first, then with all that are built in."""
-    return SpanReader([*own, *discover_dialects()]) if own else _built_in_reader()
+def span_reader(own: Sequence[Dialect] = (), *, shared: bool = True) -> SpanReader:
+    """What reads spans with the dialects `own` first, then with all that are built in.
+
+    One that is `shared` with others, who also ask for the built-in ones alone, is for one thread.
+    """
+    return _built_in_reader() if shared and not own else SpanReader([*own, *discover_dialects()])
 
 
 @cache

@@ -1,7 +1,7 @@
 """From what was found of one run to the `AgentRun` that evaluators see."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from processors.frameworks import (
@@ -355,3 +355,19 @@ def _stable_id(agent_id: str) -> str | None:
 def _resource(resource: bytes) -> dict[str, JsonValue]:
     attributes = Envelope(resource, b"").resource_attributes
     return {key: json_value(attributes.get(key)) for key in attributes}
+
+
+def let_go_of_spans(runs: Iterable[AgentRun]) -> None:
+    """Let go of what `runs` are read from, span by span; nothing may be asked of them any more.
+
+    What holds the last of a large trace would else let go of all of it in one step, which no other thread
+    can interrupt.
+    """
+    for run in runs:
+        content = run.content
+        if isinstance(content, _Content):
+            trace = content._trace
+            for kept in (trace.readings, trace.tree.views):
+                if isinstance(kept, list):
+                    while kept:
+                        kept.pop()

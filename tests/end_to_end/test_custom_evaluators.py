@@ -75,8 +75,10 @@ async def _send(service: ServiceProcess, name: str, trace_id: bytes = TRACE_ID) 
     assert "OK" == answer.code
 
 
-async def test_the_trace_leaves_in_time_with_all_other_results(tmp_path: Path) -> None:
-    async with ServiceProcess(tmp_path, settings(tmp_path, timeout="500ms"), CRITERIA) as service:
+@pytest.mark.parametrize("processes", [0, 1])
+async def test_the_trace_leaves_in_time_with_all_other_results(tmp_path: Path, processes: int) -> None:
+    changed = settings(tmp_path, timeout="500ms", processes=processes)
+    async with ServiceProcess(tmp_path, changed, CRITERIA) as service:
         await _send(service, "clerk")
         await service.until(lambda: len(service.results()) == 1)
         await service.until(lambda: bool(service.exported_requests()))

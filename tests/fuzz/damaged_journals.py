@@ -84,7 +84,7 @@ def _go_on_with(directory: Path) -> int:
     store = JournalStore(directory, max_bytes=_MAX_BYTES, syncs=False)
     with suppress(StartupError, JournalFailed):
         store.open()
-        read_journal(store, directory, LastActivity(0, b""), EnvelopeRegistry())
+        read_journal(store, directory, LastActivity(0, ()), EnvelopeRegistry())
         for number in range(1, 4):
             store.write([Change(Table.ATTEMPTS, b"%d" % number, [bytes(3000 * number)])])
             store.write([Change(Table.ATTEMPTS, b"%d" % number, None)])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.trace import FinishedTrace
+from collector.trace import FinishedTrace, SpanBatch
 from processors.model.finish_reason import CUT_SHORT
 from processors.spans.span import RawSpan
 from tests.support.held_spans import SECOND, START_UNIX_NANO, BufferUnderTest, batch, raw_span
@@ -89,3 +89,30 @@ def test_a_trace_that_lost_spans_is_interrupted(
     sent, trace = run(ends, delays, disturbance)
 
     assert trace is None or set(sent) == set(trace.spans) or trace.interrupted or trace.reason in CUT_SHORT
+
+
+def test_a_minute_of_refusals_costs_no_trace_its_verdict_but_those_that_they_left_without_spans() -> None:
+    under_test = BufferUnderTest()
+    root, child = raw_span(1), raw_span(2, parent=1)
+
+    def of(trace: int, *numbers: int) -> SpanBatch:
+        spans = [raw_span(n, parent=None if n == 1 else 1, trace=trace) for n in numbers]
+        return batch(*spans, trace=trace)
+
+    under_test.admit(batch(root, child))
+    for trace in (2, 3):
+        under_test.admit(of(trace, 1))
+    finished: list[FinishedTrace] = []
+    for step in range(200):
+        under_test.clock.advance(0.5)
+        if step < 120:
+            under_test.buffer.note_refused([of(2, 2), of(3, 2), of(4, 1)])
+        if step == 120:
+            under_test.admit(of(2, 2))
+        finished += under_test.buffer.poll()
+        assert not finished or step >= 120  # quiet is no sign of an end while senders are turned away
+
+    assert {(1, "root", False), (2, "root", False), (3, "root", True)} == {
+        (int.from_bytes(trace.trace_id, "big"), trace.reason.value, trace.interrupted) for trace in finished
+    }
+    assert [True] * 3 == [trace.was_quiet for trace in finished]

@@ -18,7 +18,7 @@ from collector.exporters.span_exporter_config import (
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans
 from collector.telemetry.metrics import Metrics
-from collector.trace import GradedTrace, held_bytes
+from collector.trace import DELIVERY_OVERHEAD_BYTES, RECEIPT_BYTES, GradedTrace, held_bytes
 from tests.support.deliveries import MemoryExporter, make_spans, make_trace
 from tests.support.graded_runs import weather_run
 
@@ -110,7 +110,8 @@ async def test_the_discarding_queue_counts_spans_as_forwarded() -> None:
 async def test_best_effort_queues_make_room_for_new_spans() -> None:
     metrics = Metrics()
     one = held_bytes(make_spans(1, 4))
-    limiter = MemoryLimiter(3 * one)
+    waiting = one + DELIVERY_OVERHEAD_BYTES
+    limiter = MemoryLimiter(3 * waiting)
     config = SpanExporterConfig(delivery="best_effort")
     queues = [
         SendingQueue(MemoryExporter(name), config, metrics=metrics, clock=ManualClock())
@@ -124,7 +125,7 @@ async def test_best_effort_queues_make_room_for_new_spans() -> None:
         fan_out.export(make_trace(number, 4), one)
 
     assert [True] * 10 == admitted
-    assert 3 * one == limiter.used
+    assert 3 * waiting == limiter.used
     assert [28, 28] == [metrics.spans_dropped.value("queue_full", queue.name) for queue in queues]
     await fan_out.shutdown(0)
 
@@ -132,7 +133,8 @@ async def test_best_effort_queues_make_room_for_new_spans() -> None:
 async def test_a_required_queue_makes_senders_wait_instead() -> None:
     metrics = Metrics()
     one = held_bytes(make_spans(1, 4))
-    limiter = MemoryLimiter(3 * one)
+    waiting = one + DELIVERY_OVERHEAD_BYTES
+    limiter = MemoryLimiter(3 * waiting)
     queue = SendingQueue(MemoryExporter("otlp/a"), SpanExporterConfig(), metrics=metrics, clock=ManualClock())
     fan_out = FanOut([queue], [], limiter)
     for number in range(1, 4):
@@ -142,6 +144,38 @@ async def test_a_required_queue_makes_senders_wait_instead() -> None:
     assert not limiter.try_acquire(1)
     assert 0 == metrics.spans_dropped.value("queue_full", "otlp/a")
     await fan_out.shutdown(0)
+
+
+class _Receipt:
+    """Wants to know of everybody."""
+
+    def expects(self, holder: str) -> bool:
+        return True
+
+    def delivered(self, holder: str) -> None: ...
+
+    def seal(self) -> None: ...
+
+
+@pytest.mark.parametrize(("receipt", "more"), [(None, 0), (_Receipt(), RECEIPT_BYTES)])
+async def test_what_results_added_and_what_waiting_takes_is_counted_until_it_is_delivered(
+    receipt: _Receipt | None, more: int
+) -> None:
+    came, leaves = make_spans(1, 4), make_spans(1, 4, padding=1000)
+    limiter = MemoryLimiter(1 << 20)
+    queue = SendingQueue(
+        MemoryExporter("otlp/a"), SpanExporterConfig(), metrics=Metrics(), clock=ManualClock()
+    )
+    fan_out = FanOut([queue], [], limiter)
+    limiter.try_acquire(held_bytes(came))
+
+    fan_out.export(GradedTrace(trace_id=bytes(16), spans=leaves), held_bytes(came), receipt)
+    waiting = limiter.used
+    await fan_out.start()
+    await fan_out.shutdown(0)
+
+    assert held_bytes(leaves) + DELIVERY_OVERHEAD_BYTES + more == waiting
+    assert 0 == limiter.used
 
 
 class _Highest:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.clock import SystemClock
+from collector.clock import Clock, ManualClock, SystemClock
 from collector.errors import Overloaded, StartupError
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
@@ -30,9 +30,11 @@ class FaultyStore(JournalStore):
 
     failures = 0
     seconds = 0.0
+    writes = 0
 
     def write(self, changes: Sequence[Change]) -> None:
         time.sleep(self.seconds)
+        self.writes += 1
         if self.failures and changes:
             self.failures -= 1
             raise JournalFailed("the disk is gone")
@@ -44,11 +46,13 @@ class OpenJournal:
 
     recovered: Recovered
 
-    def __init__(self, directory: Path, **settings: object) -> None:
+    def __init__(self, directory: Path, *, clock: Clock | None = None, **settings: object) -> None:
         self.config = JournalConfig.model_validate({"directory": directory, **settings})
         self.store = FaultyStore(directory, max_bytes=self.config.max_bytes, syncs=True)
         self.metrics = Metrics()
-        self.journal = Journal(self.config, metrics=self.metrics, clock=SystemClock(), store=self.store)
+        self.journal = Journal(
+            self.config, metrics=self.metrics, clock=clock or SystemClock(), store=self.store
+        )
         self._tasks = TaskSupervisor(lambda: None)
 
     async def __aenter__(self) -> "OpenJournal":
@@ -145,6 +149,35 @@ async def test_nothing_is_acknowledged_while_the_disk_fails_and_everything_is_ke
 
     async with OpenJournal(tmp_path) as other:
         assert [batch(1).trace_id, batch(2).trace_id] == found(other.recovered)
+
+
+async def test_a_sender_that_is_alone_waits_for_nobody_else(tmp_path: Path) -> None:
+    async with OpenJournal(tmp_path, clock=ManualClock()) as one:
+        before = one.store.writes
+        for number in range(1, 4):
+            one.journal.add([batch(number)])
+            await one.stored()  # though no time passes
+        assert before + 3 == one.store.writes
+
+
+async def test_senders_that_wait_for_answers_share_each_transaction(tmp_path: Path) -> None:
+    senders, requests = 5, 20
+
+    async def send(number: int) -> None:
+        for _ in range(number):
+            await asyncio.sleep(0)  # one after the other, as they come from their connections
+        for request in range(requests):
+            one.journal.add([batch(1 + number * requests + request)])
+            await one.stored()
+            for _ in range(number):
+                await asyncio.sleep(0)
+
+    async with OpenJournal(tmp_path) as one:
+        before = one.store.writes
+        await asyncio.gather(*[send(number) for number in range(senders)])
+        writes = one.store.writes - before
+
+    assert requests <= writes < 2 * requests
 
 
 async def test_a_slow_disk_holds_up_acknowledgements_and_nothing_else(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A worker process can be ended whatever it did, and nothing of it is left."""
 
 import asyncio
+import json
 import os
 from pathlib import Path
 
@@ -55,7 +56,7 @@ async def test_a_process_that_a_worker_left_behind_does_not_hold_up_its_end(tmp_
     """
     evaluators = loaded(tmp_path, {"forks": code})
     worker = await started(evaluators)
-    answer = await worker.ask(question(evaluators, "forks"))
+    answer = json.loads(await worker.ask(question(evaluators, "forks")))
     child = answer["details"]["child"]
 
     try:

@@ -1,0 +1,250 @@
+"""The processes that grade: traces wait in one line, each process takes the next few of them.
+
+A process that ends, or takes too long, is replaced. The traces that it was at are graded by another one, each
+by itself; one that was in work when three of them ended is not graded any more.
+"""
+
+import asyncio
+import logging
+import pickle
+from collections import deque
+from collections.abc import Callable
+
+from collector.clock import Clock
+from collector.errors import GradingCutShort
+from collector.grading.grading_worker import CRITERIA, TRACES, CriteriaTexts, WorkerSettings
+from collector.grading.hand_over import Question, Questions, decode_graded, encode_questions
+from collector.grading.tally import Tally
+from collector.otlp import EnvelopeRegistry
+from collector.telemetry import Metrics, RateLimitedLogger
+from collector.trace import GradedTrace
+from collector.workers.lanes import WorkerLanes, within
+from collector.workers.worker_process import WorkerDied, WorkerProcess, worker_command
+from processors.model import AgentRun
+
+CRASHES_UNTIL_QUARANTINE = 3
+"""A trace that was in work when so many processes ended is not graded: another was tried twice."""
+SPANS_AT_A_TIME, BYTES_AT_A_TIME = 500, 1 << 20
+"""A message has no more of either, but for one with a single trace: it is some 30 ms of work."""
+MESSAGES_AHEAD = 2
+"""Messages that a process has at a time, so that it need not wait for the loop."""
+SPANS_WAITING = 10_000
+"""Spans that may wait for each process: half a second of its work. All others wait in the buffer."""
+ANSWER_SECONDS, SECONDS_A_SPAN = 60.0, 0.001
+"""How long a message may take, and longer for each span in it."""
+
+_LOAD_SECONDS = 60.0
+_MAX_REPLY_BYTES = 1 << 31
+_LARGE_SPANS = 1000
+"""Messages with more spans, and the answers to them, are made and read in a thread."""
+_WORKER = "collector.grading.grading_worker"
+
+_logger = logging.getLogger(__name__)
+
+
+class Quarantined(Exception):
+    """Process after process ended while it graded this trace."""
+
+
+class _Job:
+    __slots__ = ("crashes", "found", "question", "size")
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.crashes = 0
+        self.size = sum([len(span[1]) for span in question.trace.spans])
+        self.found: asyncio.Future[tuple[GradedTrace | Questions, Tally]] = (
+            asyncio.get_running_loop().create_future()
+        )
+
+    @property
+    def spans(self) -> int:
+        return len(self.question.trace.spans)
+
+
+class GradingPool(WorkerLanes):
+    """Grades traces in processes of its own; nothing runs before `start`.
+
+    Args:
+        settings: What they grade by.
+        processes: How many there are.
+        criteria: The criteria in force; another object once they have changed.
+        read_run: Reads the line of a run.
+        metrics: Counts processes that ended.
+        clock: Time limits.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        *,
+        processes: int,
+        criteria: Callable[[], CriteriaTexts],
+        read_run: Callable[[bytes], AgentRun],
+        metrics: Metrics,
+        clock: Clock,
+    ) -> None:
+        super().__init__(
+            worker_command(_WORKER),
+            size=processes,
+            order=pickle.dumps(settings),
+            load_seconds=_LOAD_SECONDS,
+            max_reply_bytes=_MAX_REPLY_BYTES,
+            metrics=metrics,
+            clock=clock,
+            log=RateLimitedLogger(_logger, clock),
+        )
+        self._criteria = criteria
+        self._read_run = read_run
+        self._holds_spans = settings.results.mode != "stream"
+        self._registry = EnvelopeRegistry()
+        self._waiting: deque[_Job] = deque()
+        self._spans_waiting = 0
+        self._arrived = asyncio.Event()
+        self._unsettled: set[_Job] = set()
+        self._is_closed = False
+        self.pids: set[int] = set()
+        """The processes that grade now."""
+        for reason in ("grading_timeout", "grading_died"):
+            metrics.worker_failures.add(0, reason)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether further traces should be handed over."""
+        return self._spans_waiting < SPANS_WAITING * self._size
+
+    async def grade(self, question: Question) -> tuple[GradedTrace | Questions, Tally]:
+        """The trace graded, or what custom evaluators have to be asked first; and what was counted.
+
+        Raises:
+            Quarantined: it is not graded, since processes end over it.
+            GradingCutShort: this was closed before.
+        """
+        if self._is_closed:
+            raise GradingCutShort("the service stopped before it was done")
+        job = _Job(question)
+        self._unsettled.add(job)
+        self._wait(job)
+        try:
+            return await job.found
+        finally:
+            self._unsettled.discard(job)
+
+    def close(self) -> None:
+        """Grade nothing any more: what is not done is cut short."""
+        self._is_closed = True
+        for job in self._unsettled:
+            if not job.found.done():
+                job.found.set_exception(GradingCutShort("the service stopped before it was done"))
+
+    async def shutdown(self) -> None:
+        """Close, and end the processes; safe at any time."""
+        self.close()
+        await self._end_workers()
+
+    async def _work_with(self, worker: WorkerProcess) -> None:
+        """Send messages ahead and take the answers, until the process ends or is of no more use."""
+        asked: deque[list[_Job]] = deque()
+        criteria: CriteriaTexts | None = None
+        self.pids.add(worker.pid)
+        reason = ""
+        ended = asyncio.ensure_future(worker.wait())
+        try:
+            while True:
+                while len(asked) < MESSAGES_AHEAD and (self._waiting or not asked):
+                    jobs = self._next()
+                    if not jobs:
+                        await self._arrival_before(ended)
+                        continue
+                    if self._criteria() is not criteria:
+                        criteria = self._criteria()
+                        worker.send(CRITERIA + pickle.dumps(criteria))
+                    asked.append(jobs)
+                    worker.send(TRACES + await self._encoded(jobs))
+                limit = ANSWER_SECONDS + SECONDS_A_SPAN * sum(job.spans for jobs in asked for job in jobs)
+                answer = await within(limit, worker.receive(), self._clock)
+                await self._settle(asked[0], answer)
+                asked.popleft()
+        except WorkerDied:
+            reason = "grading_died"
+        except TimeoutError:
+            reason = "grading_timeout"
+        finally:
+            ended.cancel()
+            self.pids.discard(worker.pid)
+            if reason:
+                self._metrics.worker_failures.add(1, reason)
+                self._log.warning("lost", "A process that graded traces is lost; another takes its place.")
+            for place, jobs in reversed(list(enumerate(asked))):
+                self._take_back(jobs, has_crashed=bool(reason) and place == 0)  # it was at the first only
+
+    async def _arrival_before(self, ended: asyncio.Future[None]) -> None:
+        """Wait for traces; raises `WorkerDied` if the process ends before, or has."""
+        arrival = asyncio.ensure_future(self._arrived.wait())
+        try:
+            await asyncio.wait((arrival, ended), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            arrival.cancel()
+        if ended.done():
+            raise WorkerDied("the worker process ended")
+
+    def _next(self) -> list[_Job]:
+        """The next traces to be graded; if there is none, `_arrived` says when to ask again."""
+        jobs: list[_Job] = []
+        spans = size = 0
+        while self._waiting:
+            job = self._waiting[0]
+            spans += job.spans
+            size += job.size
+            is_alone = job.crashes or (jobs and jobs[0].crashes)
+            if jobs and (is_alone or spans > SPANS_AT_A_TIME or size > BYTES_AT_A_TIME):
+                break
+            self._waiting.popleft()
+            self._spans_waiting -= job.spans
+            if not job.found.done():
+                jobs.append(job)
+        if not self._waiting:
+            self._arrived.clear()
+        return jobs
+
+    async def _encoded(self, jobs: list[_Job]) -> bytes:
+        questions, now = [job.question for job in jobs], self._clock.unix_nano()
+        if _spans_in(jobs) > _LARGE_SPANS:
+            return await asyncio.to_thread(encode_questions, questions, now)
+        return encode_questions(questions, now)
+
+    async def _settle(self, jobs: list[_Job], answer: bytes) -> None:
+        questions = [job.question for job in jobs]
+
+        def decoded() -> list[tuple[GradedTrace | Questions, Tally]]:
+            return decode_graded(
+                answer, questions, self._registry, self._read_run, holds_spans=self._holds_spans
+            )
+
+        is_large = _spans_in(jobs) > _LARGE_SPANS
+        for job, found in zip(jobs, await asyncio.to_thread(decoded) if is_large else decoded(), strict=True):
+            if not job.found.done():
+                job.found.set_result(found)
+
+    def _take_back(self, jobs: list[_Job], *, has_crashed: bool) -> None:
+        """Let others grade what a process has not graded."""
+        for job in reversed(jobs):
+            if job.found.done():
+                continue
+            job.crashes += has_crashed
+            if job.crashes < CRASHES_UNTIL_QUARANTINE:
+                self._wait(job, first=True)
+            else:
+                job.found.set_exception(Quarantined())
+
+    def _wait(self, job: _Job, *, first: bool = False) -> None:
+        if first:
+            self._waiting.appendleft(job)
+        else:
+            self._waiting.append(job)
+        self._spans_waiting += job.spans
+        self._arrived.set()
+
+
+def _spans_in(jobs: list[_Job]) -> int:
+    return sum([job.spans for job in jobs])
