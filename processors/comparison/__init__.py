@@ -73,6 +73,7 @@ from processors.comparison.output import (
 )
 from processors.comparison.run_input import input_object, unknown_input
 from processors.comparison.tool_selection import (
+    IncludeFailed,
     ToolCallConfig,
     ToolPatterns,
     ToolSelectionConfig,
@@ -86,7 +87,8 @@ __all__ = [
     "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "MATCHER_ARGUMENTS", "ONE_OF",
     "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "CallCondition", "CallConstraint", "CallConstraints",
     "CallStatus", "ClassCounts", "ClassMetrics", "Expected",
-    "Extraction", "ExtractorName", "ExtractorSettings", "Finding", "JsonPath", "Matcher", "OutputConfig",
+    "Extraction", "ExtractorName", "ExtractorSettings", "Finding", "IncludeFailed", "JsonPath",
+    "Matcher", "OutputConfig",
     "OutputPath", "OutputTarget", "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns",
     "ToolSelectionConfig", "all_comparable_arguments", "alternatives", "arguments_detail",
     "best_fitting_order", "calls_of", "check_classes", "common_subsequence_length", "comparable_arguments",

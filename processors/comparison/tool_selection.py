@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
-from typing import Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -23,6 +23,13 @@ class ToolSelectionConfig(EvaluatorModel):
     def categories(self) -> frozenset[CallCategory]:
         """All categories that are seen without being named."""
         return EVALUATED_CATEGORIES | {CallCategory(name) for name in self.include_categories}
+
+
+IncludeFailed: TypeAlias = Annotated[
+    bool,
+    Field(description="Whether calls that ended in an error, or were never executed, count as calls."),
+]
+"""The setting that `without_failed` carries out."""
 
 
 class ToolCallConfig(ToolSelectionConfig):

@@ -35,6 +35,7 @@ from processors.model import (
     Score,
     ToolCall,
     canonical_tool_name,
+    canonical_tool_names,
 )
 
 
@@ -107,8 +108,9 @@ class ToolRepetition(Evaluator):
         identical, and the first such call, if there is any.
         """
         by_tool: dict[str, list[ToolCall]] = {}
-        for call in calls_of(run, self._categories):
-            by_tool.setdefault(canonical_tool_name(call.name), []).append(call)
+        seen = calls_of(run, self._categories)
+        for name, call in zip(canonical_tool_names(seen), seen, strict=True):
+            by_tool.setdefault(name, []).append(call)
         count, doubtful, tool = 0, 0, ""
         unread: ToolCall | None = None
         for calls in by_tool.values():

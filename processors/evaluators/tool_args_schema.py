@@ -4,6 +4,7 @@ from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
 from processors.comparison import (
+    IncludeFailed,
     SchemaTooComplexError,
     ToolSelectionConfig,
     comparable_arguments,
@@ -40,10 +41,7 @@ class ToolArgsSchemaConfig(ToolSelectionConfig):
         description="With schemas in the criteria: whether calls of other tools are held against the schemas "
         "that telemetry lists. Without any in the criteria they always are.",
     )
-    include_failed: bool = Field(
-        default=True,
-        description="Whether calls that ended in an error, or were never executed, count as calls.",
-    )
+    include_failed: IncludeFailed = True
 
 
 class ToolArgsSchemaCriteria(EvaluatorModel):

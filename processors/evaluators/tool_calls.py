@@ -17,6 +17,7 @@ from pydantic import Field
 
 from processors.comparison import (
     Expected,
+    IncludeFailed,
     Matcher,
     SchemaTooComplexError,
     ToolCallConfig,
@@ -80,10 +81,7 @@ _OPERATORS: dict[str, Callable[[int, int], bool]] = {
 class ToolCallCountConfig(ToolCallConfig):
     """Settings of `tool-call-count`."""
 
-    include_failed: bool = Field(
-        default=True,
-        description="Whether calls that ended in an error, or were never executed, count as calls.",
-    )
+    include_failed: IncludeFailed = True
 
 
 class ToolCallCountCriteria(EvaluatorModel):

@@ -13,6 +13,7 @@ from processors.comparison import (
     CallConstraint,
     CallConstraints,
     CallStatus,
+    IncludeFailed,
     ToolPatterns,
     ToolSelectionConfig,
     calls_of,
@@ -190,10 +191,7 @@ class ToolKnown(Evaluator):
 class ToolCallBudgetConfig(ToolSelectionConfig):
     """Settings of `tool-call-budget`."""
 
-    include_failed: bool = Field(
-        default=True,
-        description="Whether calls that ended in an error, or were never executed, count as calls.",
-    )
+    include_failed: IncludeFailed = True
 
 
 class ToolBudget(EvaluatorModel):
@@ -408,10 +406,7 @@ class ToolPrecedence(Evaluator):
 class SingleToolUseConfig(EvaluatorModel):
     """Settings of `single-tool-use`."""
 
-    include_failed: bool = Field(
-        default=True,
-        description="Whether calls that ended in an error, or were never executed, count as calls.",
-    )
+    include_failed: IncludeFailed = True
 
 
 class SingleToolUseCriteria(EvaluatorModel):

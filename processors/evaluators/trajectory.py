@@ -16,6 +16,7 @@ from pydantic import JsonValue as AnyJson
 
 from processors.comparison import (
     Expected,
+    IncludeFailed,
     SchemaTooComplexError,
     ToolSelectionConfig,
     comparable_arguments,
@@ -89,10 +90,7 @@ class TrajectoryConfig(ToolSelectionConfig):
         description="For each tool arguments that a call may spell out or leave out alike.",
         examples=[{"get_weather": {"unit": "celsius"}}],
     )
-    include_failed: bool = Field(
-        default=True,
-        description="Whether calls that ended in an error, or were never executed, count as calls.",
-    )
+    include_failed: IncludeFailed = True
 
 
 class OrderedTrajectoryConfig(TrajectoryConfig):

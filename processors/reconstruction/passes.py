@@ -68,7 +68,7 @@ def reconstruct(
 def read_trace(spans: Sequence[RawSpan], reader: SpanReader) -> Trace:
     """Parse, sort and link the spans, and read of each what it stands for."""
     tree = SpanTree(spans)
-    readings = [reader.read(view) for view in tree.views]
+    readings = reader.read_all(tree.views)
     return Trace(tree, readings, frozenset([reading.shape for reading in readings if reading is not None]))
 
 

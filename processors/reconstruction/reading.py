@@ -5,7 +5,7 @@ are of the same shape. So the questions form a tree, which builds itself: first 
 keys are there, then the values, the span's name or its scope's name, as far as anybody looked at them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -76,39 +76,48 @@ class SpanReader:
 
     def read(self, span: Span) -> SpanReading | None:
         """The span as its dialects read it, or None if none recognises it."""
-        encoded = span.by_key
-        # One text is hashed and compared for less than half of what every key by itself costs. Whatever else
-        # joins to it has other keys with zeros in them, and so fewer keys.
-        joined = "\0".join(encoded)
-        count, present = self._present.get(joined, _NEVER_SEEN)
-        if count != len(encoded):
-            present = self._known_keys(joined, encoded)
-        node = self._tree.get(present, _UNKNOWN)
-        answer: _Answer = None
-        question: _Question | None = None
-        while node.__class__ is _Question:  # cheaper than isinstance, here at every span
-            question = node
-            about = question.about
-            if about is _SCOPE:
-                scope = span.envelope.known_scope
-                answer = span.envelope.scope_name if scope is None else scope[0]
-            elif about is _NAME:
-                answer = span.name
-            elif about is _EMPTY:
-                answer = not encoded
-            else:
-                answer = encoded.get(about)
-            node = question.answers.get(answer, _UNKNOWN)
-        if node is None:
-            return None
-        if node is _UNKNOWN or node is _UNLIKE:
-            if node is _UNLIKE or _is_long(answer) or (question and len(question.answers) >= _MAX_ANSWERS):
-                node = self._ask(span, present)
-            else:
-                node = self._learn(span, present)
-            if node is None:
-                return None
-        return SpanReading(span, node)  # type: ignore[arg-type]  # no question, as the loop has ended
+        return self.read_all((span,))[0]
+
+    def read_all(self, spans: Iterable[Span]) -> list[SpanReading | None]:
+        """The spans as their dialects read them, None for each that none recognises."""
+        node_of, known = self._tree.get, self._present.get
+        readings: list[SpanReading | None] = []
+        for span in spans:
+            encoded = span.by_key
+            # One text is hashed and compared for less than half of what every key by itself costs. Whatever
+            # else joins to it has other keys with zeros in them, and so fewer keys.
+            joined = "\0".join(encoded)
+            count, present = known(joined, _NEVER_SEEN)
+            if count != len(encoded):
+                present = self._known_keys(joined, encoded)
+            node = node_of(present, _UNKNOWN)
+            answer: _Answer = None
+            question: _Question | None = None
+            while node.__class__ is _Question:  # cheaper than isinstance, here at every span
+                question = node
+                about = question.about
+                if about is _SCOPE:
+                    scope = span.envelope.known_scope
+                    answer = span.envelope.scope_name if scope is None else scope[0]
+                elif about is _NAME:
+                    answer = span.name
+                elif about is _EMPTY:
+                    answer = not encoded
+                else:
+                    answer = encoded.get(about)
+                node = question.answers.get(answer, _UNKNOWN)
+            if node is _UNKNOWN or node is _UNLIKE:
+                if (
+                    node is _UNLIKE
+                    or _is_long(answer)
+                    or (question and len(question.answers) >= _MAX_ANSWERS)
+                ):
+                    node = self._ask(span, present)
+                else:
+                    node = self._learn(span, present)
+            # No question: the loop above has ended.
+            readings.append(None if node is None else SpanReading(span, node))  # type: ignore[arg-type]
+        return readings
 
     def _known_keys(self, joined: str, encoded: Mapping[str, bytes]) -> frozenset[str]:
         """Those of the keys of a span that are known, remembered by all its keys."""
