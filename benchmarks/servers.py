@@ -56,13 +56,15 @@ class Tracegrade(ServerUnderTest):
     """The service as a user runs it: OTLP in, every trace graded, OTLP/gRPC out.
 
     `listener` is the library that serves gRPC, where it is not the default one. `has_journal` keeps what is
-    acknowledged on disk, with a sync before every acknowledgement.
+    acknowledged on disk, with a sync before every acknowledgement. `has_store` keeps the runs in a file and
+    serves the page over them.
     """
 
     name: str = "tracegrade"
     result_events_per_trace: int = EVALUATIONS_PER_TRACE
     listener: str = ""
     has_journal: bool = False
+    has_store: bool = False
     criteria: str = CRITERIA_TEXT
     memory_limit_mib: int = 2048
 
@@ -91,6 +93,8 @@ class Tracegrade(ServerUnderTest):
         }
         if self.has_journal:
             settings["journal"] = {"directory": str(folder / "journal")}
+        if self.has_store:
+            settings |= {"store": {"path": str(folder / "runs.db")}, "page": {"endpoint": "127.0.0.1:0"}}
         configuration.write_text(json.dumps(settings))
         return ChildProcess(self.name, [_tracegrade(), "run", "--config", str(configuration)])
 
@@ -227,6 +231,7 @@ TRACEGRADE: tuple[Tracegrade, ...] = (
     Tracegrade(name="tracegrade-uvicorn", listener="uvicorn"),
     Tracegrade(name="tracegrade-http", protocol="http"),
     Tracegrade(name="tracegrade-journal", has_journal=True),
+    Tracegrade(name="tracegrade-store", has_store=True),
 )
 PEERS: tuple[ServerUnderTest, ...] = (
     Otelcol(),
