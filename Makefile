@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo run test test-backends scale lint format lock checks-install dashboards-install accessibility-install exporters-install collector-install broker-install backends-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
+.PHONY: install screenshots demo run test test-backends scale lint format lock checks-install dashboards-install accessibility-install exporters-install collector-install broker-install backends-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -19,8 +19,9 @@ $(STAMP): requirements-dev.lock pyproject.toml
 demo: install
 	$(BIN)/tracegrade demo
 
+# With DEMO=1 the runs of the demonstration are on its page.
 run: install
-	$(BIN)/tracegrade run
+	$(BIN)/tracegrade run $(if $(DEMO),--demo)
 
 test: lint
 	$(BIN)/python -m pytest -n auto -m "not backends and not scale"
@@ -77,6 +78,10 @@ accessibility-install: $(ACCESSIBILITY)/node_modules/.installed
 $(ACCESSIBILITY)/node_modules/.installed: $(ACCESSIBILITY)/package-lock.json
 	npm ci --prefix $(ACCESSIBILITY) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
+
+# The pictures of the page in README and docs; a test checks that what they show is current. Needs Chromium.
+screenshots: install
+	$(BIN)/python -m tests.support.screenshots docs
 
 # The stock OTLP exporters of other languages, which tests let send to the listeners. Needs Go, Node, npm, a JDK
 # and Maven.

@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.child_process import MeasurementRefused
 from benchmarks.hostile import hostile_lines
 from benchmarks.hostile_traces import HOSTILE_KINDS
+from benchmarks.kafka_records import kafka_lines
 from benchmarks.load import MAX_SECONDS, Order
 from benchmarks.measure import CONNECTIONS
 from benchmarks.micro import micro_lines
@@ -22,7 +23,7 @@ from benchmarks.scaling import SUBJECTS, scaling_lines
 from benchmarks.scrape import scrape_lines
 from benchmarks.servers import BENCH_ENVIRONMENT, PEERS, TRACEGRADE
 from benchmarks.versions import versions_lines
-from benchmarks.workload import SHAPES
+from collector.tools.bench.workload import SHAPES
 
 
 def main() -> int:
@@ -104,6 +105,13 @@ def _parser() -> argparse.ArgumentParser:
     micro = parts.add_parser("micro", help="the steps of the data path in process, no network")
     micro.set_defaults(part=lambda arguments: micro_lines(), figures=lambda arguments: "micro")
     _add_page(micro)
+
+    kafka = parts.add_parser("kafka", help="receiving and splitting records; needs the extra kafka")
+    kafka.set_defaults(
+        part=lambda arguments: kafka_lines(arguments.brokers), figures=lambda arguments: "kafka"
+    )
+    _add_page(kafka)
+    kafka.add_argument("--brokers", metavar="HOST:PORT", help="not a cluster in memory, but these")
 
     hostile = parts.add_parser("hostile", help="traces made to be costly, 1,000 to 100,000 spans")
     hostile.set_defaults(part=_hostile)

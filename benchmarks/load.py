@@ -20,7 +20,13 @@ import grpc
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from benchmarks.sink import EXPORT_METHOD
-from benchmarks.workload import DISTINCT_PROCESSES, SHAPES, Shape, TemplateRequest, process_requests
+from collector.tools.bench.workload import (
+    DISTINCT_PROCESSES,
+    SHAPES,
+    Shape,
+    TemplateRequest,
+    process_requests,
+)
 
 MAX_SECONDS = 120.0
 MAX_PASSES = 1000

@@ -4,9 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from time import process_time, time_ns
 
 from benchmarks.agent_criteria import CRITERIA_TEXT
-from benchmarks.agent_trace import SPANS_PER_TRACE
 from benchmarks.page import with_range
-from benchmarks.workload import SHAPES, Shape, process_requests
 from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
@@ -14,6 +12,8 @@ from collector.otlp import join_spans, split_request
 from collector.pipeline import EvaluationStage
 from collector.store import RunDatabase, rows_of
 from collector.telemetry import Metrics
+from collector.tools.bench.agent_trace import SPANS_PER_TRACE
+from collector.tools.bench.workload import SHAPES, Shape, process_requests
 from collector.trace import FinishedTrace, SpanBatch
 from processors.annotation import append_results
 from processors.criteria import CriteriaSet, read_criteria
@@ -41,7 +41,7 @@ def micro_lines() -> Iterator[str]:
 
 
 def _per_span_lines(shape: Shape) -> Iterator[str]:
-    bodies = _bodies(shape)
+    bodies = bodies_of(shape)
     # Each request is split once in each timing, as the service does; trace ids do not matter here.
     yield _line(
         f"split_request, {shape.name}", "span", shape.spans, lambda: [split_request(body) for body in bodies]
@@ -133,13 +133,13 @@ def _through_buffer(requests: Sequence[Sequence[SpanBatch]]) -> None:
         clock.advance(0.5)
 
 
-def _bodies(shape: Shape) -> list[bytes]:
+def bodies_of(shape: Shape) -> list[bytes]:
     return [request.for_pass(1) for request in process_requests(0, shape, time_ns())]
 
 
 def _traces(shape: Shape) -> dict[bytes, list[RawSpan]]:
     traces: dict[bytes, list[RawSpan]] = {}
-    for body in _bodies(shape):
+    for body in bodies_of(shape):
         for trace_id, spans in split_request(body).traces.items():
             traces.setdefault(trace_id, []).extend(spans)
     return traces

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -67,6 +67,25 @@ Duration: TypeAlias = Annotated[
     WithJsonSchema({"type": "string", "pattern": _PATTERN, "examples": ["200ms", "5s", "1h30m"]}),
 ]
 """Written as a text like `200ms` or `1h30m`, held as seconds (not negative), printed as a text again."""
+
+AUTO: Literal["auto"] = "auto"
+
+
+def _seconds_or_auto(value: object) -> float | str:
+    return AUTO if value == AUTO else _seconds(value)
+
+
+def _format_or_auto(value: float | str) -> str:
+    return value if isinstance(value, str) else format_duration(value)
+
+
+DurationOrAuto: TypeAlias = Annotated[
+    float | Literal["auto"],
+    BeforeValidator(_seconds_or_auto),
+    PlainSerializer(_format_or_auto, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": f"{_PATTERN}|^auto$", "examples": ["2s", AUTO]}),
+]
+"""A `Duration`, or `auto` for one that is learned."""
 
 PositiveDuration: TypeAlias = Annotated[Duration, Field(gt=0)]
 """A `Duration` that may not be 0."""

@@ -8,13 +8,14 @@ graded is logged and counted, and its spans leave unchanged: a trace cannot harm
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal, Protocol
 
 from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock, ends_within
+from collector.contradictions import Contradictions
 from collector.conversations import Conversations
 from collector.errors import Draining, GradingCutShort, MalformedRequest, Overloaded, RequestTooLarge
 from collector.exporters import FanOut, TaskOwner
@@ -101,6 +102,7 @@ class Pipeline:
         tasks: Runs what goes on between requests.
         metrics: Says how many spans wait.
         clock: Time of grading, turns and deadlines.
+        contradictions: Holds late spans against what was said, if that is asked for.
     """
 
     def __init__(
@@ -120,7 +122,9 @@ class Pipeline:
         tasks: TaskOwner,
         metrics: Metrics,
         clock: Clock,
+        contradictions: Contradictions | None = None,
     ) -> None:
+        self._contradictions = contradictions
         self._buffer = buffer
         self._buffers = deque([buffer])  # those whose traces finish, the next to be asked first
         self._envelopes = envelopes
@@ -314,6 +318,9 @@ class Pipeline:
 
         `receipt` is for whom they were read from; the journal has one of its own.
         """
+        if self._contradictions is not None and not streamed:
+            for batch in batches:
+                self._contradictions.note_late(batch)
         spans: list[RawSpan] = []
         leaving: list[SpanBatch] = []
         for batch in batches:
@@ -374,9 +381,33 @@ class Pipeline:
                 self._withheld_spans -= len(trace.spans)
             self._service_traces.finish(trace)
             return
+        if trace.receipt is not None:
+            permission = trace.receipt.permission(trace.trace_id)
+            if permission is not None:
+                self._in_background(trace, self._grade_if_permitted(trace, permission))
+                return
+        self._grade(trace)
+
+    async def _grade_if_permitted(self, trace: FinishedTrace, permission: Awaitable[bool]) -> None:
+        """Grade the trace once that is known elsewhere; not, if it has ended two processes before."""
+        may_grade = await permission
+        self._end_aside()
+        if may_grade:
+            self._grade(trace)
+            return
+        self._metrics.traces_quarantined.add(1)
+        _logger.error(
+            "A trace was being graded when the process crashed, twice: it is forwarded ungraded.",
+            extra={"trace_id": trace.trace_id.hex()},
+        )
+        spans = () if self._streams else trace.spans
+        graded = GradedTrace(trace_id=trace.trace_id, spans=spans, tenant=trace.tenant)
+        self._fan_out.export(graded, held_bytes(trace.spans), trace.receipt)
+
+    def _grade(self, trace: FinishedTrace) -> None:
         started = self._clock.unix_nano()
         if self._evaluation.goes_aside(trace):
-            self._work_aside(self._forward_when_graded(trace, started), len(trace.spans))
+            self._in_background(trace, self._forward_when_graded(trace, started))
             return
         if self._journal is None:
             graded = self._evaluation.begin(trace)
@@ -385,15 +416,15 @@ class Pipeline:
             graded = self._evaluation.begin(trace)
             self._journal.end()
         if isinstance(graded, AwaitedTrace):
-            self._work_aside(self._forward_when_answered(graded, started), len(trace.spans))
+            self._in_background(trace, self._forward_when_answered(graded, started))
         else:
             self._on_runs(graded)
             self._forward(trace, graded, started)
 
-    def _work_aside(self, work: Coroutine[object, object, None], spans: int) -> None:
-        """Let `work` send a trace with so many spans on its way, sometime."""
+    def _in_background(self, trace: FinishedTrace, work: Coroutine[object, object, None]) -> None:
+        """Let the trace wait for something, and its spans count as waiting meanwhile."""
         task = self._tasks.create_task(work, name="grade aside")
-        self._aside[task] = spans
+        self._aside[task] = len(trace.spans)
         task.add_done_callback(self._aside.pop)
 
     async def _forward_when_answered(self, awaited: AwaitedTrace, started: int) -> None:
@@ -429,6 +460,8 @@ class Pipeline:
 
     def _forward(self, trace: FinishedTrace, graded: GradedTrace, started: int) -> None:
         self._on_graded(trace, graded, started)
+        if self._contradictions is not None:
+            self._contradictions.keep(trace, graded)
         held = held_bytes(trace.spans)
         if self._journal is None:
             self._fan_out.export(graded, held, trace.receipt)
@@ -608,6 +641,12 @@ class EvaluationStage:
         if not isinstance(graded, AwaitedTrace):
             self._count(graded, tally)
         return graded
+
+    def regrade(self, trace: FinishedTrace) -> GradedTrace | None:
+        """What the verdicts on a trace would be now, uncounted; None where workers would have to be asked."""
+        tally = Tally()
+        graded = self._grader.begin(trace, tally)
+        return None if isinstance(graded, AwaitedTrace) or tally.failure is not None else graded
 
     async def complete(self, awaited: AwaitedTrace) -> GradedTrace:
         """Grade a trace with the help of workers; never raises for what a trace can hold, nor for theirs.

@@ -19,10 +19,12 @@ from functools import partial
 from importlib.metadata import version
 from typing import TextIO
 
-from collector.buffer import TraceBuffer
+from collector.buffer import LearnedWaits, TraceBuffer
 from collector.clock import Clock, SystemClock
 from collector.cluster import PeerWatch
+from collector.config_fields import AUTO
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
+from collector.contradictions import Contradictions
 from collector.conversations import Conversations
 from collector.errors import BackgroundTaskDied
 from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
@@ -106,7 +108,7 @@ class Service:
         # What tells people about it.
         self._self_check = SelfCheck(
             telemetry.self_check,
-            grace_seconds=grouping.root_grace + verdict_delay,
+            grace_seconds=grouping.fixed_root_grace + verdict_delay,
             release=limiter.release,
             metrics=metrics,
             clock=clock,
@@ -164,6 +166,11 @@ class Service:
 
         # The data path.
         streams = config.results.mode == "stream"
+        learned = (
+            LearnedWaits(lambda service, seconds: metrics.learned_root_grace.set(seconds, service))
+            if grouping.root_grace == AUTO
+            else None
+        )
         buffer = TraceBuffer(
             config=grouping,
             limiter=limiter,
@@ -171,6 +178,7 @@ class Service:
             clock=clock,
             streams=streams,
             verdict_delay=verdict_delay,
+            learned=learned,
         )
         self._peers = (
             None
@@ -249,6 +257,13 @@ class Service:
             form=form,
             read_run=_run_of_line,
         )
+        self._contradictions = (
+            None
+            if learned is None
+            else Contradictions(
+                evaluation.regrade, criteria=lambda: criteria.current, metrics=metrics, clock=clock
+            )
+        )
         self._envelopes = envelopes
         self._page = (
             None
@@ -258,6 +273,7 @@ class Service:
                 queries=None if store is None else store.queries,
                 criteria=lambda: criteria.current,
                 clock=clock,
+                waits=None if learned is None else learned.waits,
             )
         )
         self._resumption = Resumption(
@@ -283,6 +299,7 @@ class Service:
             tasks=self._tasks,
             metrics=metrics,
             clock=clock,
+            contradictions=self._contradictions,
         )
         self._receivers = build_receivers(
             config.receivers, self._pipeline, metrics, clock, max_bytes_in_flight=memory.in_flight_bytes
@@ -355,6 +372,8 @@ class Service:
         self._conversations.open(self._clock.unix_nano())
         if self._peers is not None:
             self._peers.start(self._tasks)
+        if self._contradictions is not None:
+            self._tasks.create_task(self._contradictions.follow(), name="check late spans")
         self._tasks.create_task(self._criteria.follow(), name="follow criteria")
         self._tasks.create_task(measure_loop_lag(self._metrics, self._clock), name="measure loop lag")
         checked = listeners[0]  # gRPC where it is served

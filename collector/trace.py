@@ -1,6 +1,6 @@
 """Traces on their way through the service."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,6 +32,18 @@ class Receipt(Protocol):
         ...
 
 
+class RecordReceipt(Receipt, Protocol):
+    """The receipt of a trace out of records that can be read again, by this process or another."""
+
+    def permission(self, trace_id: bytes) -> "Awaitable[bool] | None":
+        """Whether the trace may be graded, if that has to be waited for; None: it may.
+
+        Where a process died that had the records, the next one lets it be known what it grades before it
+        does. A trace that was in work again when a process died is not graded any more.
+        """
+        ...
+
+
 class RecordSource(Protocol):
     """Where spans are read from in records that can be read again, until nobody holds anything of them."""
 
@@ -39,7 +51,12 @@ class RecordSource(Protocol):
         """A trace holds spans of this record."""
         ...
 
-    def receipt(self, records: Sequence[int]) -> Receipt:
+    @property
+    def is_busy(self) -> bool:
+        """Whether no further trace should be finished for now."""
+        ...
+
+    def receipt(self, records: Sequence[int]) -> RecordReceipt:
         """Takes note of who has got what was held of `records`, each once."""
         ...
 
@@ -77,7 +94,7 @@ class FinishedTrace:
     backfill: bool = False
     held_seconds: float = 0.0
     tenant: str = ""
-    receipt: Receipt | None = None
+    receipt: RecordReceipt | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

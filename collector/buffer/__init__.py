@@ -2,7 +2,15 @@
 
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
+from collector.buffer.learned_waits import LearnedWaits
 from collector.buffer.record_clock import RecordClock
 from collector.buffer.trace_buffer import TraceBuffer, settled_spans
 
-__all__ = ["FinishedTraces", "GroupByTraceConfig", "RecordClock", "TraceBuffer", "settled_spans"]
+__all__ = [
+    "FinishedTraces",
+    "GroupByTraceConfig",
+    "LearnedWaits",
+    "RecordClock",
+    "TraceBuffer",
+    "settled_spans",
+]

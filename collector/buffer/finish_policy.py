@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from collector.config_fields import Duration, PositiveDuration
+from collector.buffer.learned_waits import DEFAULT_WAIT_SECONDS, MIN_WAIT_SECONDS, LearnedWaits
+from collector.config_fields import AUTO, Duration, DurationOrAuto, PositiveDuration
 from processors.model import FinishReason
 
 _QUIET_TIMES = ("root_grace", "multi_service_grace", "incomplete_grace", "idle_timeout")
@@ -33,8 +34,9 @@ class GroupByTraceConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    root_grace: Duration = 2.0
-    """Quiet time after which a trace with its root, and no span whose parent is missing, is finished."""
+    root_grace: DurationOrAuto = DEFAULT_WAIT_SECONDS
+    """Quiet time after which a trace with its root, and no span whose parent is missing, is finished. `auto`
+    learns it for each service from how long after roots spans came: 200 ms to 6 s, and 2 s to begin with."""
     multi_service_grace: Duration = 6.0
     """Instead of `root_grace` where several processes report: more than one `service.name`, or a SERVER,
     CONSUMER or MCP client span. The SDKs send every 5 s."""
@@ -55,12 +57,19 @@ class GroupByTraceConfig(BaseModel):
     services: Mapping[str, ServiceFinishConfig] = {}
     """Other waiting times by `service.name`. Where a trace shows several services the longest counts."""
 
+    @property
+    def fixed_root_grace(self) -> float:
+        """`root_grace`, and where it is learned the one to begin with."""
+        return DEFAULT_WAIT_SECONDS if self.root_grace == AUTO else self.root_grace
+
     def with_longer_quiet(self, seconds: float) -> Self:
         """These settings with every quiet time `seconds` longer."""
 
         def longer(waits: Self | ServiceFinishConfig) -> dict[str, float]:
             return {
-                name: quiet + seconds for name in _QUIET_TIMES if (quiet := getattr(waits, name)) is not None
+                name: quiet + seconds
+                for name in _QUIET_TIMES
+                if (quiet := getattr(waits, name)) is not None and quiet != AUTO
             }
 
         services = {
@@ -129,10 +138,35 @@ class FinishPolicy:
         shortest_age: no trace finishes by age before this many seconds after its first span.
     """
 
-    __slots__ = ("_by_service", "_default", "shortest_age", "shortest_quiet")
+    __slots__ = (
+        "_by_service",
+        "_default",
+        "_delay",
+        "_learned",
+        "_own_grace",
+        "shortest_age",
+        "shortest_quiet",
+    )
 
-    def __init__(self, config: GroupByTraceConfig) -> None:
-        self._default = _Waits(*(getattr(config, name) for name in _Waits._fields))
+    def __init__(
+        self, config: GroupByTraceConfig, learned: LearnedWaits | None = None, verdict_delay: float = 0.0
+    ) -> None:
+        """Follow `config`.
+
+        Args:
+            config: The waiting times.
+            learned: What stands for `root_grace` where that is `auto`; all but services with their own.
+            verdict_delay: By how much every wait of `config` is longer already, and learned ones are to be.
+        """
+        values = {name: getattr(config, name) for name in _Waits._fields}
+        if config.root_grace == AUTO:
+            values["root_grace"] = config.fixed_root_grace + verdict_delay
+        self._learned = learned
+        self._delay = verdict_delay
+        self._own_grace = {
+            service for service, waits in config.services.items() if waits.root_grace is not None
+        }
+        self._default = _Waits(**values)
         self._by_service: dict[str, _Waits] = {}
         for service, overrides in config.services.items():
             values = {
@@ -143,6 +177,8 @@ class FinishPolicy:
         self.shortest_quiet = min(
             min(waits.root_grace, waits.multi_service_grace, waits.idle_timeout) for waits in every
         )
+        if learned is not None:
+            self.shortest_quiet = min(self.shortest_quiet, MIN_WAIT_SECONDS + verdict_delay)
         self.shortest_age = min(waits.max_trace_age for waits in every)
 
     def deadline(self, trace: TraceView) -> tuple[float, FinishReason]:
@@ -157,7 +193,12 @@ class FinishPolicy:
     def grace(self, trace: TraceView) -> float:
         """How long the trace must have been quiet before the runs that have ended in it count as whole."""
         waits = self._waits(trace.services)
-        grace = waits.multi_service_grace if trace.is_distributed else waits.root_grace
+        if trace.is_distributed:
+            grace = waits.multi_service_grace
+        elif self._learned is None or not self._own_grace.isdisjoint(trace.services):
+            grace = waits.root_grace
+        else:
+            grace = self._learned.wait(next(iter(trace.services), "")) + self._delay
         if (
             not trace.has_root
             or trace.is_missing_refused_spans

@@ -33,7 +33,8 @@ _NEVER = 1 << 64
 class HeldTrace:
     """The spans of one trace that is not finished; satisfies `collector.buffer.finish_policy.TraceView`.
 
-    `records` are those that its spans came in, where they were read. Times of arrival are those of the finish
+    `records` are those that its spans came in, where they were read; `arrivals` is how many spans there were
+    after each arrival, where that is asked for. Times of arrival are those of the finish
     clock but for `first_monotonic`. The shape is that of the spans at the last `read_shape`.
     """
 
@@ -41,6 +42,7 @@ class HeldTrace:
         "_missing_parents",
         "_read_count",
         "_remote_parents",
+        "arrivals",
         "checked_at",
         "earliest_start",
         "first_arrival",
@@ -87,6 +89,7 @@ class HeldTrace:
         self.is_missing_refused_spans = False
         self.was_whole_before = False
         self.records: list[int] | None = None
+        self.arrivals: list[tuple[int, float]] | None = None
         self._forget_shape()
 
     @property
@@ -117,6 +120,15 @@ class HeldTrace:
         self.spans[arrived[0]] = arrived
         self._forget_shape()
         return held, reason
+
+    def root_arrival(self) -> float | None:
+        """When its first root came; None where arrivals are not kept or there is no root."""
+        if self.arrivals is None:
+            return None
+        for place, (_, payload, _) in enumerate(self.spans.values()):
+            if not read_span_head(payload)[0]:
+                return next((at for count, at in self.arrivals if place < count), None)
+        return None
 
     def read_shape(self, most: int | None = None) -> bool:
         """Read the heads of the spans that came since the last time, at most so many; whether that is all."""

@@ -16,6 +16,7 @@ from collector.buffer.finish_clock import OUTAGE_SECONDS, FinishClock
 from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
 from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES, HeldTrace
+from collector.buffer.learned_waits import GapWatch, LearnedWaits
 from collector.buffer.outages import Outage, Outages, RefusedSpans
 from collector.clock import Clock
 from collector.errors import Overloaded, RequestTooLarge
@@ -124,6 +125,8 @@ class TraceBuffer:
     acquired as well. Which of two different spans with one id is graded does not depend on that; the one
     that came first has left.
 
+    `learned` are the waits where `root_grace` is `auto`, and learn from what is finished here.
+
     With a `verdict_delay` every trace is held so many seconds longer than it must be quiet for, so that a
     rerouting before that can become known.
 
@@ -152,9 +155,12 @@ class TraceBuffer:
         verdict_delay: float = 0.0,
         group: BufferGroup | None = None,
         source: RecordSource | None = None,
+        learned: LearnedWaits | None = None,
     ) -> None:
         self._config = config
-        self._policy = policy or FinishPolicy(config.with_longer_quiet(verdict_delay))
+        self._learned = learned
+        self._gaps = None if learned is None else GapWatch(learned)
+        self._policy = policy or FinishPolicy(config.with_longer_quiet(verdict_delay), learned, verdict_delay)
         self._verdict_delay = verdict_delay
         self._clock = clock
         self._streams = streams
@@ -202,6 +208,7 @@ class TraceBuffer:
             streams=self._streams,
             group=self.group,
             source=source,
+            learned=self._learned,
         )
 
     @property
@@ -382,6 +389,8 @@ class TraceBuffer:
         request that was refused, the traces that have been quiet longest finish as `pressure`. Bytes that
         wait in queues do not count there: finishing traces would not free them.
         """
+        if self._source is not None and self._source.is_busy:
+            return []
         most = len(self._traces) + len(self._over_limit) if max_traces is None else max_traces
         now = self.finish_clock.now()
         self._count_standstill()
@@ -472,6 +481,10 @@ class TraceBuffer:
         trace.held_bytes += size
         self._count_held(size)
         new_count = len(spans) - held_before
+        if self._gaps is not None:
+            if trace.arrivals is None:
+                trace.arrivals = []
+            trace.arrivals.append((len(spans), arrival))
         self.spans_held += new_count
         self._traces.move_to_end(trace.key)
         if len(spans) > self._max_spans or trace.held_bytes > self._max_bytes:
@@ -496,6 +509,8 @@ class TraceBuffer:
             else:
                 self._drop(span, "duplicate")
         self._metrics.late_spans.add(len(new_spans))
+        if self._gaps is not None and new_spans:
+            self._gaps.note_late(key, self.finish_clock.now())
         return new_spans
 
     def _drop(self, span: RawSpan, reason: str) -> int:
@@ -550,6 +565,8 @@ class TraceBuffer:
             if interruption == "peers" and reason in _LACKS_SPANS:
                 self._metrics.traces_orphaned.add(1)
         self._refused.forget(trace.key)
+        if self._gaps is not None and reason is FinishReason.ROOT and interruption is None:
+            self._watch_gap(trace, self._gaps)
         held_seconds = self.finish_clock.monotonic - trace.first_monotonic
         self._metrics.traces_finished.add(1, reason.value)
         self._metrics.hold_seconds.observe(held_seconds)
@@ -566,6 +583,13 @@ class TraceBuffer:
             tenant=trace.tenant,
             receipt=None if self._source is None else self._source.receipt(trace.records or ()),
         )
+
+    def _watch_gap(self, trace: HeldTrace, gaps: GapWatch) -> None:
+        """Let the wait be learned from a trace that it applies to."""
+        root_arrival = None if trace.is_distributed else trace.root_arrival()
+        if root_arrival is not None:
+            service = next(iter(trace.services), "")
+            gaps.finish(trace.key, service, root_arrival, trace.last_arrival, self.finish_clock.now())
 
     def _interruption(self, trace: HeldTrace) -> Interruption | None:
         """Why spans of the trace may have been lost, if they may."""

@@ -2,6 +2,7 @@
 
 from collector.commands import (
     baseline,
+    bench,
     configuration,
     demo,
     doctor,
@@ -38,5 +39,6 @@ COMMANDS: tuple[Command, ...] = (
     demo.COMMAND,
     health.COMMAND,
     doctor.COMMAND,
+    bench.COMMAND,
     journal.COMMAND,
 )

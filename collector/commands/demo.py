@@ -15,10 +15,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from rich.console import Console
 from rich.text import Text
 
@@ -33,7 +29,7 @@ from collector.commands.command import (
 from collector.configuration import default_file
 from collector.exporters import RunPrintout, count_outcomes, counts_text
 from collector.recordings import graded_run_from_json
-from collector.tools.demo import SERVICE_NAME, perform, scripted_runs
+from collector.tools.demo import scripted_runs, send_scripted_runs
 from processors.model import AgentRun, GradedRun, decode_json, encode_json
 
 _PATIENCE_SECONDS = 45.0
@@ -89,7 +85,7 @@ def _play(console: Console) -> None:
                 f"tracegrade is running: OTLP/gRPC on {endpoints['grpc']}, OTLP/HTTP on {endpoints['http']}."
             )
             console.print(f"{len(scripted_runs())} scripted agent runs export their spans to it ...\n")
-            _send(endpoints["grpc"])
+            send_scripted_runs(endpoints["grpc"])
             graded = _wait_for_results(results, service)
             _print_runs(console, graded)
             _print_metrics(console, endpoints["telemetry"])
@@ -141,17 +137,6 @@ class _Service:
 
     def log(self) -> str:
         return "".join(self._log_path.read_text().splitlines(keepends=True)[-20:])
-
-
-def _send(endpoint: str) -> None:
-    provider = TracerProvider(
-        resource=Resource.create({"service.name": SERVICE_NAME}), shutdown_on_exit=False
-    )
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, insecure=True)))
-    tracer = provider.get_tracer(SERVICE_NAME)
-    for run in scripted_runs():
-        perform(run, tracer)
-    provider.shutdown()
 
 
 def _wait_for_results(path: Path, service: _Service) -> Sequence[GradedRun]:
@@ -208,6 +193,7 @@ def _print_next_steps(console: Console, criteria: Path) -> None:
         f"the criteria of these agents: {criteria}",
         "keep it running: `tracegrade run`, then point an agent's exporter at it: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317",
         "its page with agents, runs and verdicts is then at http://127.0.0.1:9465",
+        "with these runs on the page: `tracegrade run --demo`",
         "grade recorded traffic: `tracegrade replay --criteria FILE PATH`",
         "check what you wrote: `tracegrade validate --config FILE`",
     ):

@@ -3,11 +3,12 @@
 import asyncio
 import gc
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Coroutine
+from threading import Thread
 
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, Surroundings, add_config
-from collector.configuration import ServiceConfig, load_configuration
+from collector.configuration import ServiceConfig, default_file, load_configuration
 from collector.errors import BackgroundTaskDied
 from collector.page import PageConfig
 from collector.service import Service
@@ -18,9 +19,15 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
     config = load_configuration(options.config, surroundings.environment)
     if options.config is None:
         config = config.model_copy(update={"page": PageConfig()})
+        if options.demo:
+            evaluation = config.processors.evaluation
+            criteria = (*evaluation.criteria, str(default_file("criteria/demo.yaml")))
+            evaluation = evaluation.model_copy(update={"criteria": criteria})
+            processors = config.processors.model_copy(update={"evaluation": evaluation})
+            config = config.model_copy(update={"processors": processors})
     logs = config.service.telemetry.logs
     configure_logging(sys.stderr, level=logs.level, encoding=logs.encoding)
-    return _run_loop(_serve(config, surroundings))
+    return _run_loop(_serve(config, surroundings, plays_demo=options.demo))
 
 
 def _run_loop(serving: Coroutine[object, object, int]) -> int:
@@ -32,11 +39,11 @@ def _run_loop(serving: Coroutine[object, object, int]) -> int:
         return runner.run(serving)
 
 
-async def _serve(config: ServiceConfig, surroundings: Surroundings) -> int:
+async def _serve(config: ServiceConfig, surroundings: Surroundings, *, plays_demo: bool) -> int:
     service = Service(config, environment=surroundings.environment, console=sys.stdout)
     surroundings.handle_signals(service.request_stop, service.request_reload)
     try:
-        await service.run(_announce)
+        await service.run(_announce_and_play if plays_demo else _announce)
     except BackgroundTaskDied as error:
         print(error, file=sys.stderr)
         return EXIT_FAILED
@@ -49,9 +56,30 @@ def _announce(endpoints: str) -> None:
     print(f"tracegrade ready: {endpoints}", file=sys.stderr, flush=True)
 
 
+def _announce_and_play(endpoints: str) -> None:
+    from collector.tools.demo import send_scripted_runs  # what it needs is loaded for it alone
+
+    _announce(endpoints)
+    named = dict(pair.split("=", 1) for pair in endpoints.split())
+    if "grpc" in named:
+        Thread(target=send_scripted_runs, args=(named["grpc"],), name="demo", daemon=True).start()
+        print("the scripted agents of `tracegrade demo` send their runs", file=sys.stderr, flush=True)
+    if "page" in named:
+        print(f"the page is at http://{named['page']}", file=sys.stderr, flush=True)
+
+
+def _add(parser: ArgumentParser) -> None:
+    add_config(parser)
+    parser.add_argument(
+        "--demo",
+        action="store_true",
+        help="let the scripted agents of `tracegrade demo` send it their runs (OTLP/gRPC, no TLS or token)",
+    )
+
+
 COMMAND = Command(
     "run",
     "run the service (without a file: on this machine only, results on the console and on a page)",
-    add_config,
+    _add,
     _run,
 )

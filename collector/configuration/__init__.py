@@ -14,11 +14,13 @@ from collector.configuration.service_file import (
     PROMETHEUS,
     ServiceConfig,
     load_configuration,
+    parse_configuration,
     print_configuration,
 )
 
 __all__ = [
     "PROMETHEUS", "UNCOVERED_AGENTS", "CriteriaFollower", "CriteriaStore", "CriteriaTexts", "ServiceConfig",
-    "default_file", "find_files", "load_configuration", "load_criteria", "print_configuration",
+    "default_file", "find_files", "load_configuration", "load_criteria", "parse_configuration",
+    "print_configuration",
     "run_criteria_tests", "schema_documents",
 ]  # fmt: skip

@@ -44,7 +44,8 @@ _HEADERS: Mapping[str, str] = {
 class PageServer:
     """Serves the page between `start` and `shutdown`; everything is read and drawn in threads.
 
-    `criteria` is asked for the set in force, for each view that tells of it.
+    `criteria` is asked for the set in force, for each view that tells of it; `waits` for what was learned of
+    services, where waits are learned.
     """
 
     def __init__(
@@ -54,9 +55,10 @@ class PageServer:
         queries: RunQueries | None,
         criteria: Callable[[], CriteriaSet],
         clock: Clock,
+        waits: Callable[[], Mapping[str, float]] | None = None,
     ) -> None:
         self._access = PageAccess(config, clock)
-        self._views = Views(queries, criteria, clock, trace_link=config.trace_link)
+        self._views = Views(queries, criteria, clock, trace_link=config.trace_link, waits=waits)
         self._config = config
         self._clock = clock
         self._server: AsgiServer | None = None

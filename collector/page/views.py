@@ -58,8 +58,10 @@ class Views:
         clock: Clock,
         *,
         trace_link: str | None,
+        waits: Callable[[], Mapping[str, float]] | None = None,
     ) -> None:
         self._store = queries
+        self._waits = waits
         self._criteria = criteria
         self._clock = clock
         self._trace_link = trace_link
@@ -95,7 +97,9 @@ class Views:
         ]
         seen = {agent.name for agent in found}
         silent = [name for name in criteria.exact_names(_tenant(request) or "") if name not in seen]
-        return self._page(request, "agents.html", "Agents", rows=rows, silent=silent)
+        # Services are no tenant's in particular: who is bound to one is told of none.
+        waits = None if self._waits is None or _tenant(request) is not None else sorted(self._waits().items())
+        return self._page(request, "agents.html", "Agents", rows=rows, silent=silent, waits=waits)
 
     def agent(self, request: Request) -> Response:
         """One agent: its evaluations over time and by release, its tools, its failures."""

@@ -263,6 +263,24 @@ class Metrics:
             "has them, and counts them as received.",
         )
         self.late_spans = Counter("tracegrade_late_spans", "Spans that came after their trace was finished.")
+        self.verdicts_contradicted = Counter(
+            "tracegrade_verdicts_contradicted",
+            "Verdicts that would have been others with spans that came late, by what was said; checked where "
+            "root_grace is auto, for late spans within half a minute.",
+            ("outcome",),
+        )
+        self.late_traces_checked = Counter(
+            "tracegrade_late_traces_checked",
+            "Graded traces with late spans, by what grading them again came to; not_kept: their spans were "
+            "not there any more, or nothing was said of them.",
+            ("result",),
+        )
+        self.learned_root_grace = Gauge(
+            "tracegrade_learned_root_grace_seconds",
+            "How long a trace of the service must be quiet after its root, where root_grace is auto and "
+            "enough was seen.",
+            ("service_name",),
+        )
         self.traces_finished = Counter("tracegrade_traces_finished", "Finished traces.", ("reason",))
         self.traces_interrupted = Counter(
             "tracegrade_traces_interrupted",

@@ -62,18 +62,17 @@ def append_results(
     carried = results_by_carrier(spans, graded)
     if not carried:
         return spans
-    annotated: list[RawSpan] = []
-    for span in spans:
-        results = carried.pop(span[0], None)
-        if results is None:
-            annotated.append(span)
+    annotated = list(spans)
+    for place, span in enumerate(spans):
+        if span[0] not in carried:
             continue
+        results = carried.pop(span[0])
         parts = [span[1]]
         if openinference:
             parts.append(encode_annotations(results, first_free_index(span[1])))
         if events:
             parts += [evaluation_event(result, run, time_unix_nano, instance) for run, result in results]
-        annotated.append((span[0], b"".join(parts), span[2]))
+        annotated[place] = span[0], b"".join(parts), span[2]
     return annotated
 
 
@@ -84,7 +83,7 @@ def results_by_carrier(
     carried: dict[bytes, list[tuple[AgentRun, EvaluationResult]]] = {}
     for run, results in graded:
         for result in results:
-            if makes_event(result):
+            if result.reason is None or makes_event(result):
                 carrier = result.tool_span_id or run.carrier_span_id or b""
                 carried.setdefault(carrier, []).append((run, result))
     if not carried or not spans:

@@ -7,7 +7,7 @@ calls and agent runs; how each is read from telemetry is the matter of `processo
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias, TypeVar, cast, dataclass_transform
 
@@ -174,7 +174,10 @@ class RunContent(Protocol):
 
 
 class _OfContent:
-    """A field of a run that, where it was not given, is what `content` tells, and without any a default."""
+    """A field of a run that, where it was not given, is what `content` tells, and without any a default.
+
+    A run holds what it was given alone, so that this is only asked for what was not.
+    """
 
     def __init__(self, default: object) -> None:
         self._default = default
@@ -185,14 +188,8 @@ class _OfContent:
 
     def __get__(self, run: "AgentRun | None", owner: type) -> object:
         if run is None:
-            return self  # what the dataclass takes for the default: nothing given
-        given: object = run.__dict__[self._name]
-        if given is not self:
-            return given
+            return self  # what the dataclass takes for the default
         return self._default if run.content is None else getattr(run.content, self._name)
-
-    def __set__(self, run: "AgentRun", value: object) -> None:
-        run.__dict__[self._name] = value
 
 
 _ValueT = TypeVar("_ValueT")
@@ -205,7 +202,24 @@ def _of_content(default: _ValueT) -> _ValueT:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def _run_type(cls: type[_ValueT]) -> type[_ValueT]:
-    return dataclass(kw_only=True)(cls)  # without slots, which would take the place of `_of_content`
+    made = dataclass(kw_only=True)(cls)  # without slots, which would take the place of `_of_content`
+    optional = frozenset(told.name for told in fields(cls))  # type: ignore[arg-type]  # made one above
+
+    def take(
+        self: object,
+        *,
+        trace_id: bytes,
+        span_id: bytes | None,
+        agent: "AgentIdentity",
+        resource: Mapping[str, JsonValue] = _NO_ATTRIBUTES,
+        **given: object,
+    ) -> None:
+        if not optional.issuperset(given):
+            raise TypeError(f"{cls.__name__} has no {', '.join(sorted(given.keys() - optional))}")
+        self.__dict__.update(given, trace_id=trace_id, span_id=span_id, agent=agent, resource=resource)
+
+    setattr(made, "__init__", take)  # noqa: B010  # storing thirty defaults costs three times as much
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,9 +354,8 @@ class AgentRun:
     ) -> "AgentRun":
         """The same run with these values, without its conversation, and the rest of it told by `content`."""
         told = copy(self)
-        told.__dict__.update({name: AgentRun.__dict__[name] for name in _READ_LATE})
-        for read in ("calls", "call_counts", "last_end_unix_nano"):
-            told.__dict__.pop(read, None)
+        for name in ("calls", "call_counts", "last_end_unix_nano", *_READ_LATE):
+            told.__dict__.pop(name, None)
         told.__dict__.update(content=content, tool_calls=tool_calls, session=session, resource=resource)
         told.__dict__["conversation"] = None
         return told

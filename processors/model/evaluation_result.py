@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from processors.model.conversation import RunReference
 from processors.model.json_values import JsonValue
-from processors.model.value_type import positional_value_type, value_type
+from processors.model.value_type import positional_value_type
 
 
 class Outcome(StrEnum):
@@ -80,7 +80,7 @@ class NotEvaluated:
     text: str = ""
 
 
-@value_type
+@positional_value_type
 class EvaluationResult:
     """One evaluation of one agent run.
 

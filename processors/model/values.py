@@ -119,7 +119,7 @@ def plain_object(any_value: bytes | None) -> DecodedValue | None:
         encoded.translate(_DIGITS_TO_ZEROS).find(_LONG_NUMBER) >= 0
     ):
         return None
-    if size - len(encoded.replace(b"{", b"").replace(b"[", b"")) > MAX_DEPTH:
+    if size > 2 * MAX_DEPTH and size - len(encoded.replace(b"{", b"").replace(b"[", b"")) > MAX_DEPTH:
         return None
     try:
         value = orjson.loads(encoded)

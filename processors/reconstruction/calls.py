@@ -63,8 +63,8 @@ _BEGINS_WITH_CALL = re.compile(
     rb'\{"type": ?"tool_call", ?"id": ?"[^"\\]*", ?"name": ?"[^"\\]+", ?"arguments": ?[{"]'
 )
 """How an answer begins that tells a call, as the GenAI conventions write it."""
-_ASKS = re.compile(rb'[Cc]all"|tool|function')
-"""A word without which no answer asks for a call, however it is written."""
+_ASKS = (b'call"', b'Call"', b"tool", b"function")
+"""Words without which no answer asks for a call, however it is written."""
 _HANDOFF_MARKERS = tuple(prefix.encode() for prefix in HANDOFF_TOOL_PREFIXES)
 
 
@@ -159,9 +159,8 @@ class RunCalls:
         if not merged:
             return self._message_calls(self._all_requests().in_order)
         counts: dict[str, int] = {}
-        for call in sorted(merged, key=_first_span):
-            name = call.name
-            self._nth[call.spans[0]] = nth = counts.get(name, 0)
+        for first, name in sorted([(call.spans[0], call.name) for call in merged]):
+            self._nth[first] = nth = counts.get(name, 0)
             counts[name] = nth + 1
         calls = [self._span_call(call) for call in merged]
         if self.turns and self._may_hold_provider_calls():
@@ -299,9 +298,9 @@ class RunCalls:
                 answers.append(held)
                 continue
             for told in self._trace.told(self.turns[turn - 1 : turn + 1]):
-                if _tells_provider_call(told.span.raw):
+                if _holds(told.span.raw, PROVIDER_CALL_MARKERS):
                     return True
-        return _tells_provider_call(b"\n".join(answers))  # costs less than to search each
+        return _holds(b"\n".join(answers), PROVIDER_CALL_MARKERS)  # costs less than to search each
 
     def _provider_calls(self) -> list[ToolCall]:
         """Calls that ran at the model's provider, of which no span can tell."""
@@ -318,12 +317,9 @@ class RunCalls:
         if not self.turns or (reading := self._trace.readings[self.turns[-1]]) is None:
             return []
         last, held = self.turns[-1], reading.answer or reading.span.raw
-        for marker in _HANDOFF_MARKERS:
-            if held.find(marker) >= 0:
-                break
-        else:
-            return []
-        if any(call.reading.category is CallCategory.HANDOFF for call in self._merged):
+        if not _holds(held, _HANDOFF_MARKERS) or any(
+            call.reading.category is CallCategory.HANDOFF for call in self._merged
+        ):
             return []
         known = {call.reading.call_id for call in self._merged} | {call.name for call in self._merged}
         return [
@@ -411,7 +407,7 @@ class RunCalls:
         if len(answers) < len(self.turns) or not answers:
             return False
         counts = [held.count(b"tool_call") for held in answers]
-        if 0 in counts[:-1] or not (counts[-1] or _ASKS.search(answers[-1]) is None):
+        if 0 in counts[:-1] or (not counts[-1] and _holds(answers[-1], _ASKS)):
             return False  # an answer without a call may leave it to the next turn's history
         ids = {call.reading.call_id for call in self._merged}
         if "" in ids or not sum(counts) == len(ids) == len(self._merged):
@@ -498,8 +494,8 @@ def _opened(response: CallResponse | None) -> OpenedResult:
     return opened
 
 
-def _tells_provider_call(held: bytes) -> bool:
-    for marker in PROVIDER_CALL_MARKERS:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
+def _holds(held: bytes, markers: Iterable[bytes]) -> bool:
+    for marker in markers:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
         if held.find(marker) >= 0:  # `in` makes and drops an exception for every search in bytes
             return True
     return False
@@ -507,10 +503,6 @@ def _tells_provider_call(held: bytes) -> bool:
 
 def _times_of(call: ToolCall) -> CallTimes:
     return call.start_unix_nano, -call.end_unix_nano, call.span_id or (call.call_id or "").encode()
-
-
-def _first_span(call: "MergedCall") -> int:
-    return call.spans[0]
 
 
 def _category_of(request: CallRequest) -> CallCategory:
@@ -603,11 +595,11 @@ def _merge_instrumentations(calls: list[MergedCall], trace: Trace) -> list[Merge
     Spans of one scope never report one call. Two scopes do where they give the same id, or the same
     arguments at the same time.
     """
+    if len({call.name for call in calls}) == len(calls):
+        return calls
     by_name: dict[str, list[MergedCall]] = {}
     for call in calls:
         by_name.setdefault(call.name, []).append(call)
-    if len(by_name) == len(calls):
-        return calls
     gone: set[int] = set()
     for same_name in by_name.values():
         if len(same_name) < 2:

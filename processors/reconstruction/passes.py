@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
-from processors.frameworks import CarrierKind, Dialect, RunScope, Trace, discover_dialects
+from processors.frameworks import CarrierKind, Dialect, Found, RunScope, Trace, discover_dialects
 from processors.model import CUT_SHORT, AgentRun, FinishReason, PriceTable
 from processors.reconstruction.calls import RunCalls
 from processors.reconstruction.model_calls import TraceModels
@@ -112,7 +112,8 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
     for rule in rewrites("agents"):
         if rule.applies(trace, found):
             found = rule.rewrite(trace, found)
-    found = found._replace(runs=give_out(trace, descent, found, lost_means_filtered=lost_means_filtered))
+    runs = give_out(trace, descent, found, lost_means_filtered=lost_means_filtered)
+    found = Found(runs, found.calls, found.turns, found.call_above, found.wrappers)
     for rule in rewrites("runs"):
         if rule.applies(trace, found):
             found = rule.rewrite(trace, found)

@@ -7,7 +7,7 @@ keys are there, then the values, the span's name or its scope's name, as far as 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from processors.frameworks import (
     USAGE_KEYS,
@@ -108,7 +108,7 @@ class SpanReader:
                 node = self._learn(span, present)
             if node is None:
                 return None
-        return SpanReading(span, cast(Shape, node))
+        return SpanReading(span, node)  # type: ignore[arg-type]  # no question, as the loop has ended
 
     def _known_keys(self, joined: str, encoded: Mapping[str, bytes]) -> frozenset[str]:
         """Those of the keys of a span that are known, remembered by all its keys."""

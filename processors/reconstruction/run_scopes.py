@@ -5,9 +5,10 @@ stands for it; calls without any of these form a run of their own. A span whose 
 the run that encloses it in time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
 from processors.frameworks import (
     CarrierKind,
@@ -43,6 +44,10 @@ class Place(NamedTuple):
     workflow: int = -1
     call: int = -1
     turn: int = -1
+
+
+_place: Final[Callable[[tuple[int, RunScope | None, int, int, int]], Place]] = partial(tuple.__new__, Place)
+"""The place with all these fields: costs half of what calling the class does."""
 
 
 @dataclass(slots=True)
@@ -87,21 +92,21 @@ def descend(trace: Trace) -> Descent:
                 if place.call == parent >= 0 and _is_of_other_agent(trace, state, parent, reading):
                     agent_call[parent] = parent
                 if parent in agent_call:
-                    place = Place(place.top, _run_below(state, parent), place.workflow)
+                    place = _place((place.top, _run_below(state, parent), place.workflow, -1, -1))
                 top, run, workflow, call, turn = place
                 is_wrapped = call < 0 <= turn and _only_wraps(readings[turn], reading)
                 if is_wrapped:
                     state.wrappers.add(turn)
                 if call < 0 and (turn < 0 or is_wrapped):
                     state.turns.append(position)
-                    place = Place(top, run, workflow, call, position)
+                    place = _place((top, run, workflow, call, position))
             elif role is _TOOL:
                 fields = reading.tool
                 if parent in agent_call:
                     if fields.is_part:
                         agent_call[position] = agent_call[parent]
                     else:
-                        place = Place(place.top, _run_below(state, parent), place.workflow)
+                        place = _place((place.top, _run_below(state, parent), place.workflow, -1, -1))
                 if not fields.is_synthetic:
                     top, run, workflow, call, _ = place
                     if run is not None:
@@ -109,7 +114,7 @@ def descend(trace: Trace) -> Descent:
                     if call >= 0:
                         state.call_above[position] = call
                     state.calls.append(position)
-                    place = Place(top, run, workflow, position)
+                    place = _place((top, run, workflow, position, -1))
                     if fields.runs_agent:
                         agent_call[position] = position
             elif role is _AGENT:
@@ -122,7 +127,7 @@ def descend(trace: Trace) -> Descent:
                         state.workflows_with_agents.add(workflow)
                     run = RunScope(CarrierKind.AGENT, position, [position], run, call)
                     state.runs.append(run)
-                    place = Place(top, run, workflow)
+                    place = _place((top, run, workflow, -1, -1))
             elif role is _STEP:
                 if place.run is not None and place.call < 0:
                     place.run.steps.append(position)

@@ -48,6 +48,7 @@ from processors.reconstruction.model_calls import TraceModels
 from processors.spans import Envelope, cached_for_small
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
+_SHORTEST_UUID = 32
 _NOTHING_READ = AgentReading()
 _NO_TOOL = ToolReading()
 
@@ -347,7 +348,7 @@ def _value_only(told: DecodedValue) -> DecodedValue:
 
 def _stable_id(agent_id: str) -> str | None:
     """The agent's id, unless it is one that every run gets anew."""
-    return None if not agent_id or _UUID.search(agent_id) else agent_id
+    return None if not agent_id or (len(agent_id) >= _SHORTEST_UUID and _UUID.search(agent_id)) else agent_id
 
 
 @cached_for_small(256)

@@ -79,19 +79,20 @@ class Attributes(Mapping[str, AttributeValue]):
 
 def text_in(encoded: bytes) -> bytes | None:
     """The UTF-8 text in an AnyValue message that is nothing but a text of less than 16 KiB; else None."""
-    if len(encoded) < 3 or encoded[0] != _STRING:
+    size = len(encoded)
+    if size < 3 or encoded[0] != _STRING:
         return None
     length = encoded[1]
     if length < 0x80:
-        return encoded[2:] if length + 2 == len(encoded) else None
-    if encoded[2] >= 0x80 or (length & 0x7F | encoded[2] << 7) + 3 != len(encoded):
+        return encoded[2:] if length + 2 == size else None
+    if encoded[2] >= 0x80 or (length & 0x7F | encoded[2] << 7) + 3 != size:
         return None
     return encoded[3:]
 
 
 def short_text(encoded: bytes | None) -> str:
     """The text in an AnyValue message of less than 128 bytes of text; empty where there is no such text."""
-    if encoded is None or len(encoded) < 3 or encoded[0] != _STRING or encoded[1] + 2 != len(encoded):
+    if encoded is None or (size := len(encoded)) < 3 or encoded[1] + 2 != size or encoded[0] != _STRING:
         return ""
     return encoded[2:].decode()
 

@@ -87,6 +87,12 @@ def encode_varint(value: int) -> bytes:
     return bytes(out)
 
 
+_SHORT = 2048
+_SHORT_VARINTS = [encode_varint(value) for value in range(_SHORT)]
+"""The varints of most lengths: looking one up costs a third of making it."""
+
+
 def encode_field(tag: int, payload: bytes) -> bytes:
     """A length-delimited field: `tag` is the whole tag (field number and wire type), below 128."""
-    return _BYTES[tag] + encode_varint(len(payload)) + payload
+    size = len(payload)
+    return _BYTES[tag] + (_SHORT_VARINTS[size] if size < _SHORT else encode_varint(size)) + payload

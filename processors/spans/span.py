@@ -135,12 +135,12 @@ class Span:
     @property
     def status_code(self) -> int:
         """0 unset, 1 ok, 2 error."""
-        code = 0
         told = self.message.status
-        if not told:
-            return code
+        code = 0
         for place in range(len(told)):  # walking over it makes and drops an exception
             status = told[place]
+            if not status:  # as mostly
+                continue
             if len(status) == 2 and status[0] == 0x18:
                 code = status[1]
                 continue

@@ -8,8 +8,8 @@ from processors.spans.span import NO_PARENT, RawSpan, Span
 MAX_EVENTS = 100_000
 """Events of a trace that are read; reading one takes some microseconds, between two requests of one loop."""
 
-_Row: TypeAlias = tuple[int, int, bytes, Span]
-"""(start, end times minus one, span id, view)."""
+_Row: TypeAlias = tuple[int, int, bytes, Span, bytes]
+"""(start, end times minus one, span id, view, id of the parent)."""
 
 
 class SpanTree:
@@ -47,17 +47,21 @@ class SpanTree:
         for span_id, raw, envelope in spans:
             view = Span(raw, envelope)
             message = view.message
-            row = message.start_time_unix_nano, -message.end_time_unix_nano, span_id, view
+            start, end = message.start_time_unix_nano, message.end_time_unix_nano
+            row = start, -end, span_id, view, message.parent_span_id
             size += len(raw)
             known = rows.setdefault(span_id, row)
             if known is not row and (-known[1], known[3].raw) < (-row[1], raw):
                 rows[span_id] = row
         ordered = sorted(rows.values())  # span ids differ, so nothing behind them is compared
-        self.starts: list[int] = [row[0] for row in ordered]
-        self.ends: list[int] = [-row[1] for row in ordered]
-        self.span_ids: list[bytes] = [row[2] for row in ordered]
-        self.views: list[Span] = [row[3] for row in ordered]
-        self.parent_ids: list[bytes] = [view.message.parent_span_id for view in self.views]
+        self.starts: Sequence[int]
+        self.span_ids: Sequence[bytes]
+        self.views: Sequence[Span]
+        self.parent_ids: Sequence[bytes]
+        self.starts, ends, self.span_ids, self.views, self.parent_ids = (
+            zip(*ordered, strict=True) if ordered else ((),) * 5
+        )
+        self.ends: Sequence[int] = [-end for end in ends]
         if NO_PARENT in self.parent_ids:
             self.parent_ids = [view.parent_span_id for view in self.views]
         self.misses_parent: list[bool] = [False] * len(ordered)

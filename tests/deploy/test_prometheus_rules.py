@@ -43,6 +43,7 @@ ALERTS = {
     "TracegradeKafkaRecordsLost",
     "TracegradeTracesQuarantined",
     "TracegradePeersUncertain",
+    "TracegradeVerdictsContradicted",
     "TracegradeQueueNearLimit",
     "TracegradeCriteriaReloadFailed",
     "TracegradeDown",

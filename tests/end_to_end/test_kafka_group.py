@@ -14,6 +14,7 @@ from confluent_kafka import fnv1a, murmur2
 from collector.otlp.codec import join_spans
 from processors.model.json_values import JsonObject
 from processors.spans import RawSpan, read_span_head
+from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.balanced_replicas import Traffic, trace_id_of
 from tests.support.held_spans import raw_span, trace_id
 from tests.support.kafka_broker import KafkaBroker, KafkaSender
@@ -102,6 +103,59 @@ async def test_a_member_that_is_killed_loses_nothing(broker: KafkaBroker, tmp_pa
             await group.until_assigned("a")
             await asyncio.sleep(2)
 
+    _check(group, traffic, undecided=0)
+
+
+_DEADLY = """
+import os
+import signal
+
+def die(run, config, criteria):
+    os.kill(os.getppid(), signal.SIGKILL)
+    return True, ""
+"""
+
+
+async def test_a_trace_that_kills_who_grades_it_does_not_kill_each_member_in_turn(
+    broker: KafkaBroker, tmp_path: Path
+) -> None:
+    (tmp_path / "deadly.py").write_text(_DEADLY)
+    deadly: JsonObject = {"deadly": {"file": str(tmp_path / "deadly.py"), "function": "die"}}
+    (tmp_path / "deadly.yaml").write_text("agents: {deadly: {evaluations: [{evaluator: deadly}]}}")
+    evaluation: JsonObject = {
+        "custom_evaluators": deadly,
+        "criteria": ["criteria.yaml", str(tmp_path / "deadly.yaml")],
+    }
+    settings: JsonObject = {"processors": {"evaluation": evaluation}}
+    traffic = Traffic(seconds=1)
+    ended: list[str] = []
+    over = asyncio.Event()
+    async with KafkaGroup(tmp_path, broker, settings=settings) as group:
+
+        async def start_again() -> None:
+            while not over.is_set():
+                for name, member in list(group.members.items()):
+                    if member.process.returncode is not None:
+                        ended.append(name)
+                        await member.wait()
+                        await group.start(name)
+                await asyncio.sleep(0.1)
+
+        await asyncio.gather(group.start("a"), group.start("b"))
+        await group.until_assigned("a", "b")
+        supervisor = asyncio.create_task(start_again())
+        async with _under_load(group, traffic):
+            await asyncio.sleep(1)
+            now = int(time.time() * 1000)
+            trace = [tool(2, 1, "look", at=(now, now + 1)), agent(1, None, "deadly", at=(now, now + 2))]
+            ids = frozenset((TRACE_ID, span[0]) for span in trace)
+            group.sender.write(join_spans(trace), TRACE_ID.hex().encode(), ids=ids)
+            await asyncio.sleep(2)
+        over.set()
+        await supervisor
+        quarantined = await group.metric("tracegrade_traces_quarantined_total")
+
+    assert (2, 1) == (len(ended), quarantined)
     _check(group, traffic, undecided=0)
 
 

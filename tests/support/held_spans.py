@@ -8,6 +8,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
+from collector.buffer.learned_waits import LearnedWaits
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
@@ -84,6 +85,7 @@ class BufferUnderTest:
         streams: bool = False,
         verdict_delay: float = 0.0,
         shared_bytes: Callable[[], int] = int,
+        learned: LearnedWaits | None = None,
     ) -> None:
         self.clock = ManualClock(unix_nano=START_UNIX_NANO)
         self.metrics = Metrics()
@@ -96,6 +98,7 @@ class BufferUnderTest:
             finished_traces=finished_traces,
             streams=streams,
             verdict_delay=verdict_delay,
+            learned=learned,
         )
         self.buffer.poll()
 

@@ -31,7 +31,8 @@ class ServiceProcess:
     """The service on free ports, with its verdicts and spans in files under `folder`.
 
     `settings` are merged into a configuration with short graces and without self-checks, whose spans would be
-    counted; `criteria` is the text of a criteria file. `within` is a command that runs the service.
+    counted; `criteria` is the text of a criteria file. `within` is a command that runs the service,
+    `arguments` are more of its own.
     """
 
     def __init__(
@@ -41,8 +42,10 @@ class ServiceProcess:
         criteria: str | None = None,
         *,
         within: Sequence[str] = (),
+        arguments: Sequence[str] = (),
     ) -> None:
         self._within = within
+        self._arguments = arguments
         self.folder = folder
         self.results_path = folder / "verdicts.runs.jsonl"
         self.spans_path = folder / "spans.jsonl"
@@ -112,6 +115,7 @@ class ServiceProcess:
         """Start it, and do not wait for anything."""
         self._process = await asyncio.create_subprocess_exec(
             *(*self._within, sys.executable, "-m", "collector.cli", "run", "--config", str(self.config_path)),
+            *self._arguments,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,

@@ -6,12 +6,15 @@ done beyond it stand in the metadata of the commit, so that who takes over reads
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Collection
 from dataclasses import dataclass
 
 MAX_METADATA_BYTES = 4096
 """What a broker takes beside a committed offset, by default."""
 
 _VERSION = "1"
+_NO_TIME = "-"
+_HAS_IT = "o"
 _COMPACT_AT = 4096
 _OPEN, _DONE = b"\x01", b"\x00"
 
@@ -29,12 +32,16 @@ class Progress:
     """How far a member of the group had come: what `OffsetTracker.commit` told.
 
     `unix_milli` is the time of the first record that was not done, None if it is not known. `done` are the
-    ranges of offsets beyond `offset` that were done, each without its end, in order.
+    ranges of offsets beyond `offset` that were done, each without its end, in order. `is_open`: whoever told
+    it had the partition then, and if nothing else was told since, did not live to give it away. `in_work` are
+    the ids of the traces that were being graded then.
     """
 
     offset: int
     unix_milli: int | None = None
     done: tuple[tuple[int, int], ...] = ()
+    is_open: bool = False
+    in_work: frozenset[bytes] = frozenset()
 
     def is_done(self, offset: int) -> bool:
         """Whether the record at `offset` was done."""
@@ -43,26 +50,51 @@ class Progress:
         place = bisect_right(self.done, offset, key=lambda span: span[0]) - 1
         return place >= 0 and offset < self.done[place][1]
 
+    def commit(self, *, is_open: bool, in_work: Collection[bytes]) -> Commit:
+        """The same once more, by whoever has the partition now."""
+        steps: list[str] = []
+        position = self.offset
+        for start, stop in self.done:
+            steps.append(f"{start - position:x},{stop - start:x}")
+            position = stop
+        time = _NO_TIME if self.unix_milli is None else f"{max(self.unix_milli, 0):x}"
+        marks = _marks(is_open, in_work)
+        text = f"{_VERSION} {time} "
+        while steps and len(text) + len(",".join(steps)) + len(marks) > MAX_METADATA_BYTES:
+            del steps[len(steps) // 2 :]
+        return Commit(self.offset, text + ",".join(steps) + marks)
+
+
+def _marks(is_open: bool, in_work: Collection[bytes]) -> str:
+    """What stands behind the offsets: whether a member has the partition, and what it is grading."""
+    words = [_HAS_IT] if is_open else []
+    words += sorted(trace_id.hex() for trace_id in in_work)
+    return f" {','.join(words)}" if words else ""
+
 
 def read_progress(offset: int, metadata: str | None) -> Progress:
     """What a commit tells; whatever else wrote its metadata, the offset counts."""
     version, _, rest = (metadata or "").partition(" ")
     if version != _VERSION:
         return Progress(offset)
-    time, _, runs = rest.partition(" ")
+    time, _, rest = rest.partition(" ")
+    runs, _, marks = rest.partition(" ")
+    words = marks.split(",") if marks else []
+    is_open = _HAS_IT in words
     try:
-        unix_milli = int(time, 16)
+        unix_milli = None if time == _NO_TIME else int(time, 16)
         steps = [int(step, 16) for step in runs.split(",")] if runs else []
+        in_work = frozenset(bytes.fromhex(word) for word in words if word != _HAS_IT)
     except ValueError:
         return Progress(offset)
     done: list[tuple[int, int]] = []
     position = offset
     for gap, length in zip(steps[::2], steps[1::2], strict=False):
         if gap < 0 or length < 0:
-            return Progress(offset, unix_milli)
+            return Progress(offset, unix_milli, (), is_open, in_work)
         done.append((position + gap, position + gap + length))
         position += gap + length
-    return Progress(offset, unix_milli, tuple(done))
+    return Progress(offset, unix_milli, tuple(done), is_open, in_work)
 
 
 class OffsetTracker:
@@ -141,11 +173,19 @@ class OffsetTracker:
             self._first += self._head
             self._head = 0
 
-    def commit(self, max_bytes: int = MAX_METADATA_BYTES) -> Commit:
-        """What to commit now, with metadata of at most `max_bytes`.
+    def commit(
+        self,
+        max_bytes: int = MAX_METADATA_BYTES,
+        *,
+        is_open: bool = False,
+        in_work: Collection[bytes] = (),
+    ) -> Commit:
+        """What to commit now, with metadata of at most `max_bytes`; see `Progress` for the rest.
 
-        What does not fit there is left out: it would be delivered again.
+        Offsets that do not fit there are left out: they would be delivered again.
         """
+        marks = _marks(is_open, in_work)
+        max_bytes -= len(marks)
         offset = self.offset
         time = self._times[self._head] if self._head < len(self._times) else self._last_milli
         text = "" if time is None else f"{_VERSION} {max(time, 0):x} "
@@ -164,4 +204,4 @@ class OffsetTracker:
             steps.append(step)
             position = stop
             place = self._is_open.find(_DONE, following) if following >= 0 else -1
-        return Commit(offset, text + ",".join(steps))
+        return Commit(offset, text + ",".join(steps) + marks)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from collector.clock import Clock
@@ -12,7 +12,7 @@ from collector.receivers.consumer import PartitionIntake, RecordConsumer
 from collector.receivers.kafka.keys import TrustedKeys
 from collector.receivers.kafka.offsets import Commit, OffsetTracker, Progress
 from collector.telemetry import Metrics, RateLimitedLogger
-from collector.trace import Receipt
+from collector.trace import RecordReceipt
 
 _logger = logging.getLogger(__name__)
 
@@ -49,6 +49,9 @@ class ReadPartition:
         max_record_bytes: Larger records are left out.
         metrics: Counts the records.
         clock: What the log's limit is measured on.
+        end: The offset behind the last record that was there when the partition was taken over.
+        turn: Held by the one trace that is in work, of all partitions that a dead member had.
+        on_announcement: Called when `commit` has to be told at once.
     """
 
     def __init__(
@@ -62,6 +65,9 @@ class ReadPartition:
         max_record_bytes: int,
         metrics: Metrics,
         clock: Clock,
+        end: int = 0,
+        turn: asyncio.Lock | None = None,
+        on_announcement: Callable[[], None] = lambda: None,
     ) -> None:
         self.number = number
         self.in_flight = 0
@@ -78,8 +84,15 @@ class ReadPartition:
         self._metrics = metrics
         self._clock = clock
         self._log = RateLimitedLogger(_logger, clock)
+        self._doubtful_until = end if progress.is_open else 0
+        self._turn = turn or asyncio.Lock()
+        self._awaiting_turn = 0
+        self._in_work: bytes | None = None
+        self._announced: asyncio.Future[None] | None = None
+        self._on_announcement = on_announcement
         self._needs_horizon = True
         self._entered: int | None = None  # the number of the first record that waits
+        self._is_closed = False
         self._is_over = False
         self._intake: PartitionIntake = consumer.open_partition(self, partition_count)
 
@@ -90,10 +103,27 @@ class ReadPartition:
         if not self._is_over:
             self._tracker.hold(record)
 
-    def receipt(self, records: Sequence[int]) -> Receipt:
+    @property
+    def is_busy(self) -> bool:
+        """See `collector.trace.RecordSource`."""
+        return self._awaiting_turn > 0
+
+    def receipt(self, records: Sequence[int]) -> RecordReceipt:
         """See `collector.trace.RecordSource`."""
         self.in_flight += 1
-        return _RecordReceipt(lambda: self._settle(records))
+        return _RecordReceipt(self, records)
+
+    def permission(self, trace_id: bytes) -> Awaitable[bool] | None:
+        """See `collector.trace.RecordReceipt`."""
+        if not self.is_doubtful:
+            return None
+        self._awaiting_turn += 1
+        return self._permission(trace_id)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether records are in hand that whoever had the partition before may have died of."""
+        return self._tracker.offset < self._doubtful_until
 
     def has_all(self, trace_id: bytes) -> bool:
         """See `collector.trace.RecordSource`."""
@@ -137,12 +167,24 @@ class ReadPartition:
         """Records from the first that is not done to the last that was read."""
         return self._tracker.open_records
 
-    def commit(self) -> Commit | None:
-        """What to commit; None while no record was read, since whoever committed before knew more."""
-        return self._tracker.commit() if self._tracker.has_read else None
+    def commit(self) -> Commit:
+        """What to commit: while no record was read, what whoever committed before knew."""
+        is_open = not self._is_closed or self.is_doubtful
+        in_work = self._progress.in_work if self.is_doubtful else frozenset()
+        if self._in_work is not None:
+            in_work |= {self._in_work}
+        told = self._tracker if self._tracker.has_read else self._progress
+        return told.commit(is_open=is_open, in_work=in_work)
+
+    def note_committed(self, metadata: str | None) -> None:
+        """Brokers have a commit with this metadata."""
+        if self._in_work is not None and self._in_work.hex() in (metadata or ""):
+            self._let_go_on()
 
     def close(self) -> None:
         """Admit nothing more and finish no trace; what is in flight goes on."""
+        self._is_closed = True
+        self._let_go_on()
         self.waiting.clear()
         self._intake.close()
 
@@ -155,6 +197,7 @@ class ReadPartition:
         """Whether there was room for the record, or it was left out for good."""
         if record is None:
             self._intake.reach_end()
+            self._doubtful_until = min(self._doubtful_until, self.position)  # what follows holds no records
             return True
         offset = record.offset() or 0
         if self._progress.offset <= offset < self._tracker.position and self._entered is None:
@@ -213,7 +256,30 @@ class ReadPartition:
             error=why,
         )
 
-    def _settle(self, records: Sequence[int]) -> None:
+    async def _permission(self, trace_id: bytes) -> bool:
+        """Wait until brokers know that the trace is in work, and no other one is."""
+        await self._turn.acquire()
+        if trace_id in self._progress.in_work:
+            return False
+        if not self._is_closed:
+            self._in_work = trace_id
+            self._announced = asyncio.get_running_loop().create_future()
+            self._on_announcement()
+            await self._announced
+        return True
+
+    def _let_go_on(self) -> None:
+        if self._announced is not None and not self._announced.done():
+            self._announced.set_result(None)
+
+    def end_work(self) -> None:
+        """The trace whose turn it was is graded, or will not be."""
+        self._in_work = None
+        self._awaiting_turn -= 1
+        self._turn.release()
+
+    def settle(self, records: Sequence[int]) -> None:
+        """All who are to get something of these records have let go of it."""
         self.in_flight -= 1
         self.settled.set()
         if not self._is_over:
@@ -222,14 +288,23 @@ class ReadPartition:
 
 
 class _RecordReceipt:
-    """Waits until all who are to get something have let go of it; satisfies `collector.trace.Receipt`."""
+    """Waits until all who are to get something have let go of it; see `collector.trace.RecordReceipt`."""
 
-    __slots__ = ("_is_sealed", "_open", "_settle")
+    __slots__ = ("_in_work", "_is_sealed", "_open", "_partition", "_records")
 
-    def __init__(self, settle: Callable[[], None]) -> None:
-        self._settle = settle
+    def __init__(self, partition: ReadPartition, records: Sequence[int]) -> None:
+        self._partition = partition
+        self._records = records
         self._open = 0
         self._is_sealed = False
+        self._in_work: bytes | None = None
+
+    def permission(self, trace_id: bytes) -> Awaitable[bool] | None:
+        """See `RecordReceipt`."""
+        permission = self._partition.permission(trace_id)
+        if permission is not None:
+            self._in_work = trace_id
+        return permission
 
     def expects(self, holder: str) -> bool:
         """See `Receipt`."""
@@ -240,10 +315,12 @@ class _RecordReceipt:
         """See `Receipt`."""
         self._open -= 1
         if self._is_sealed and not self._open:
-            self._settle()
+            self._partition.settle(self._records)
 
     def seal(self) -> None:
         """See `Receipt`."""
         self._is_sealed = True
+        if self._in_work is not None:
+            self._partition.end_work()
         if not self._open:
-            self._settle()
+            self._partition.settle(self._records)

@@ -34,6 +34,8 @@ REVOKE_SECONDS = 5.0
 _BATCH_RECORDS = 500
 _BATCHES_AHEAD = 2
 _POLL_SECONDS = 0.1
+_SHORT_POLL_SECONDS = 0.002
+"""While each trace is announced before it is graded."""
 _TICK_SECONDS = 0.1
 _TURN_SECONDS = 0.01
 """How long records are taken in before requests and finished traces get their turn."""
@@ -58,6 +60,7 @@ class _Assigned:
     number: int
     start: int
     progress: Progress
+    end: int
     is_out_of_range: bool
 
 
@@ -95,6 +98,8 @@ class KafkaReceiver:
         self._pause_ends = 0.0
         self._next_commit = 0.0
         self._deadline: float | None = None
+        self._poll_seconds = _POLL_SECONDS
+        self._turn = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop
         self._client: Consumer | None = None
         self._asker: Consumer | None = None
@@ -206,6 +211,8 @@ class KafkaReceiver:
             for partition in self._partitions.values():
                 partition.retry()
             self._pause_or_resume()
+            is_doubtful = any(partition.is_doubtful for partition in self._partitions.values())
+            self._poll_seconds = _SHORT_POLL_SECONDS if is_doubtful else _POLL_SECONDS
             now = self._clock.monotonic()
             if now >= self._next_commit:
                 self._next_commit = now + self.config.commit_interval
@@ -230,7 +237,7 @@ class KafkaReceiver:
         due: list[tuple[int, Commit]] = []
         for number, partition in self._partitions.items():
             commit = partition.commit()
-            if commit is not None and commit != partition.committed:
+            if commit != partition.committed:
                 partition.committed = commit
                 due.append((number, commit))
         if due:
@@ -251,6 +258,9 @@ class KafkaReceiver:
                 max_record_bytes=self.config.max_record_bytes,
                 metrics=self._metrics,
                 clock=self._clock,
+                end=each.end,
+                turn=self._turn,
+                on_announcement=self._commit,
             )
             self._partitions[each.number] = partition
             self._metrics.kafka_rebalances.add(1, "assigned")
@@ -259,6 +269,7 @@ class KafkaReceiver:
             self._metrics.kafka_uncommitted.read_from(partition.uncommitted, label)
         if self._is_paused:
             self._commands.put(_pausing(True))
+        self._next_commit = 0.0  # so that it is known soon who has them
         _logger.info("Partitions were assigned.", extra={"partitions": [each.number for each in assigned]})
 
     async def _close(self, numbers: Sequence[int], kind: str) -> list[tuple[int, Commit]]:
@@ -274,9 +285,7 @@ class KafkaReceiver:
             await self._settle(closing)
         commits: list[tuple[int, Commit]] = []
         for partition in closing:
-            commit = partition.commit()
-            if commit is not None:
-                commits.append((partition.number, commit))
+            commits.append((partition.number, partition.commit()))
             partition.forget()
             self._metrics.kafka_rebalances.add(1, kind)
             self._metrics.kafka_lag.remove(str(partition.number))
@@ -326,12 +335,16 @@ class KafkaReceiver:
         self._metrics.kafka_errors.add(1, error.name())
         self._log.warning("kafka", "The Kafka client tells of an error.", error=error.str())
 
-    def _note_commit(self, error: "KafkaError | None", numbers: Sequence[int]) -> None:
+    def _note_commit(self, error: "KafkaError | None", told: Mapping[int, str | None]) -> None:
+        """The broker has answered a commit with this metadata of partitions."""
         self._metrics.kafka_commits.add(1, "success" if error is None else "failure")
         if error is None:
+            for number, metadata in told.items():
+                if number in self._partitions:
+                    self._partitions[number].note_committed(metadata)
             return
         self._note_error(error)
-        for number in numbers:
+        for number in told:
             if number in self._partitions:
                 self._partitions[number].committed = None  # so that it is committed again
 
@@ -393,9 +406,9 @@ class KafkaReceiver:
         )
         while not self._stopping.is_set():
             self._obey(client)
-            if not self._room.acquire(timeout=_POLL_SECONDS):
+            if not self._room.acquire(timeout=self._poll_seconds):
                 continue
-            messages = client.consume(_BATCH_RECORDS, _POLL_SECONDS)
+            messages = client.consume(_BATCH_RECORDS, self._poll_seconds)
             for message in messages:
                 error = message.error()
                 if error is None or error.code() == error._PARTITION_EOF:
@@ -452,11 +465,11 @@ class KafkaReceiver:
             number = known.partition
             if known.offset < 0:
                 start = low if self.config.initial_offset == "earliest" else high
-                found.append(_Assigned(number, start, Progress(start), False))
+                found.append(_Assigned(number, start, Progress(start), high, False))
                 continue
             progress = read_progress(known.offset, known.metadata)
             if not low <= known.offset <= high:
-                found.append(_Assigned(number, low, Progress(low), True))
+                found.append(_Assigned(number, low, Progress(low), high, True))
                 continue
             start = known.offset
             if progress.unix_milli is not None and self.config.lookback:
@@ -464,7 +477,7 @@ class KafkaReceiver:
                 at = asker.offsets_for_times([TopicPartition(topic, number, max(since, 0))], _BROKER_SECONDS)
                 if at[0].error is None and at[0].offset >= 0:
                     start = max(low, min(start, at[0].offset))
-            found.append(_Assigned(number, start, progress, False))
+            found.append(_Assigned(number, start, progress, high, False))
         self._ask(self._open(found, count))
         self._owned.update(each.number for each in found)
         client.incremental_assign([TopicPartition(topic, each.number, each.start) for each in found])
@@ -510,7 +523,7 @@ class KafkaReceiver:
 
     def _note_commits(self, error: "KafkaError | None", offsets: "Sequence[TopicPartition]") -> None:
         """The broker has answered a commit."""
-        self._tell(self._note_commit, error, [each.partition for each in offsets])
+        self._tell(self._note_commit, error, {each.partition: each.metadata for each in offsets})
 
     def _hear(self, statistics: str) -> None:
         """The client tells every second what it knows."""

@@ -145,6 +145,31 @@ def grading() -> list[JsonObject]:
             ],
             width=8,
         ),
+        time_series(
+            "Learned waits",
+            "How long a trace of a service must be quiet after its root, where root_grace is auto; nothing "
+            "until enough was seen. The longest ten.",
+            [
+                Query(
+                    f"topk(10, max by (service_name) ({select('tracegrade_learned_root_grace_seconds')}))",
+                    "{{service_name}}",
+                )
+            ],
+            unit="s",
+            width=12,
+        ),
+        time_series(
+            "Verdicts that late spans would have changed",
+            "A second, by what was said, and graded traces with late spans by what grading them again came "
+            "to; where root_grace is auto.",
+            [
+                Query(rate(select("tracegrade_verdicts_contradicted_total"), "outcome"), "{{outcome}}"),
+                Query(rate(select("tracegrade_late_traces_checked_total"), "result"), "traces {{result}}"),
+            ],
+            unit="cps",
+            runbook="TracegradeVerdictsContradicted",
+            width=12,
+        ),
     ]
 
 

@@ -99,6 +99,7 @@ MADE_UP_AGENT_NAME = re.compile(
     r"agent_(?=[a-z]*[A-Z])[A-Za-z]{16}"
 )
 """Names that frameworks draw anew for every agent that was given none: an id, or random letters."""
+_SHORTEST_MADE_UP = 16
 
 
 def name_of_chain(name: str) -> str:
@@ -119,4 +120,6 @@ def transfer_or_function(name: str) -> CallCategory:
 
 def is_placeholder_agent(name: str) -> bool:
     """Whether `name` is what an instrumentation writes for an agent whose name it does not know."""
-    return name.strip().lower() in PLACEHOLDER_AGENT_NAMES or MADE_UP_AGENT_NAME.fullmatch(name) is not None
+    if name.strip().lower() in PLACEHOLDER_AGENT_NAMES:
+        return True
+    return len(name) >= _SHORTEST_MADE_UP and MADE_UP_AGENT_NAME.fullmatch(name) is not None

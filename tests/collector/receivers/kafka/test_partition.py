@@ -1,6 +1,7 @@
 """One partition in front of the real pipeline, on a clock that moves only when a test says so."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +63,15 @@ def record(place: int, second: float, trace: int, *spans: int, begins: float | N
 class Reading:
     """A partition that is read from a service in this loop."""
 
-    def __init__(self, service: ServiceInLoop, progress: Progress, **settings: int) -> None:
+    def __init__(
+        self,
+        service: ServiceInLoop,
+        progress: Progress,
+        *,
+        end: int = 0,
+        on_announcement: Callable[[], None] = lambda: None,
+        **settings: int,
+    ) -> None:
         self.service = service
         clock = service.clock
         metrics = service.service._metrics
@@ -75,6 +84,8 @@ class Reading:
             max_record_bytes=settings.get("max_record_bytes", 1 << 20),
             metrics=metrics,
             clock=clock,
+            end=end,
+            on_announcement=on_announcement,
         )
 
     def read(self, *records: Written) -> None:
@@ -90,9 +101,7 @@ class Reading:
 
     @property
     def committed(self) -> Commit:
-        commit = self.partition.commit()
-        assert commit is not None
-        return commit
+        return self.partition.commit()
 
 
 @pytest.fixture
@@ -246,6 +255,54 @@ async def test_deliveries_that_arrive_after_the_partition_was_lost_count_no_more
     assert 0 == reading.committed.offset
     metrics = await service.metrics()
     assert (1, 0) == (metrics[REVOKED], metrics[ACCOUNTING])
+
+
+async def test_after_a_crash_a_trace_is_graded_when_that_is_known_and_not_a_third_time(
+    service: ServiceInLoop,
+) -> None:
+    before = Reading(service, Progress(0))
+    before.read(record(0, 10, 1, 1))
+    crashed = before.committed
+    before.partition.close()
+    before.partition.forget()
+
+    told = asyncio.Event()
+    again = Reading(service, read_progress(0, crashed.metadata), end=2, on_announcement=told.set)
+    again.read(record(0, 10, 1, 1), record(1, 10, 2, 1))
+    await again.quiet(3)
+    assert told.is_set()
+    announced = again.committed
+    waiting = await service.metrics()
+    again.partition.note_committed(crashed.metadata)
+    await service.pass_time(0.2)
+    still_waiting = await service.metrics()
+    again.partition.close()  # as in a crash, but that what was waiting goes on
+    again.partition.forget()
+    await service.pass_time(0.2)
+
+    third = Reading(service, read_progress(0, announced.metadata), end=2)
+    third.read(record(0, 10, 1, 1), record(1, 10, 2, 1))
+    await third.quiet(3)
+    second_announced = third.committed
+    third.partition.note_committed(second_announced.metadata)
+    await third.quiet(1)
+
+    assert (True, frozenset()) == (read_progress(0, crashed.metadata).is_open, in_work_of(crashed))
+    assert frozenset({trace_id(1)}) == in_work_of(announced)
+    assert frozenset({trace_id(1), trace_id(2)}) == in_work_of(second_announced)
+    assert waiting[FORWARDED] == still_waiting[FORWARDED] == 0
+    metrics = await service.metrics()
+    assert 1 == metrics["tracegrade_traces_quarantined_total"]
+    assert 0 == metrics[ACCOUNTING]
+    assert 2 == third.committed.offset
+    assert not third.partition.is_doubtful
+    assert frozenset() == in_work_of(third.committed)
+    third.partition.close()
+    assert not read_progress(2, third.committed.metadata).is_open
+
+
+def in_work_of(commit: Commit) -> frozenset[bytes]:
+    return read_progress(commit.offset, commit.metadata).in_work
 
 
 def test_the_collectors_partitioner_is_the_one_of_the_client() -> None:

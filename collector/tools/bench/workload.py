@@ -14,7 +14,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 
-from benchmarks.agent_trace import AGENT_NAME, SPANS_PER_TRACE, agent_trace
+from collector.tools.bench.agent_trace import AGENT_NAME, SPANS_PER_TRACE, agent_trace
 
 AGENTS_AT_ONCE = 3
 """Agents that one process runs side by side."""
@@ -85,12 +85,17 @@ def agent_name(number: int) -> str:
     return f"agent_{number:0{len(AGENT_NAME) - len('agent_')}d}"
 
 
-def process_requests(process: int, shape: Shape, start_unix_nano: int) -> list[TemplateRequest]:
-    """One pass of one process in sending order; its first agent starts at `start_unix_nano`."""
+def process_requests(
+    process: int, shape: Shape, start_unix_nano: int, *, agents: Sequence[str] = (AGENT_NAME,)
+) -> list[TemplateRequest]:
+    """One pass of one process in sending order, with runs of `agents` in turn.
+
+    The first of them starts at `start_unix_nano`.
+    """
     random = Random(f"process {process}")
     resource = _resource(process, random)
     spans = sorted(
-        _spans(process, shape, start_unix_nano, resource, random), key=lambda span: span.end_time or 0
+        _spans(process, shape, start_unix_nano, resource, random, agents), key=lambda span: span.end_time or 0
     )
     requests: list[TemplateRequest] = []
     position = 0
@@ -102,14 +107,26 @@ def process_requests(process: int, shape: Shape, start_unix_nano: int) -> list[T
 
 
 def _spans(
-    process: int, shape: Shape, start_unix_nano: int, resource: Resource, random: Random
+    process: int,
+    shape: Shape,
+    start_unix_nano: int,
+    resource: Resource,
+    random: Random,
+    agents: Sequence[str],
 ) -> Iterator[ReadableSpan]:
     # One lane for each agent running at once; a lane starts its next run a while after the last.
     lanes = [start_unix_nano + lane * 400_000_000 for lane in range(AGENTS_AT_ONCE)]
     for index in range(shape.traces):
         lane = index % AGENTS_AT_ONCE
         trace_id = _UNSET_PASS + random.randbytes(16 - _PASS_LENGTH)
-        trace = agent_trace(f"{process}/{index}", trace_id, lanes[lane], resource, variant=index)
+        trace = agent_trace(
+            f"{process}/{index}",
+            trace_id,
+            lanes[lane],
+            resource,
+            variant=index,
+            agent=agents[index % len(agents)],
+        )
         yield from trace
         lanes[lane] = (trace[-1].end_time or 0) + random.randrange(20_000_000, 300_000_000)
 

@@ -4,8 +4,6 @@ A root `invoke_agent`, four turns of `chat` and `execute_tool`, and below every 
 The content depends on the seed alone, so two builds of one trace differ in their times only.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from random import Random
@@ -50,18 +48,27 @@ _WORDS = _PROSE.split()
 
 
 def agent_trace(
-    seed: str, trace_id: bytes, start_unix_nano: int, resource: Resource, *, variant: int
+    seed: str,
+    trace_id: bytes,
+    start_unix_nano: int,
+    resource: Resource,
+    *,
+    variant: int,
+    agent: str = AGENT_NAME,
 ) -> list[ReadableSpan]:
     """The spans of one run in the order of their ends, as a batch span processor queues them.
 
     Of every eight variants one checks the wrong warehouse and one ends in a tool error; the others do
     everything right.
     """
-    return _Run(seed, trace_id, start_unix_nano, resource).spans(variant % 8)
+    return _Run(seed, trace_id, start_unix_nano, resource, agent).spans(variant % 8)
 
 
 class _Run:
-    def __init__(self, seed: str, trace_id: bytes, start_unix_nano: int, resource: Resource) -> None:
+    def __init__(
+        self, seed: str, trace_id: bytes, start_unix_nano: int, resource: Resource, agent: str
+    ) -> None:
+        self._agent = agent
         self._random = Random(seed)
         self._trace_id = int.from_bytes(trace_id, "big")
         self._resource = resource
@@ -89,14 +96,14 @@ class _Run:
             history.append([request, _message("tool", answer)])
         self._now += self._milliseconds(5, 20)
         self._finish(
-            f"invoke_agent {AGENT_NAME}",
+            f"invoke_agent {self._agent}",
             root,
             None,
             self._start,
             {
                 "gen_ai.operation.name": "invoke_agent",
                 "gen_ai.provider.name": "sonata",
-                "gen_ai.agent.name": AGENT_NAME,
+                "gen_ai.agent.name": self._agent,
                 "gen_ai.agent.version": "7",
                 "gen_ai.conversation.id": f"conv_{self._random.getrandbits(64):016x}",
                 "gen_ai.input.messages": json.dumps([prompt]),

@@ -1,0 +1,156 @@
+"""Late spans of traces that were graded: whether a verdict would have been another one with them.
+
+The spans of graded traces are kept for a while, in a bounded number of bytes. When late spans of one come, it
+is graded again with them between requests, a few a second, and the outcomes are compared; what was said stays
+said.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import NoReturn, TypeAlias
+
+from collector.clock import Clock
+from collector.telemetry import Metrics
+from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
+from processors.criteria import CriteriaSet
+from processors.model import GradedRun, Outcome
+from processors.spans import RawSpan
+
+KEPT_SECONDS = 30.0
+KEPT_BYTES, TRACE_BYTES = 32 * 1024 * 1024, 1024 * 1024
+"""What is kept of all traces, and of one; a larger trace is not kept."""
+SETTLE_SECONDS = 1.0
+"""How long after its last late span a trace is graded again."""
+INTERVAL_SECONDS = 0.5
+_TRACES_AT_A_TIME = 4
+_MAX_DUE = 1_000
+
+_Verdicts: TypeAlias = Mapping[tuple[bytes | None, str, str], Outcome]
+
+
+class Contradictions:
+    """Checks graded traces against their late spans.
+
+    Args:
+        regrade: Grades a trace and leaves no other mark; None where it cannot.
+        criteria: What is in force: under others than before nothing is compared.
+        metrics: Says what was found.
+        clock: How long traces are kept.
+    """
+
+    def __init__(
+        self,
+        regrade: Callable[[FinishedTrace], GradedTrace | None],
+        *,
+        criteria: Callable[[], CriteriaSet],
+        metrics: Metrics,
+        clock: Clock,
+    ) -> None:
+        self._regrade = regrade
+        self._criteria = criteria
+        self._metrics = metrics
+        self._clock = clock
+        self._kept: OrderedDict[tuple[bytes, str], _Kept] = OrderedDict()
+        self._due: OrderedDict[tuple[bytes, str], _Kept] = OrderedDict()
+        self._bytes = 0
+        for outcome in (Outcome.PASS, Outcome.FAIL):
+            metrics.verdicts_contradicted.add(0, outcome.value)
+        for result in ("same", "contradicted", "not_kept", "not_graded"):
+            metrics.late_traces_checked.add(0, result)
+
+    @property
+    def kept_bytes(self) -> int:
+        """What the kept spans take."""
+        return self._bytes
+
+    def keep(self, trace: FinishedTrace, graded: GradedTrace) -> None:
+        """Keep a graded trace for a while, if anything was said of it."""
+        verdicts = _verdicts(graded.graded_runs)
+        size = held_bytes(trace.spans)
+        now = self._clock.monotonic()
+        if verdicts and size <= TRACE_BYTES:
+            key = trace.trace_id, trace.tenant
+            self._let_go(key)
+            self._kept[key] = _Kept(replace(trace, receipt=None), verdicts, self._criteria(), size, now)
+            self._bytes += size
+        while self._kept:
+            key, oldest = next(iter(self._kept.items()))
+            if self._bytes <= KEPT_BYTES and now - oldest.kept_at < KEPT_SECONDS:
+                break
+            self._let_go(key)
+
+    def note_late(self, batch: SpanBatch) -> None:
+        """Late spans came."""
+        key = batch.trace_id, batch.tenant
+        kept = self._due.get(key) or self._kept.get(key)
+        if kept is None or len(self._due) >= _MAX_DUE:
+            self._metrics.late_traces_checked.add(1, "not_kept")
+            return
+        kept.late += batch.spans
+        kept.late_at = self._clock.monotonic()
+        self._due[key] = kept
+        self._due.move_to_end(key)
+
+    def check(self) -> None:
+        """Grade some of the traces again whose late spans have come; to be called twice a second."""
+        now = self._clock.monotonic()
+        for _ in range(_TRACES_AT_A_TIME):
+            key, kept = next(iter(self._due.items()), (None, None))
+            if key is None or kept is None or now - kept.late_at < SETTLE_SECONDS:
+                return
+            del self._due[key]
+            trace = replace(kept.trace, spans=[*kept.trace.spans, *kept.late])
+            graded = self._regrade(trace) if kept.criteria is self._criteria() else None
+            if graded is None:
+                self._metrics.late_traces_checked.add(1, "not_graded")
+                continue
+            verdicts = _verdicts(graded.graded_runs)
+            other = [outcome for name, outcome in kept.verdicts.items() if verdicts.get(name) != outcome]
+            for outcome in other:
+                self._metrics.verdicts_contradicted.add(1, outcome.value)
+            self._metrics.late_traces_checked.add(1, "contradicted" if other else "same")
+            # What else comes late is held against what is known now, so that nothing is counted twice.
+            kept.trace, kept.verdicts, kept.late = trace, verdicts, []
+
+    async def follow(self) -> NoReturn:
+        """Check until cancelled."""
+        while True:
+            await self._clock.sleep(INTERVAL_SECONDS)
+            self.check()
+
+    def _let_go(self, key: tuple[bytes, str]) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._bytes -= kept.size
+
+
+class _Kept:
+    """A graded trace, its verdicts, and what came of it since."""
+
+    __slots__ = ("criteria", "kept_at", "late", "late_at", "size", "trace", "verdicts")
+
+    def __init__(
+        self,
+        trace: FinishedTrace,
+        verdicts: _Verdicts,
+        criteria: CriteriaSet,
+        size: int,
+        kept_at: float,
+    ) -> None:
+        self.trace = trace
+        self.verdicts = verdicts
+        self.criteria = criteria
+        self.size = size
+        self.kept_at = self.late_at = kept_at
+        self.late: list[RawSpan] = []
+
+
+def _verdicts(runs: Sequence[GradedRun]) -> _Verdicts:
+    """What passed and what failed, by run and evaluation."""
+    return {
+        (run.run.span_id, run.run.agent.name, result.name): result.outcome
+        for run in runs
+        for result in run.results
+        if result.is_verdict
+    }

@@ -1,0 +1,205 @@
+"""A bench from start to end: a scratch service, its load in steps, and the figures.
+
+A low rate says about what a span costs. From there the rate rises until the service no longer holds it, that
+is refuses or falls behind; then what lies between is tried. The figures are those of the largest rate held.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from collector.errors import TracegradeError
+from collector.tools.bench.load import Load, Sink
+from collector.tools.bench.process_usage import can_measure, cpu_seconds, memory_bytes, process_count
+from collector.tools.bench.traffic import Traffic
+
+LEAST_SECONDS, MOST_SECONDS = 10.0, 600.0
+_START_SECONDS = 60.0
+_WARM_UP_SHARE, _STEP_SHARE = 0.1, 0.1
+_LOW_RATE = 2000.0
+_TICK_SECONDS = 0.01
+_FIRST_STEP, _STEP_FACTOR = 0.6, 1.4
+_POLL_SECONDS = 0.25
+_DRAIN_SECONDS = 25.0
+"""After a refusal the clock that finishes traces stands still for 10 s."""
+_LAG_SECONDS = 2.0
+"""From the last span of a step until all are forwarded: the grace of the scratch service, a flush, a poll."""
+_LEAST_SHARE = 0.95
+_READY = re.compile(r"^ready: (.*)$", re.MULTILINE)
+_FORWARDED = "tracegrade_spans_forwarded_total"
+_SAMPLE = re.compile(r"^(\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
+
+
+class BenchError(TracegradeError):
+    """Nothing could be measured; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What was found. Memory is of all processes of the service; `cores` is what the machine has."""
+
+    cpu_micros_a_span: float
+    spans_a_trace: float
+    bytes_a_span: float
+    spans_a_second: float
+    """The largest rate that was held."""
+    is_limit: bool
+    """Whether a larger one was tried and not held."""
+    cpu_at_rate: float
+    """Cores in use at that rate."""
+    processes: int
+    cores: int
+    resident_bytes: int
+    """Before the first span."""
+    peak_bytes: int
+    seconds: float
+
+    def to_json(self) -> str:
+        """As `tracegrade bench --json` prints them."""
+        return json.dumps(asdict(self), indent=2)
+
+
+class Bench:
+    """Measures the configuration in `file` with `traffic`; `tell` hears how far it is.
+
+    `traffic` is made when the service is ready: a trace that began before is not graded as a whole one.
+    """
+
+    def __init__(
+        self, file: Path | None, traffic: Callable[[], Traffic], seconds: float, tell: Callable[[str], None]
+    ) -> None:
+        self._file = file
+        self._traffic = traffic
+        self._seconds = seconds
+        self._tell = tell
+
+    def run(self) -> Figures:
+        """Measure, for about `seconds`.
+
+        Raises:
+            BenchError: the service did not start, or nothing came through.
+        """
+        if not can_measure():
+            raise BenchError("this system does not tell what processes use: a bench needs /proc of Linux")
+        with (
+            tempfile.TemporaryDirectory(prefix="tracegrade-bench-") as folder,
+            Sink() as sink,
+            self._service(sink.endpoint, folder) as service,
+        ):
+            return self._measure(service)
+
+    def _measure(self, service: "_Service") -> Figures:
+        started = time.monotonic()
+        traffic = self._traffic()
+        if not traffic.spans:
+            raise BenchError("there are no spans to send")
+        resident, _ = memory_bytes(service.pid)
+        load = Load(service.grpc, traffic)
+        try:
+            self._tell(f"warming up for {self._seconds * _WARM_UP_SHARE:.0f} s")
+            self._step(service, load, _LOW_RATE, self._seconds * _WARM_UP_SHARE)
+            seconds = self._seconds * _STEP_SHARE
+            self._tell(f"measuring the cost of a span for {seconds:.0f} s")
+            step = self._step(service, load, _LOW_RATE, seconds)
+            cost, held, missed = step.cpu_seconds_a_span, 0.0, 0.0
+            rate = _FIRST_STEP / cost
+            while not (held or missed) or time.monotonic() - started < self._seconds - seconds:
+                left = max(self._seconds - (time.monotonic() - started), seconds)
+                self._tell(f"{rate:,.0f} spans/s for {seconds:.0f} s, {left:.0f} s left")
+                step = self._step(service, load, rate, seconds)
+                if step.is_held:
+                    held, cost = step.rate, step.cpu_seconds_a_span
+                else:
+                    missed = rate
+                rate = (held + missed) / 2 if missed else rate * _STEP_FACTOR
+            _, peak = memory_bytes(service.pid)
+            return Figures(
+                cpu_micros_a_span=cost * 1e6,
+                spans_a_trace=traffic.spans / traffic.traces,
+                bytes_a_span=traffic.bytes / traffic.spans,
+                spans_a_second=held,
+                is_limit=missed > 0,
+                cpu_at_rate=cost * held,
+                processes=process_count(service.pid),
+                cores=os.cpu_count() or 1,
+                resident_bytes=resident,
+                peak_bytes=peak,
+                seconds=time.monotonic() - started,
+            )
+        finally:
+            load.close()
+
+    def _step(self, service: "_Service", load: Load, rate: float, seconds: float) -> "_Step":
+        """Send at `rate` and wait until all is forwarded."""
+        before, spans, refusals = cpu_seconds(service.pid), load.spans, load.refusals
+        sent = load.send(seconds, rate)
+        stopped = time.monotonic()
+        while (forwarded := service.forwarded()) < load.spans:
+            if time.monotonic() - stopped > _DRAIN_SECONDS:
+                raise BenchError(
+                    f"{load.spans - forwarded:.0f} of {load.spans} spans did not come through within "
+                    f"{_DRAIN_SECONDS:g} s: the traffic does not finish, or the machine is too busy"
+                )
+            time.sleep(_POLL_SECONDS)
+        lag = time.monotonic() - stopped
+        is_held = load.refusals == refusals and sent >= _LEAST_SHARE * rate and lag <= _LAG_SECONDS
+        used = max(cpu_seconds(service.pid) - before, _TICK_SECONDS)
+        return _Step(sent, used / max(load.spans - spans, 1), is_held)
+
+    @contextmanager
+    def _service(self, sink: str, folder: str) -> Iterator["_Service"]:
+        self._tell("starting the scratch service")
+        command: Sequence[str] = (
+            *(sys.executable, "-m", "collector.tools.bench.scratch_service", sink, folder),
+            *([] if self._file is None else [str(self._file)]),
+        )
+        log = Path(folder, "log")
+        with log.open("wb") as output:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        try:
+            deadline = time.monotonic() + _START_SECONDS
+            while (ready := _READY.search(log.read_text(errors="replace"))) is None:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise BenchError(
+                        f"the scratch service did not start: {log.read_text(errors='replace')[-2000:]}"
+                    )
+                time.sleep(0.05)
+            endpoints = dict(pair.split("=", 1) for pair in ready[1].split())
+            yield _Service(process.pid, endpoints["grpc"], endpoints["telemetry"])
+        finally:
+            process.kill()
+            process.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    rate: float
+    cpu_seconds_a_span: float
+    is_held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Service:
+    pid: int
+    grpc: str
+    telemetry: str
+
+    def forwarded(self) -> float:
+        """Spans that left so far."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"http://{self.telemetry}/metrics", timeout=30) as response:
+            text = response.read().decode()
+        return sum(
+            float(value)
+            for name, value in _SAMPLE.findall(text)
+            if name == "tracegrade_spans_forwarded_total"
+        )
