@@ -59,10 +59,10 @@ MODULES = (
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
-        (FRESH2, 0.11, 0.0, 0.38, 0.25),  # never learned from: what the page says of unseen cases
-        (FRESH, 0.23, 0.0, 0.71, 0.02),
-        (HELD, 0.36, 0.0, 0.78, 0.03),
-        (DEVELOPMENT, 0.46, 0.0, 0.81, 0.0),
+        (FRESH2, 0.14, 0.0, 0.41, 0.25),  # never learned from: what the page says of unseen cases
+        (FRESH, 0.26, 0.0, 0.74, 0.02),
+        (HELD, 0.41, 0.0, 0.83, 0.03),
+        (DEVELOPMENT, 0.5, 0.0, 0.85, 0.0),
         (HARD, 0.4, 0.0, 0.8, 0.0),
         (LABELLED, 0.46, 0.0, 0.9, 0.0),
     ],
@@ -83,7 +83,7 @@ def test_of_sound_answers_made_wrong_most_are_caught() -> None:
     tried: Counter[str] = Counter()
     found: Counter[str] = Counter()
     config = ToolResponseHandlingConfig(gating="all")
-    for case in (*LABELLED, *HARD, *DEVELOPMENT):
+    for case in (*LABELLED, *HARD, *DEVELOPMENT, *FRESH):
         if case["label"] != "correct" or rules_found(case, config) or not isinstance(case["output"], str):
             continue
         for kind, output in (*mutations(case["output"]), *additions(case["output"])):
