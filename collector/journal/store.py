@@ -277,7 +277,6 @@ class JournalStore(_Journal):
                 metasync=self._syncs,
                 lock=False,
                 readahead=False,
-                meminit=False,
             )
         finally:
             os.umask(previous)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -318,6 +319,7 @@ async def test_a_journal_whose_bytes_changed_is_not_gone_on_with(
         await one.stored()
     file = tmp_path / "data.mdb"
     content = bytearray(file.read_bytes())
+    assert 19 * 3 == len(re.findall(b"x{2000,}", content))  # and nothing else of this process's memory
     place = content.index(b"x" * 2000)
     content[place + 50] ^= 1
     file.write_bytes(content)
