@@ -672,7 +672,12 @@ class EvaluationStage:
                 graded = step()
                 if isinstance(graded, AwaitedTrace) or self._read_run is None:
                     return graded
-                return compact(trace, graded, self._form, self._envelopes, self._read_run)
+                compacted = compact(trace, graded, self._form, self._envelopes, self._read_run)
+                runs = list(graded.graded_runs)
+                del graded
+                while runs:  # all at once they would go in one step, which no other thread can interrupt
+                    runs.pop()
+                return compacted
             finally:
                 note_work(False)
 

@@ -56,11 +56,11 @@ class SpanTree:
         ordered = sorted(rows.values())  # span ids differ, so nothing behind them is compared
         self.starts: Sequence[int]
         self.span_ids: Sequence[bytes]
-        self.views: Sequence[Span]
         self.parent_ids: Sequence[bytes]
-        self.starts, ends, self.span_ids, self.views, self.parent_ids = (
+        self.starts, ends, self.span_ids, views, self.parent_ids = (
             zip(*ordered, strict=True) if ordered else ((),) * 5
         )
+        self.views: list[Span] = list(views)
         self.ends: Sequence[int] = [-end for end in ends]
         if NO_PARENT in self.parent_ids:
             self.parent_ids = [view.parent_span_id for view in self.views]
