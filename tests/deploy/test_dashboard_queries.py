@@ -76,7 +76,10 @@ SETTINGS: JsonObject = {
     "journal": {"directory": "journal"},
     "store": {"path": "runs.db"},
     "service": {"telemetry": {"self_check": {"enabled": True}}},
-    "processors": {"evaluation": {"model_prices": {"*": {"input": 3, "output": 15}}}},
+    "processors": {
+        "evaluation": {"model_prices": {"*": {"input": 3, "output": 15}}},
+        "group_by_trace": {"root_grace": "auto"},
+    },
 }
 
 UNGRADED_RUN = ScriptedRun(

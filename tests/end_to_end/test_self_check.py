@@ -168,7 +168,7 @@ async def test_an_evaluation_stage_that_breaks_is_a_failure(
     def broken(*_: object, **__: object) -> list[EvaluationResult]:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("collector.pipeline.evaluate_run", broken)
+    monkeypatch.setattr("collector.grading.grader.evaluate_run", broken)
     async with running(configuration()) as service:
         samples = await first_check(service)
 
@@ -190,7 +190,7 @@ async def test_an_evaluation_that_passes_everything_is_a_failure_until_it_is_men
         ]
 
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr("collector.pipeline.evaluate_run", lenient)
+    monkeypatch.setattr("collector.grading.grader.evaluate_run", lenient)
     text = configuration(service={"telemetry": {"self_check": {"interval": "5s"}}})
     async with running(text) as service:
         failing = await first_check(service)
