@@ -79,6 +79,7 @@ async def test_killed_processes_and_a_reload_lose_nothing_and_turn_no_verdict_ar
         await service.until(lambda: "Criteria are reloaded." in "".join(service.log))
         await service.until(lambda: len(grading_processes(service)) == 2)
         await _send(service, range(TRACES // 2, TRACES))
+        await service.until(lambda: len(service.results()) >= TRACES // 2)
         os.kill(grading_processes(service)[0], signal.SIGKILL)
         assert 0 == await service.stop()
         assert [] == grading_processes(service)
