@@ -132,7 +132,7 @@ class Trace:
     """The spans of a trace as they were read, which no pass changes; positions in `tree` name the spans."""
 
     tree: SpanTree
-    readings: Sequence[SpanReading | None]
+    readings: list[SpanReading | None]
     shapes: frozenset[Shape]
     """The shapes that occur."""
 

@@ -366,8 +366,8 @@ def let_go_of_spans(runs: Iterable[AgentRun]) -> None:
     for run in runs:
         content = run.content
         if isinstance(content, _Content):
-            trace = content._trace
-            for kept in (trace.readings, trace.tree.views):
-                if isinstance(kept, list):
-                    while kept:
-                        kept.pop()
+            readings, views = content._trace.readings, content._trace.tree.views
+            while readings:
+                readings.pop()
+            while views:
+                views.pop()
