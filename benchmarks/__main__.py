@@ -22,6 +22,7 @@ from benchmarks.reference_package import compare
 from benchmarks.scaling import SUBJECTS, scaling_lines
 from benchmarks.scrape import scrape_lines
 from benchmarks.servers import BENCH_ENVIRONMENT, PEERS, TRACEGRADE
+from benchmarks.store import store_lines
 from benchmarks.versions import versions_lines
 from collector.tools.bench.workload import SHAPES
 
@@ -134,6 +135,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_page(processes)
     _add_rounds(processes, 5)
+
+    store = parts.add_parser("store", help="keeping runs beside the path of a span, in pairs of turns")
+    store.set_defaults(
+        part=lambda arguments: store_lines(rounds=arguments.rounds), figures=lambda arguments: "store"
+    )
+    _add_page(store)
+    _add_rounds(store, 20)
 
     scrape = parts.add_parser("scrape", help="scrapes of 500 agents, and what they cost senders; 90 s")
     scrape.set_defaults(part=lambda arguments: scrape_lines())

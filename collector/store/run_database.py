@@ -10,10 +10,10 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
-from collector.store.run_rows import HourSums, RunRows
+from collector.store.run_rows import HourKey, RunRows
 
 _VERSION = 2
 _APPLICATION = 0x74677264
@@ -23,6 +23,8 @@ _FULL, _ROOMY = 0.8, 0.75
 """From which share of the limit on runs are removed, and down to which."""
 _GENERATIONS = 24
 """Into how many parts of the limit the text index is split, about."""
+_ROWS_PER_STATEMENT = 500
+"""Of at most 15 columns: SQLite takes 32,766 values a statement."""
 _BUSY_SECONDS = 2.0
 _HOUR_MILLISECONDS = 3_600_000
 
@@ -312,36 +314,46 @@ def _used_bytes(connection: sqlite3.Connection) -> int:
 
 
 def _add(connection: sqlite3.Connection, runs: Sequence[RunRows], generation_bytes: int) -> None:
+    if not runs:
+        return
     first: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM runs").fetchone()[0]
     numbered = list(enumerate(runs, first))
-    places = ",".join("?" * 15)
-    connection.executemany(f"INSERT INTO runs VALUES ({places})", [(at, *run.run) for at, run in numbered])
-    connection.executemany("INSERT INTO lines VALUES (?, ?)", [(at, run.line) for at, run in numbered])
-    connection.executemany(
-        "INSERT INTO results VALUES (?, ?, ?)",
+    _insert(connection, "runs", [(at, *run.run) for at, run in numbered])
+    _insert(connection, "lines", [(at, run.line) for at, run in numbered])
+    _insert(
+        connection,
+        "results",
         [(name, outcome, at) for at, run in numbered for name, outcome in run.results],
     )
-    connection.executemany(
-        "INSERT INTO tools VALUES (?, ?)", [(tool, at) for at, run in numbered for tool in run.tools]
-    )
-    if runs:
-        words = _index_for(
-            connection, first, sum(len(run.line) + len(run.words) for run in runs), generation_bytes
-        )
-        connection.executemany(
-            f"INSERT INTO {words} (rowid, text) VALUES (?, ?)", [(at, run.words) for at, run in numbered]
-        )
-    sums: HourSums = {}
+    _insert(connection, "tools", [(tool, at) for at, run in numbered for tool in run.tools])
+    size = sum(run.size for run in runs)
+    words = _index_for(connection, first, size, generation_bytes)
+    _insert(connection, f"{words} (rowid, text)", [(at, run.words) for at, run in numbered])
+    sums: dict[HourKey, tuple[int, float]] = {}
     for run in runs:
-        for key, (count, total) in run.hours.items():
-            before = sums.get(key, (0, 0.0))
-            sums[key] = before[0] + count, before[1] + total
-    connection.executemany(
-        "INSERT INTO hours (tenant, agent, kind, name, label, version, hour, count, total) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-        "count = count + excluded.count, total = total + excluded.total",
+        for key, amount in run.hours:
+            count, total = sums.get(key, (0, 0.0))
+            sums[key] = count + 1, total + amount
+    _insert(
+        connection,
+        "hours (tenant, agent, kind, name, label, version, hour, count, total)",
         [(*key, *sum_) for key, sum_ in sums.items()],
+        "ON CONFLICT DO UPDATE SET count = count + excluded.count, total = total + excluded.total",
     )
+
+
+def _insert(
+    connection: sqlite3.Connection, into: str, rows: Sequence[tuple[object, ...]], conflict: str = ""
+) -> None:
+    """Insert `rows`, many by one statement.
+
+    Each statement gives the interpreter's lock away and has to get it back, which under load takes many
+    times as long as an insert.
+    """
+    for start in range(0, len(rows), _ROWS_PER_STATEMENT):
+        some = rows[start : start + _ROWS_PER_STATEMENT]
+        values = ",".join([f"({','.join('?' * len(some[0]))})"] * len(some))
+        connection.execute(f"INSERT INTO {into} VALUES {values} {conflict}", list(chain.from_iterable(some)))
 
 
 def word_indices(connection: sqlite3.Connection) -> list[str]:

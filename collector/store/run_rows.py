@@ -3,17 +3,18 @@
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from processors.annotation import format_run
+from processors.annotation import run_to_json
 from processors.model import (
     GradedRun,
     JsonObject,
     JsonValue,
     NotEvaluatedReason,
     decode_json,
+    encode_json,
 )
 
 _MAX_WORDS_CHARACTERS = 16_384
@@ -39,13 +40,13 @@ class HourKey(NamedTuple):
     hour: int
 
 
-HourSums: TypeAlias = dict[HourKey, tuple[int, float]]
-"""How many, and the sum of their scores or seconds."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunRows:
-    """The rows of one run; the texts are those that SQLite can hold."""
+    """The rows of one run; the texts are those that SQLite can hold.
+
+    `line` is compressed once they are `packed`. `words` is what a text search finds it by. `hours` are what
+    its hour counts, each once, with its score or its seconds.
+    """
 
     milliseconds: int
     run: tuple[str | int | float | None, ...]
@@ -53,13 +54,28 @@ class RunRows:
     words: str
     results: tuple[tuple[str, str], ...]
     tools: tuple[str, ...]
-    hours: HourSums
+    hours: Sequence[tuple[HourKey, float]]
+
+    @property
+    def size(self) -> int:
+        """Bytes that they take while they wait to be written, about."""
+        return len(self.line) + len(self.words)
+
+    def packed(self) -> "RunRows":
+        """The same, as the store takes them."""
+        return replace(self, line=zlib.compress(self.line, 1))
 
 
 def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
-    """The rows of a run; `now_unix_nano` is its time where it does not say when it was graded."""
+    """The rows of a run, packed; `now_unix_nano` is its time where it does not say when it was graded."""
+    return plain_rows_of(graded, now_unix_nano).packed()
+
+
+def plain_rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
+    """The rows of a run with its line as it is, which is what can be made of it quickly."""
     run = graded.run
-    line = format_run(graded)
+    entry = decode_json(graded.line) if graded.line else run_to_json(graded)
+    line = graded.line or encode_json(entry)
     milliseconds = (graded.graded_unix_nano or now_unix_nano) // 1_000_000
     agent, version, tenant = _name(run.agent.name), _name(run.agent.version or ""), _name(run.tenant)
     tools = Counter(_name(call.name) for call in run.tool_calls)
@@ -85,24 +101,12 @@ def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
     return RunRows(
         milliseconds,
         row,
-        zlib.compress(line, 1),
-        words_of(line),
+        line,
+        _as_held(" ".join(_texts(entry))[:_MAX_WORDS_CHARACTERS]),
         tuple(sorted(results)),
         tuple(tools),
-        _hour_sums(graded, tenant, agent, version, milliseconds // _HOUR_MILLISECONDS),
+        tuple(_hour_counts(graded, tenant, agent, version, milliseconds // _HOUR_MILLISECONDS)),
     )
-
-
-def words_of(line: bytes) -> str:
-    """What a text search finds a run by: what was said, called, given and found, in a bounded length.
-
-    The same line gives the same words, so that they can be taken out of the index again.
-    """
-    entry = decode_json(line)
-    if not isinstance(entry, dict):
-        return ""
-    words = " ".join(_WORD.findall(" ".join(_texts(entry))[: 2 * _MAX_WORDS_CHARACTERS]))
-    return words[:_MAX_WORDS_CHARACTERS]
 
 
 def search_words(text: str) -> list[str]:
@@ -110,7 +114,10 @@ def search_words(text: str) -> list[str]:
     return _WORD.findall(text[:_MAX_NAME_CHARACTERS])
 
 
-def _texts(entry: JsonObject) -> Iterator[str]:
+def _texts(entry: JsonValue) -> Iterator[str]:
+    """What was said, called, given and found, each in a bounded length."""
+    if not isinstance(entry, dict):
+        return
     yield from (_text(entry.get(key)) for key in ("input", "output"))
     for call in _objects(entry.get("tool_calls")):
         yield from (_text(call.get(key)) for key in ("name", "arguments_text", "result_text", "call_id"))
@@ -129,32 +136,33 @@ def _text(value: JsonValue) -> str:
     return "" if value is None else str(value)[:_MAX_TEXT_CHARACTERS]
 
 
-def _hour_sums(graded: GradedRun, tenant: str, agent: str, version: str, hour: int) -> HourSums:
+def _hour_counts(
+    graded: GradedRun, tenant: str, agent: str, version: str, hour: int
+) -> Iterator[tuple[HourKey, float]]:
     run = graded.run
-    sums: HourSums = {}
 
-    def add(kind: str, name: str, label: str, amount: float = 0.0) -> None:
-        key = HourKey(tenant, agent, kind, name, label, version, hour)
-        count, total = sums.get(key, (0, 0.0))
-        sums[key] = count + 1, total + amount
+    def counted(kind: str, name: str, label: str, amount: float | None = None) -> tuple[HourKey, float]:
+        return HourKey(tenant, agent, kind, name, label, version, hour), amount or 0.0
 
-    add(RUN, "", graded.verdict.value, run.duration_seconds or 0.0)
+    yield counted(RUN, "", graded.verdict.value, run.duration_seconds)
     for result in graded.results:
-        label = result.outcome.value
-        if result.is_failure and not result.counts:
-            label = result.exemption
-        add(EVALUATION, _name(result.name), label, result.score or 0.0)
+        is_exempt = result.is_failure and not result.counts
+        label = result.exemption if is_exempt else result.outcome.value
+        yield counted(EVALUATION, _name(result.name), label, result.score)
     for call in run.tool_calls:
-        add(TOOL, _name(call.name), "error" if call.error is not None else "ok", call.duration_seconds or 0.0)
+        yield counted(TOOL, _name(call.name), "ok" if call.error is None else "error", call.duration_seconds)
     if not graded.results:
-        add(MISSING, NO_CRITERIA, "")
+        yield counted(MISSING, NO_CRITERIA, "")
     if not run.tool_calls:
-        add(MISSING, NO_CALLS, "")
+        yield counted(MISSING, NO_CALLS, "")
     if any(result.reason is NotEvaluatedReason.CONTENT_NOT_CAPTURED for result in graded.results):
-        add(MISSING, NO_CONTENT, _name(run.dialect))
-    return sums
+        yield counted(MISSING, NO_CONTENT, _name(run.dialect))
 
 
 def _name(text: str) -> str:
-    """`text` as SQLite holds it, in a bounded length."""
-    return text[:_MAX_NAME_CHARACTERS].encode(errors="replace").decode()
+    return _as_held(text[:_MAX_NAME_CHARACTERS])
+
+
+def _as_held(text: str) -> str:
+    """`text` as SQLite holds it: without lone surrogates."""
+    return text if text.isascii() else text.encode(errors="replace").decode()

