@@ -7,7 +7,7 @@ from pathlib import Path
 from collector.clock import Clock, SystemClock
 from collector.store.run_database import RunDatabase
 from collector.store.run_queries import RunQueries
-from collector.store.run_rows import rows_of
+from collector.store.run_rows import RunRows, rows_of
 from collector.store.run_store import RunStore
 from collector.store.store_config import StoreConfig
 from collector.telemetry.metrics import Metrics
@@ -41,6 +41,23 @@ def filled(runs: Sequence[GradedRun], path: Path | None = None, limit_mib: int =
     database.open()
     for batch in _batches(runs):
         database.write([rows_of(run, NOW) for run in batch], 0)
+    return RunQueries(database)
+
+
+def hundred_thousand_runs(path: Path, newest_unix_nano: int = NOW) -> RunQueries:
+    """A store of 100,000 runs of 20 agents, twelve seconds apart; of fifty in a row, one differs."""
+    database = RunDatabase(path, 1024**3)
+    database.open()
+    pattern: RunRows | None = None
+    for start in range(0, 100_000, 5_000):
+        rows = []
+        for number in range(start, start + 5_000):
+            if pattern is None or number % 50 == 0:
+                run = graded_run(number, agent=f"agent_{number // 50 % 20}")
+                graded = newest_unix_nano - (100_000 - number) * MINUTE // 5
+                pattern = rows_of(replace(run, graded_unix_nano=graded), NOW)
+            rows.append(pattern)
+        database.write(rows, 0)
     return RunQueries(database)
 
 

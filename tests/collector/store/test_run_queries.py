@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.store.run_database import RunDatabase
 from collector.store.run_queries import RunFilter, RunQueries
-from collector.store.run_rows import rows_of
 from processors.annotation.run_line import format_run, run_to_json
 from processors.model.json_values import decode_json
-from tests.support.graded_runs import weather_run
-from tests.support.stored_runs import MINUTE, NOW, filled, graded_run
+from tests.support.stored_runs import MINUTE, NOW, filled, graded_run, hundred_thousand_runs
 
 
 @pytest.fixture(scope="module")
@@ -125,20 +122,7 @@ def test_text_that_no_database_holds_is_kept_all_the_same() -> None:
 
 
 def test_a_hundred_thousand_runs_are_searched_in_less_than_a_fifth_of_a_second(tmp_path: Path) -> None:
-    """The rows are real, of one run; only what they are found by differs."""
-    database = RunDatabase(tmp_path / "runs.db", 1024**3)
-    database.open()
-    pattern = rows_of(weather_run(), NOW)
-    agents = [f"agent_{number}" for number in range(20)]
-    for start in range(0, 100_000, 5_000):
-        rows = []
-        for number in range(start, start + 5_000):
-            row = rows_of(graded_run(number, agent=agents[number % 20]), NOW) if number % 50 == 0 else None
-            if row is not None:
-                pattern = row
-            rows.append(pattern)
-        database.write(rows, 0)
-    queries = RunQueries(database)
+    queries = hundred_thousand_runs(tmp_path / "runs.db")
     asked: dict[str, Callable[[], object]] = {
         "agents": queries.agents,
         "names": queries.names,
@@ -149,7 +133,7 @@ def test_a_hundred_thousand_runs_are_searched_in_less_than_a_fifth_of_a_second(t
         "every run": lambda: queries.find(RunFilter(text="question oslo")),
         "no run": lambda: queries.find(RunFilter(text="question nowhere")),
         "nobody": lambda: queries.find(RunFilter(agent="agent_1", evaluation="third-party")),
-        "one run": lambda: queries.runs_of_trace(weather_run().run.trace_id.hex()),
+        "one run": lambda: queries.runs_of_trace(graded_run(50).run.trace_id.hex()),
     }
     seconds = {}
     for name, ask in asked.items():
