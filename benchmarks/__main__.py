@@ -141,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         part=lambda arguments: store_lines(rounds=arguments.rounds), figures=lambda arguments: "store"
     )
     _add_page(store)
-    _add_rounds(store, 20)
+    _add_rounds(store, 9)
 
     scrape = parts.add_parser("scrape", help="scrapes of 500 agents, and what they cost senders; 90 s")
     scrape.set_defaults(part=lambda arguments: scrape_lines())

@@ -2,18 +2,20 @@
 
 At saturation the store cannot keep every run: it takes its share of one core and drops the rest, counted. So
 its cost is a share of the whole path's CPU, threads included, beside the same path without a store. Both take
-short turns in one process; the figures of the running service vary more between two processes than the store
-costs.
+turns of half a second in one process, because a machine's speed changes by more than the store costs within
+seconds. Each has an event loop of its own, and the time of the one with the store stands still while the
+other has its turn, so that the store takes its share of its own turns alone.
 """
 
 import asyncio
+import gc
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from time import process_time
+from typing import TypeVar
 
 from benchmarks.agent_criteria import CRITERIA_TEXT
 from benchmarks.micro import batches_of, bodies_of, new_buffer
@@ -26,78 +28,99 @@ from collector.telemetry import Metrics
 from collector.tools.bench.workload import SHAPES
 from processors.criteria import CriteriaSet, read_criteria
 
-_SECONDS_PER_TURN = 3.0
-_WARM_UP_SECONDS = 2.0
+_SECONDS_PER_TURN = 0.5
+_TURNS_PER_ROUND = 20
+_WARM_UP_SECONDS = 4.0
 """In which as many runs wait to be written as may, which is a burst of its own."""
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    micros_per_span: float
+    spans: int
     traces: int
-    kept: int
+    cpu_seconds: float
     seconds: float
+
+
+class _PausedLoop:
+    """An event loop whose time goes on only while it runs."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._paused_seconds = 0.0
+        self._left = time.monotonic()
+        self._loop.time = lambda: time.monotonic() - self._paused_seconds  # type: ignore[method-assign]
+
+    def run(self, work: Coroutine[object, object, _Answer]) -> _Answer:
+        self._paused_seconds += time.monotonic() - self._left
+        try:
+            return self._loop.run_until_complete(work)
+        finally:
+            self._left = time.monotonic()
+
+    def close(self) -> None:
+        self._loop.close()
 
 
 def store_lines(*, rounds: int) -> Iterator[str]:
     """CPU of the path for a span without a store and with one, and what the store kept."""
-    pairs = asyncio.run(_measured(rounds))
-    ratios = [on.micros_per_span / off.micros_per_span for off, on in pairs]
-    yield "| store | CPU µs a span | traces/s | runs kept/s |"
-    yield "| --- | --- | --- | --- |"
-    for name, turns in (("off", [off for off, _ in pairs]), ("in a file", [on for _, on in pairs])):
-        yield (
-            f"| {name} | {with_range([turn.micros_per_span for turn in turns], '.1f')} | "
-            f"{median(turn.traces / turn.seconds for turn in turns):,.0f} | "
-            f"{median(turn.kept / turn.seconds for turn in turns):,.0f} |"
-        )
-    yield f"# with the store {with_range(ratios, '.3f')} times the CPU, median of {rounds} pairs of turns."
-
-
-async def _measured(rounds: int) -> Sequence[tuple[_Turn, _Turn]]:
     criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}))
-    bodies = bodies_of(SHAPES[0])
     stage = EvaluationStage(
         criteria=lambda: criteria, metrics=Metrics(), clock=SystemClock(), instance="bench"
     )
-    await _turn(bodies, stage, has_store=True)  # nothing is measured that is done once
-    pairs = []
-    for number in range(rounds):
-        first = bool(number % 2)
-        turns = {first: await _turn(bodies, stage, has_store=first)}
-        turns[not first] = await _turn(bodies, stage, has_store=not first)
-        pairs.append((turns[False], turns[True]))
-    return pairs
-
-
-async def _turn(bodies: Sequence[bytes], stage: EvaluationStage, *, has_store: bool) -> _Turn:
+    bodies = bodies_of(SHAPES[0])
     metrics = Metrics()
+    turns: dict[bool, list[_Turn]] = {False: [], True: []}
     with TemporaryDirectory() as folder:
-        store = None
-        if has_store:
-            store = RunStore(StoreConfig(path=Path(folder, "runs.db")), metrics=metrics, clock=SystemClock())
-            await store.start()
-        await _passes(bodies, stage, store, _WARM_UP_SECONDS)
-        kept = metrics.store_runs.values.get(("written",), 0)
-        began, used = time.perf_counter(), process_time()
-        spans, traces = await _passes(bodies, stage, store, _SECONDS_PER_TURN)
-        cpu, seconds = process_time() - used, time.perf_counter() - began
-        kept = round(metrics.store_runs.values.get(("written",), 0) - kept)
-        if store is not None:
-            await store.shutdown(0)
-    return _Turn(cpu * 1e6 / spans, traces, kept, seconds)
+        store = RunStore(StoreConfig(path=Path(folder, "runs.db")), metrics=metrics, clock=SystemClock())
+        loops = {False: _PausedLoop(), True: _PausedLoop()}
+        loops[True].run(store.start())
+        loops[True].run(_turn(bodies, stage, store, _WARM_UP_SECONDS))
+        kept = metrics.store_runs.values[("written",)]
+        gc.collect()
+        for number in range(rounds * _TURNS_PER_ROUND):
+            for has_store in (False, True) if number % 2 else (True, False):
+                work = _turn(bodies, stage, store if has_store else None, _SECONDS_PER_TURN)
+                turns[has_store].append(loops[has_store].run(work))
+        kept = metrics.store_runs.values[("written",)] - kept
+        loops[True].run(store.shutdown(0))
+        for loop in loops.values():
+            loop.close()
+    yield "| store | CPU µs a span | traces/s | runs kept/s |"
+    yield "| --- | --- | --- | --- |"
+    for has_store, name in ((False, "off"), (True, "in a file")):
+        seconds = sum(turn.seconds for turn in turns[has_store])
+        yield (
+            f"| {name} | {with_range(_rounds_of(turns[has_store]), '.1f')} | "
+            f"{sum(turn.traces for turn in turns[has_store]) / seconds:,.0f} | "
+            f"{kept / seconds if has_store else 0:,.0f} |"
+        )
+    ratios = [on / off for on, off in zip(_rounds_of(turns[True]), _rounds_of(turns[False]), strict=True)]
+    yield f"# With the store {with_range(ratios, '.3f')} times the CPU: median of {rounds} rounds."
 
 
-async def _passes(
+def _rounds_of(turns: Sequence[_Turn]) -> list[float]:
+    """CPU µs a span in each round, over all its turns."""
+    return [
+        sum(turn.cpu_seconds for turn in some) * 1e6 / sum(turn.spans for turn in some)
+        for some in (
+            turns[start : start + _TURNS_PER_ROUND] for start in range(0, len(turns), _TURNS_PER_ROUND)
+        )
+    ]
+
+
+async def _turn(
     bodies: Sequence[bytes], stage: EvaluationStage, store: RunStore | None, seconds: float
-) -> tuple[int, int]:
+) -> _Turn:
     spans = traces = 0
-    began = time.perf_counter()
+    began, used = time.perf_counter(), process_time()
     while time.perf_counter() - began < seconds:
         found = await _one_pass(bodies, stage, store)
         spans += found[0]
         traces += found[1]
-    return spans, traces
+    return _Turn(spans, traces, process_time() - used, time.perf_counter() - began)
 
 
 async def _one_pass(

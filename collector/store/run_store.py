@@ -29,8 +29,8 @@ _LARGEST_SHARE = 32
 """A run whose line takes more than this part of the limit is not kept."""
 _LARGE_RUN_STEPS, _LARGE_RUN_CHARACTERS = 200, 256 * 1024
 """A run of more calls and messages, or with more text in them, is read in the thread."""
-_REST_PER_WORK = 32
-"""Seconds of rest for each second of CPU: all of the store takes a thirty-third of one core at most."""
+_REST_PER_WORK = 49
+"""Seconds of rest for each second of CPU: all of the store takes a fiftieth of one core at most."""
 _LONGEST_REST_SECONDS = 2.0
 _RETRY_SECONDS = 10.0
 
