@@ -13,7 +13,7 @@ from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.backend_server import free_port
 from tests.support.backends import GrpcBackend, log_records, span_ids
 from tests.support.check_tools import DEPLOY
-from tests.support.deploy_files import read_yaml, section
+from tests.support.deploy_files import placed, read_yaml, section
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.otel_collector import OtelCollector
 from tests.support.otlp_senders import GrpcSender
@@ -31,25 +31,16 @@ agents:
 BACKEND = "BACKEND_OTLP_ENDPOINT"
 
 
-def _placed(value: JsonValue, places: dict[str, str]) -> JsonValue:
-    """`value` with the endpoints of the example in the places where they are here."""
-    if isinstance(value, dict):
-        return {key: _placed(member, places) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_placed(member, places) for member in value]
-    return places.get(value, value) if isinstance(value, str) else value
-
-
 def _read_placed(name: str, places: dict[str, str]) -> JsonObject:
-    placed = _placed(read_yaml(DEPLOY / "otelcol" / f"{name}.yaml"), places)
-    assert isinstance(placed, dict)
-    return placed
+    config = placed(read_yaml(DEPLOY / "otelcol" / f"{name}.yaml"), places)
+    assert isinstance(config, dict)
+    return config
 
 
 def _example(name: str, places: dict[str, str]) -> JsonObject:
-    placed = _read_placed(f"{name}.collector", places)
-    section(placed, "service")["telemetry"] = {"metrics": {"level": "none"}}  # its own port may be taken
-    return placed
+    config = _read_placed(f"{name}.collector", places)
+    section(config, "service")["telemetry"] = {"metrics": {"level": "none"}}  # its own port may be taken
+    return config
 
 
 def _address() -> str:
