@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: 
 
 from collector.otlp.codec import join_spans, split_request
 from processors.model.json_values import JsonObject
+from processors.spans import RawSpan
 from tests.support.backend_server import free_port
 from tests.support.otlp_senders import TLS, Answer
 
@@ -31,14 +32,23 @@ class KafkaBroker:
         folder: For its data and its log.
         is_secure: Whether it asks for TLS and SCRAM; else it takes everybody.
         shipped: A file with its settings, `server.properties` of an example, which runs at places of its own.
+        more: Settings beside those of every broker here.
     """
 
-    def __init__(self, folder: Path, *, is_secure: bool = False, shipped: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        is_secure: bool = False,
+        shipped: Path | None = None,
+        more: Mapping[str, str] | None = None,
+    ) -> None:
         self.endpoint = f"localhost:{free_port()}"
         self._controller = f"127.0.0.1:{free_port()}"
         self._folder = folder
         self._is_secure = is_secure
         self._shipped = shipped
+        self._more = more or {}
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -193,6 +203,7 @@ class KafkaBroker:
             "group.initial.rebalance.delay.ms": "0",
             "group.min.session.timeout.ms": "1000",
             "log.cleaner.enable": "false",
+            **self._more,
         }
         if self._is_secure:
             store = self._folder / "server-store.pem"
@@ -231,11 +242,17 @@ class KafkaSender:
         )
 
     async def send(self, body: bytes) -> Answer:
-        for trace_id, spans in split_request(body).traces.items():
-            ids = frozenset((trace_id, span[0]) for span in spans)
-            self.write(join_spans(spans), trace_id.hex().encode(), ids=ids)
+        for spans in split_request(body).traces.values():
+            self.write_spans(spans)
         self._producer.poll(0)
         return Answer("OK", "OK")
+
+    def write_spans(self, spans: Sequence[RawSpan]) -> None:
+        """Write spans of one trace as a record."""
+        request = join_spans(spans)
+        (trace_id,) = split_request(request).traces
+        ids = frozenset((trace_id, span[0]) for span in spans)
+        self.write(request, trace_id.hex().encode(), ids=ids)
 
     def write(
         self,

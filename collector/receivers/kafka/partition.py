@@ -10,7 +10,7 @@ from collector.clock import Clock
 from collector.errors import Overloaded, Refusal, RequestTooLarge
 from collector.receivers.consumer import PartitionIntake, RecordConsumer
 from collector.receivers.kafka.keys import TrustedKeys
-from collector.receivers.kafka.offsets import Commit, OffsetTracker, Progress
+from collector.receivers.kafka.offsets import MAX_METADATA_BYTES, Commit, OffsetTracker, Progress
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.trace import RecordReceipt
 
@@ -167,14 +167,17 @@ class ReadPartition:
         """Records from the first that is not done to the last that was read."""
         return self._tracker.open_records
 
-    def commit(self) -> Commit:
-        """What to commit: while no record was read, what whoever committed before knew."""
+    def commit(self, max_bytes: int = MAX_METADATA_BYTES) -> Commit:
+        """What to commit: while no record was read, what whoever committed before knew.
+
+        Its metadata has at most `max_bytes`.
+        """
         is_open = not self._is_closed or self.is_doubtful
         in_work = self._progress.in_work if self.is_doubtful else frozenset()
         if self._in_work is not None:
             in_work |= {self._in_work}
         told = self._tracker if self._tracker.has_read else self._progress
-        return told.commit(is_open=is_open, in_work=in_work)
+        return told.commit(max_bytes, is_open=is_open, in_work=in_work)
 
     def note_committed(self, metadata: str | None) -> None:
         """Brokers have a commit with this metadata."""

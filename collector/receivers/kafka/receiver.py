@@ -20,7 +20,13 @@ from collector.errors import StartupError
 from collector.receivers.consumer import RecordConsumer
 from collector.receivers.kafka.config import KafkaReceiverConfig
 from collector.receivers.kafka.keys import TrustedKeys
-from collector.receivers.kafka.offsets import Commit, Progress, read_progress
+from collector.receivers.kafka.offsets import (
+    MAX_METADATA_BYTES,
+    MIN_METADATA_BYTES,
+    Commit,
+    Progress,
+    read_progress,
+)
 from collector.receivers.kafka.partition import ReadPartition, Record
 from collector.receivers.receiver import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
@@ -97,6 +103,7 @@ class KafkaReceiver:
         self._is_paused = False
         self._pause_ends = 0.0
         self._next_commit = 0.0
+        self._max_metadata_bytes = MAX_METADATA_BYTES
         self._deadline: float | None = None
         self._poll_seconds = _POLL_SECONDS
         self._turn = asyncio.Lock()
@@ -236,7 +243,7 @@ class KafkaReceiver:
         """Let the thread commit what has changed."""
         due: list[tuple[int, Commit]] = []
         for number, partition in self._partitions.items():
-            commit = partition.commit()
+            commit = partition.commit(self._max_metadata_bytes)
             if commit != partition.committed:
                 partition.committed = commit
                 due.append((number, commit))
@@ -285,7 +292,7 @@ class KafkaReceiver:
             await self._settle(closing)
         commits: list[tuple[int, Commit]] = []
         for partition in closing:
-            commits.append((partition.number, partition.commit()))
+            commits.append((partition.number, partition.commit(self._max_metadata_bytes)))
             partition.forget()
             self._metrics.kafka_rebalances.add(1, kind)
             self._metrics.kafka_lag.remove(str(partition.number))
@@ -344,6 +351,8 @@ class KafkaReceiver:
                     self._partitions[number].note_committed(metadata)
             return
         self._note_error(error)
+        if error.code() == error.OFFSET_METADATA_TOO_LARGE:  # this broker's offset.metadata.max.bytes
+            self._max_metadata_bytes = max(self._max_metadata_bytes // 2, MIN_METADATA_BYTES)
         for number in told:
             if number in self._partitions:
                 self._partitions[number].committed = None  # so that it is committed again
