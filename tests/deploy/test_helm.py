@@ -220,6 +220,8 @@ def test_replicas_watch_the_name_that_they_share_unless_told_otherwise() -> None
     assert None is _cluster({})
     assert {"peers_dns": "demo-tracegrade-replicas", "resolver_interval": "10s"} == _cluster(EVERYTHING)
     assert listed == _cluster({"replicaCount": 2, "config": {"cluster": listed}})
+    read: JsonObject = {"receivers": {"kafka": {"brokers": ["kafka:9092"]}}}
+    assert None is _cluster({"replicaCount": 2, "config": read})  # hand-overs of partitions split no trace
 
 
 def _journal(values: JsonObject) -> object:

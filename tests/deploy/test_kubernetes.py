@@ -19,7 +19,8 @@ from tests.support.deploy_files import port, read_manifests, read_yaml, section,
 from tests.support.workloads import container, memory_mebibytes, of_kind, pod
 
 FOLDER = DEPLOY / "kubernetes"
-OVERLAYS = ("base", "overlays/replicas", "overlays/autoscaled")
+BALANCED = ("overlays/replicas", "overlays/autoscaled")
+OVERLAYS = ("base", *BALANCED, "overlays/kafka")
 
 CLUSTER_DNS_TTL = 5.0
 """Seconds for which CoreDNS lets names of services be kept (its `kubernetes` plugin's default)."""
@@ -46,6 +47,16 @@ def _kustomized(overlay: str, components: tuple[str, ...] = ()) -> str:
         done = run_tool(find_tool("kubectl"), "kustomize", folder)
     assert_clean(done)
     return done.stdout
+
+
+def _stateful(manifests: list[JsonObject], name: str = "tracegrade") -> JsonObject:
+    """The one StatefulSet called `name`."""
+    (found,) = [
+        manifest
+        for manifest in of_kind(manifests, "StatefulSet")
+        if section(manifest, "metadata")["name"] == name
+    ]
+    return found
 
 
 def _manifests(overlay: str) -> list[JsonObject]:
@@ -154,7 +165,8 @@ def test_the_configuration_fits_the_pod(overlay: str, tmp_path: Path) -> None:
     assert isinstance(mounts, list)
     mounted = {str(mount["mountPath"]) for mount in mounts if isinstance(mount, dict)}
     assert str(Path(str(arguments[-1])).parent) in mounted
-    assert {"/etc/tracegrade/config", "/etc/tracegrade/criteria", "/var/lib/tracegrade"} == mounted
+    state = set() if config.journal is None else {"/var/lib/tracegrade"}
+    assert {"/etc/tracegrade/config", "/etc/tracegrade/criteria", *state} == mounted
 
 
 def test_one_process_is_gone_before_the_next_one_comes() -> None:
@@ -176,7 +188,7 @@ def _collector(manifests: list[JsonObject]) -> JsonObject:
     return config
 
 
-@pytest.mark.parametrize("overlay", ["overlays/replicas", "overlays/autoscaled"])
+@pytest.mark.parametrize("overlay", BALANCED)
 def test_the_collector_leads_every_trace_to_one_replica(overlay: str) -> None:
     manifests = _manifests(overlay)
 
@@ -191,7 +203,7 @@ def test_the_collector_leads_every_trace_to_one_replica(overlay: str) -> None:
     assert {4317, 4318} == listening_ports(config)
     headless = section(services["tracegrade-replicas"], "spec")
     assert ("None", True) == (headless["clusterIP"], headless["publishNotReadyAddresses"])
-    (replicas,) = of_kind(manifests, "StatefulSet")
+    replicas = _stateful(manifests)
     assert "tracegrade-replicas" == section(replicas, "spec")["serviceName"]
     labels = section(replicas, "spec", "template", "metadata", "labels")
     selector = headless["selector"]
@@ -199,7 +211,7 @@ def test_the_collector_leads_every_trace_to_one_replica(overlay: str) -> None:
     assert selector.items() <= labels.items()
 
 
-@pytest.mark.parametrize("overlay", ["overlays/replicas", "overlays/autoscaled"])
+@pytest.mark.parametrize("overlay", BALANCED)
 def test_the_replicas_watch_the_name_by_which_the_collector_finds_them(overlay: str, tmp_path: Path) -> None:
     manifests = _manifests(overlay)
     (text,) = [
@@ -248,7 +260,7 @@ def test_replicas_take_spans_from_the_collector_only() -> None:
 def test_the_autoscaler_alone_sets_the_number_of_replicas() -> None:
     manifests = _manifests("overlays/autoscaled")
 
-    (replicas,) = of_kind(manifests, "StatefulSet")
+    replicas = _stateful(manifests)
     (scaler,) = of_kind(manifests, "HorizontalPodAutoscaler")
 
     assert "replicas" not in section(replicas, "spec")
@@ -265,7 +277,7 @@ def test_the_image_is_that_of_this_version(overlay: str) -> None:
     assert f"ghcr.io/tracegrade/tracegrade:{version}" == image
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
+@pytest.mark.parametrize("overlay", ["base", *BALANCED])
 def test_the_journal_is_on_a_volume_with_room_for_it(overlay: str, tmp_path: Path) -> None:
     manifests = _manifests(overlay)
     (config,) = [
@@ -291,11 +303,99 @@ def test_the_journal_is_on_a_volume_with_room_for_it(overlay: str, tmp_path: Pat
     else:
         assert [] == claims
         assert 2 == len(volumes)
-        (stateful,) = of_kind(manifests, "StatefulSet")
-        templates = section(stateful, "spec")["volumeClaimTemplates"]
+        templates = section(_stateful(manifests), "spec")["volumeClaimTemplates"]
         assert isinstance(templates, list)
         claims = [template for template in templates if isinstance(template, dict)]
         assert "drain" == journal.on_shutdown
     (claim,) = claims
     room = memory_mebibytes(str(section(claim, "spec", "resources", "requests")["storage"]))
     assert journal.max_bytes * 1.5 / 1024**2 + 64 <= room
+
+
+@pytest.mark.parametrize("overlay", [*BALANCED, "overlays/kafka"])
+def test_what_waits_in_a_collector_outlives_its_pod(overlay: str) -> None:
+    manifests = _manifests(overlay)
+
+    directory = section(_collector(manifests), "extensions", "file_storage")["directory"]
+
+    assert {"name": "queue", "mountPath": directory} in _list(
+        container(manifests, "tracegrade-collector"), "volumeMounts"
+    )
+    (claim,) = _list(section(_stateful(manifests, "tracegrade-collector"), "spec"), "volumeClaimTemplates")
+    assert {"name": "queue"} == section(claim, "metadata")
+
+
+def test_members_of_a_group_come_before_others_go_and_keep_nothing() -> None:
+    manifests = _manifests("overlays/kafka")
+
+    (deployment,) = of_kind(manifests, "Deployment")
+
+    assert 1 < section(deployment, "spec")["replicas"]  # type: ignore[operator]
+    rolling = {"maxSurge": 1, "maxUnavailable": 0}
+    assert {"type": "RollingUpdate", "rollingUpdate": rolling} == section(deployment, "spec", "strategy")
+    assert [] == of_kind(manifests, "PersistentVolumeClaim")
+    assert {"config", "criteria"} == {
+        volume["name"] for volume in _list(pod(manifests, "tracegrade"), "volumes")
+    }
+
+
+def test_a_group_is_configured_as_one_is_but_for_kafka_instead_of_the_journal() -> None:
+    alone = read_yaml(FOLDER / "base/config/tracegrade.yaml")
+    grouped = read_yaml(FOLDER / "overlays/kafka/config/tracegrade.yaml")
+    example = read_yaml(DEPLOY / "otelcol/kafka.tracegrade.yaml")
+
+    del alone["journal"]
+    kafka = section(grouped, "receivers").pop("kafka")
+
+    assert alone == grouped
+    assert {**section(example, "receivers", "kafka"), "brokers": ["tracegrade-kafka:9092"]} == kafka
+
+
+def test_the_collector_writes_to_kafka_as_the_example_does() -> None:
+    config = _collector(_manifests("overlays/kafka"))
+    example = read_yaml(DEPLOY / "otelcol/kafka.collector.yaml")
+
+    assert [] == problems(config)
+    del section(config, "extensions")["health_check"]
+    del section(example, "extensions", "file_storage")["create_directory"]
+    section(example, "exporters", "kafka")["brokers"] = ["tracegrade-kafka:9092"]
+    section(config, "service")["extensions"] = ["file_storage"]
+    assert example == config
+
+
+def test_the_broker_to_try_out_is_that_of_compose() -> None:
+    manifests = _manifests("overlays/kafka")
+    compose = read_yaml(DEPLOY / "compose/kafka.compose.yaml")
+    (properties,) = [
+        str(section(manifest, "data")["server.properties"])
+        for manifest in of_kind(manifests, "ConfigMap")
+        if "server.properties" in section(manifest, "data")
+    ]
+    shipped = (DEPLOY / "compose/kafka/server.properties").read_text()
+    (job,) = of_kind(manifests, "Job")
+    (topic,) = _list(section(job, "spec", "template", "spec"), "containers")
+    broker = container(manifests, "tracegrade-kafka")
+
+    settings = shipped.partition("\n")[2].replace("://kafka:", "://tracegrade-kafka:")
+    assert settings == properties.partition("\n")[2]
+    arguments = section(compose, "services", "kafka-topic")["command"]
+    assert isinstance(arguments, list)
+    assert [str(text).replace("=kafka:", "=tracegrade-kafka:") for text in arguments] == topic["args"]
+    image = section(compose, "services", "kafka")["image"]
+    assert image == broker["image"] == topic["image"]
+    mounted = {str(mount["mountPath"]) for mount in _list(broker, "volumeMounts")}
+    assert {
+        "/mnt/shared/config",
+        "/var/lib/kafka/data",
+        "/opt/kafka/config",
+        "/opt/kafka/logs",
+        "/tmp",
+    } == mounted
+    assert False is pod(manifests, "tracegrade-kafka")["enableServiceLinks"]
+
+
+def _list(mapping: JsonObject, key: str) -> list[JsonObject]:
+    """The mappings in a list."""
+    values = mapping[key]
+    assert isinstance(values, list)
+    return [value for value in values if isinstance(value, dict)]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from collector.config_fields import parse_duration
+from collector.receivers.kafka.config import KafkaReceiverConfig
 from processors.model.json_values import JsonObject
 from tests.support.check_tools import DEPLOY, assert_clean, find_tool, run_tool
 from tests.support.collector_config import listening_ports, problems
@@ -90,3 +91,26 @@ def test_every_replica_gets_whole_traces_or_knows_that_it_may_not() -> None:
     assert cluster is not None
     assert resolver["hostname"] == cluster.peers_dns
     assert parse_duration(str(resolver["interval"])) < cluster.resolver_interval
+
+
+def test_what_a_collector_writes_to_kafka_is_what_tracegrade_reads() -> None:
+    collector = _read("kafka.collector.yaml")
+    exporter = section(collector, "exporters", "kafka")
+    producer, queue = section(exporter, "producer"), section(exporter, "sending_queue")
+
+    config = validated(FOLDER / "kafka.tracegrade.yaml")
+    reader = KafkaReceiverConfig.model_validate(config.receivers.model_dump()["kafka"])
+
+    assert [*reader.brokers] == exporter["brokers"]
+    assert {"topic": reader.topic, "encoding": "otlp_proto"} == exporter["traces"]
+    assert (True, "fnv1a") == (exporter["partition_traces_by_id"], reader.partitioner)
+    assert config.journal is None
+    # Acknowledged by all replicas, for ever tried again, and on disk until then.
+    assert -1 == producer["required_acks"]
+    assert "0s" == section(exporter, "retry_on_failure")["max_elapsed_time"]
+    assert queue["storage"] in section(collector, "extensions")
+    assert ["memory_limiter"] == section(collector, "service", "pipelines", "traces")["processors"]
+    largest_batch, largest_record = section(queue, "batch")["max_size"], producer["max_message_bytes"]
+    assert isinstance(largest_batch, int)
+    assert isinstance(largest_record, int)
+    assert largest_batch < largest_record <= reader.max_record_bytes

@@ -9,11 +9,12 @@ import pytest
 from collector.otlp.codec import join_spans
 from processors.model.json_values import JsonObject, JsonValue
 from processors.spans.span import RawSpan
-from tests.support.agent_spans import agent, tool
+from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.backend_server import free_port
 from tests.support.backends import GrpcBackend, log_records, span_ids
 from tests.support.check_tools import DEPLOY
-from tests.support.deploy_files import read_yaml, section
+from tests.support.deploy_files import placed, read_yaml, section
+from tests.support.kafka_broker import KafkaBroker
 from tests.support.otel_collector import OtelCollector
 from tests.support.otlp_senders import GrpcSender
 from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess
@@ -30,20 +31,16 @@ agents:
 BACKEND = "BACKEND_OTLP_ENDPOINT"
 
 
-def _placed(value: JsonValue, places: dict[str, str]) -> JsonValue:
-    """`value` with the endpoints of the example in the places where they are here."""
-    if isinstance(value, dict):
-        return {key: _placed(member, places) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_placed(member, places) for member in value]
-    return places.get(value, value) if isinstance(value, str) else value
+def _read_placed(name: str, places: dict[str, str]) -> JsonObject:
+    config = placed(read_yaml(DEPLOY / "otelcol" / f"{name}.yaml"), places)
+    assert isinstance(config, dict)
+    return config
 
 
 def _example(name: str, places: dict[str, str]) -> JsonObject:
-    placed = _placed(read_yaml(DEPLOY / "otelcol" / f"{name}.collector.yaml"), places)
-    assert isinstance(placed, dict)
-    section(placed, "service")["telemetry"] = {"metrics": {"level": "none"}}  # its own port may be taken
-    return placed
+    config = _read_placed(f"{name}.collector", places)
+    section(config, "service")["telemetry"] = {"metrics": {"level": "none"}}  # its own port may be taken
+    return config
 
 
 def _address() -> str:
@@ -150,3 +147,40 @@ async def test_a_balancing_collector_that_is_killed_delivers_what_waited_for_a_r
         await service.until(lambda: bool(service.results()))
 
         assert 1 == len(service.results())
+
+
+async def test_what_collectors_write_to_kafka_is_graded_also_if_no_broker_was_there_at_first(
+    broker: KafkaBroker, tmp_path: Path
+) -> None:
+    backend = GrpcBackend()
+    await backend.start()
+    listens, topic = _address(), broker.create_topic(3)
+    places = {
+        "0.0.0.0:4317": listens,
+        "0.0.0.0:4318": _address(),
+        "/var/lib/otelcol": str(tmp_path / "queue"),
+        "otlp_spans": topic,
+        "kafka:9092": broker.endpoint,
+        "tempo:4317": backend.endpoint,
+        "0.0.0.0:9464": "127.0.0.1:0",
+    }
+    without_broker = _example("kafka", {**places, "kafka:9092": _address()})
+
+    async with OtelCollector(tmp_path, "killed", without_broker, listens) as collector:
+        await _send(listens, _trace())  # what it acknowledges is on disk
+        await collector.kill()
+    async with (
+        ServiceProcess(tmp_path, _read_placed("kafka.tracegrade", places), CRITERIA) as service,
+        OtelCollector(tmp_path, "restarted", _example("kafka", places), listens),
+    ):
+        await service.until(lambda: bool(service.results()))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not backend.requests:
+                await asyncio.sleep(0.05)
+
+        assert ["pass"] == _verdicts(service)
+    await backend.stop()
+
+    (key, _), *more = broker.records(topic)
+    assert (TRACE_ID.hex().encode(), []) == (key, more)  # one trace, one record
+    assert 2 == len(span_ids(backend.requests))

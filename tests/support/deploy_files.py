@@ -1,6 +1,7 @@
 """Reading the files under `deploy/`, and asking the service what it thinks of a configuration."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -28,6 +29,15 @@ def section(config: JsonObject, *path: str) -> JsonObject:
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
+
+
+def placed(value: JsonValue, places: Mapping[str, str]) -> JsonValue:
+    """`value` with the texts of an example that name a place replaced by where that is here."""
+    if isinstance(value, dict):
+        return {key: placed(member, places) for key, member in value.items()}
+    if isinstance(value, list):
+        return [placed(member, places) for member in value]
+    return places.get(value, value) if isinstance(value, str) else value
 
 
 def validated(path: Path) -> ServiceConfig:

@@ -30,13 +30,15 @@ class KafkaBroker:
     Args:
         folder: For its data and its log.
         is_secure: Whether it asks for TLS and SCRAM; else it takes everybody.
+        shipped: A file with its settings, `server.properties` of an example, which runs at places of its own.
     """
 
-    def __init__(self, folder: Path, *, is_secure: bool = False) -> None:
+    def __init__(self, folder: Path, *, is_secure: bool = False, shipped: Path | None = None) -> None:
         self.endpoint = f"localhost:{free_port()}"
         self._controller = f"127.0.0.1:{free_port()}"
         self._folder = folder
         self._is_secure = is_secure
+        self._shipped = shipped
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -122,6 +124,12 @@ class KafkaBroker:
         admin.create_topics([topic])[name].result(10)
         return name
 
+    def run_topic_tool(self, *arguments: str) -> None:
+        """`kafka-topics.sh` with these arguments."""
+        tool = (*_java("-Xmx256m"), "org.apache.kafka.tools.TopicCommand", *arguments)
+        done = subprocess.run(tool, check=False, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+        assert 0 == done.returncode, done.stdout + done.stderr
+
     def add_partitions(self, topic: str, count: int) -> None:
         """Let the topic have `count` partitions."""
         admin = self.admin()
@@ -156,6 +164,14 @@ class KafkaBroker:
             future.result(10)
 
     def _settings(self) -> dict[str, str]:
+        if self._shipped is not None:
+            text = self._shipped.read_text().replace("/var/lib/kafka/data", str(self._folder / "data"))
+            places = {"kafka:9092": self.endpoint, "://:9092": f"://{self.endpoint}"}
+            for place, here in {**places, "localhost:9093": self._controller}.items():
+                assert place in text
+                text = text.replace(place, here)
+            lines = [line for line in text.splitlines() if not line.startswith("#")]
+            return dict(line.split("=", 1) for line in lines)
         outside = "SASL_SSL" if self._is_secure else "PLAINTEXT"
         settings = {
             "process.roles": "broker,controller",

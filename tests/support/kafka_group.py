@@ -2,12 +2,14 @@
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, TypeAlias, cast
 
 import orjson
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from collector.receivers.kafka.offsets import read_progress
 from processors.model.json_values import JsonObject
@@ -16,8 +18,13 @@ from tests.support.kafka_broker import KafkaBroker, KafkaSender
 from tests.support.service_process import ServiceProcess, deep_merge
 
 GROUP = "graders"
+RATE = 15
+"""Traces a second."""
 SESSION_SECONDS = 6.0
 _WATCH_SECONDS = 0.3
+
+SpanKey: TypeAlias = tuple[bytes, bytes]
+"""Trace and span id."""
 
 
 class KafkaGroup:
@@ -28,10 +35,19 @@ class KafkaGroup:
         broker: Where the topic is.
         partitions: How many the topic has.
         settings: For every service, beside those of the receiver.
+        forwards_spans: Whether the services do; else a span is delivered when its trace has a verdict.
+        elsewhere: The spans that have arrived where they must as well, apart from the files.
     """
 
     def __init__(
-        self, folder: Path, broker: KafkaBroker, *, partitions: int = 6, settings: JsonObject | None = None
+        self,
+        folder: Path,
+        broker: KafkaBroker,
+        *,
+        partitions: int = 6,
+        settings: JsonObject | None = None,
+        forwards_spans: bool = True,
+        elsewhere: Callable[[], Collection[SpanKey]] | None = None,
     ) -> None:
         self.broker = broker
         self.topic = broker.create_topic(partitions)
@@ -42,9 +58,12 @@ class KafkaGroup:
         self._folder = folder
         self._partitions = partitions
         self._settings = settings or {}
+        self._forwards_spans = forwards_spans
+        self._elsewhere = elsewhere
         self._services: list[ServiceProcess] = []
         self._read: dict[Path, int] = {}
-        self._delivered: set[tuple[bytes, bytes]] = set()
+        self._delivered: set[SpanKey] = set()
+        self._judged: set[bytes] = set()
         self._watching: asyncio.Task[None] | None = None
         self._observer = Consumer(
             {**broker.client_settings(), "group.id": GROUP, "enable.auto.commit": False}
@@ -58,14 +77,23 @@ class KafkaGroup:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._watching is not None
-        self._watching.cancel()
-        await asyncio.gather(self._watching, return_exceptions=True)
+        watching = self._watching
+        if not watching.done():
+            watching.cancel()
+        (end,) = await asyncio.gather(watching, return_exceptions=True)
         for member in self.members.values():
             if member.process.returncode is None:
                 member.signal(signal.SIGCONT)
                 member.process.kill()
             await member.wait()
         self._observer.close()
+        if error is None and not isinstance(end, asyncio.CancelledError):
+            raise AssertionError("the watcher has not watched to the end") from end
+
+    def add_partitions(self, count: int) -> None:
+        """Let the topic have `count` partitions."""
+        self.broker.add_partitions(self.topic, count)
+        self._partitions = count
 
     async def start(self, name: str, settings: JsonObject | None = None) -> ServiceProcess:
         """Start a member, or start it again."""
@@ -125,6 +153,36 @@ class KafkaGroup:
                     return
                 await asyncio.sleep(0.1)
 
+    async def until_noted(self, partition: int, size: int) -> None:
+        """Wait until what is committed of the partition has metadata of at least so many bytes."""
+        async with asyncio.timeout(60):
+            while len((await asyncio.to_thread(self._committed))[partition][1] or "") < size:
+                await asyncio.sleep(0.1)
+
+    @asynccontextmanager
+    async def under_load(self, traffic: Traffic, rate: float = RATE) -> AsyncIterator[None]:
+        """Traffic until the end; then all of it is graded and committed."""
+        over = asyncio.Event()
+        sending = asyncio.create_task(traffic.send([self.sender, self.sender], rate, over))
+        try:
+            yield
+        finally:
+            over.set()
+            await sending
+        await self.until_committed()
+
+    def check(self, traffic: Traffic, *, undecided: int) -> Outcomes:
+        """No verdict is another than that of the whole trace, and no span was lost or committed too early."""
+        outcomes = self.outcomes(traffic)
+        print(f"{outcomes.traces} traces, {len(outcomes.undecided)} undecided")
+        assert [] == outcomes.flips
+        if self._forwards_spans:
+            print(f"{self.deliveries() - sum(map(len, traffic.sent.values()))} spans sent again")
+            assert {} == outcomes.undelivered
+        assert [] == self.passed
+        assert undecided >= len(outcomes.undecided)
+        return outcomes
+
     async def metric(self, name: str) -> float:
         """The sum of a metric over the members that run."""
         return sum([(await member.metrics()).get(name, 0.0) for member in self.members.values()])
@@ -143,13 +201,27 @@ class KafkaGroup:
             await asyncio.sleep(_WATCH_SECONDS)
 
     def _check(self) -> None:
-        committed = self._committed()
+        try:
+            committed = self._committed()
+        except KafkaException:
+            return  # no broker runs
         for service in list(self._services):
-            self._read_new(service.spans_path)
+            if self._forwards_spans:
+                for request in self._new_lines(service.spans_path):
+                    self._delivered.update(_key(span) for span in _spans_of(request))
+            else:
+                runs = self._new_lines(service.results_path)
+                self._judged.update(bytes.fromhex(cast("Any", run)["trace_id"]) for run in runs)
+        arrived = None if self._elsewhere is None else self._elsewhere()
         for (partition, offset), ids in list(self.sender.written.items()):
-            position, metadata = committed[partition]
+            position, metadata = committed.get(partition, (-1, None))
             if position >= 0 and read_progress(position, metadata).is_done(offset):
-                missing = ids - self._delivered
+                if self._forwards_spans:
+                    missing = ids - self._delivered
+                else:
+                    missing = frozenset(each for each in ids if each[0] not in self._judged)
+                if arrived is not None:
+                    missing |= ids.difference(arrived)
                 if missing:
                     self.passed.append(f"{partition}/{offset} of {position}: {len(missing)} spans")
 
@@ -158,17 +230,22 @@ class KafkaGroup:
         found = self._observer.committed(places, 10)
         return {place.partition: (place.offset, place.metadata) for place in found}
 
-    def _read_new(self, path: Path) -> None:
-        if not path.exists():
-            return
-        with path.open("rb") as file:
-            file.seek(self._read.get(path, 0))
-            for line in file:
-                if not line.endswith(b"\n"):
-                    break
-                self._read[path] = self._read.get(path, 0) + len(line)
-                for span in _spans_of(orjson.loads(line)):
-                    self._delivered.add((bytes.fromhex(span["traceId"]), bytes.fromhex(span["spanId"])))
+    def _new_lines(self, path: Path) -> list[object]:
+        """What was written since the last call."""
+        found: list[object] = []
+        if path.is_file():
+            with path.open("rb") as file:
+                file.seek(self._read.get(path, 0))
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._read[path] = self._read.get(path, 0) + len(line)
+                    found.append(orjson.loads(line))
+        return found
+
+
+def _key(span: Any) -> SpanKey:
+    return bytes.fromhex(span["traceId"]), bytes.fromhex(span["spanId"])
 
 
 def _spans(service: ServiceProcess) -> list[Any]:

@@ -43,12 +43,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- /*
-The service's configuration; replicas watch the name that they share, unless it says what to watch. With a volume
-there is a journal; replicas drain theirs, since nobody would come back to the volume of one that was removed.
+The service's configuration; replicas watch the name that they share, unless it says what to watch, or Kafka shares
+the traces out. With a volume there is a journal; replicas drain theirs, since nobody would come back to the volume of one that was removed.
 */ -}}
 {{- define "tracegrade.config" -}}
 {{- $config := deepCopy .Values.config }}
-{{- if and (include "tracegrade.replicated" .) (not (hasKey $config "cluster")) }}
+{{- if and (include "tracegrade.replicated" .) (not (hasKey $config "cluster")) (not (dig "receivers" "kafka" nil $config)) }}
 {{- $_ := set $config "cluster" (dict "peers_dns" (printf "%s-replicas" (include "tracegrade.fullname" .)) "resolver_interval" "10s") }}
 {{- end }}
 {{- if .Values.persistence.enabled }}
