@@ -3,9 +3,7 @@
 A process that its container kills tells nobody anything; so what cannot fit is refused at the start.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from collector.configuration import ServiceConfig
 from processors.documents import Problem, ProblemsFound
@@ -17,8 +15,6 @@ _MIB = 1024 * 1024
 PROCESS_BYTES = 128 * _MIB
 """What a process that grades takes."""
 _HELD_SHARE, _IN_FLIGHT_SHARE, _STORE_SHARE = 0.5, 0.25, 0.0625
-_UNLIMITED = 1 << 60
-"""What cgroups of version 1 say where there is no limit is a little less than 2^63."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +57,6 @@ def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPla
     return MemoryPlan(held, in_flight, store, container_bytes)
 
 
-def container_memory(root: Path = Path("/")) -> int | None:
-    """The lowest memory limit of the control groups that this process is in, in bytes; None without one."""
-    limits: list[int] = []
-    for file in _limit_files(root):
-        try:
-            text = file.read_text().strip()
-        except OSError:
-            continue
-        if text.isdigit() and 0 < int(text) < _UNLIMITED:
-            limits.append(int(text))
-    return min(limits, default=None)
-
-
 def _too_much(held: int, in_flight: int, store: int, processes: int, container: int) -> str:
     room = (int(container * (1 - FREE_SHARE)) - store - processes - in_flight) // _MIB
     change = (
@@ -89,28 +72,3 @@ def _too_much(held: int, in_flight: int, store: int, processes: int, container: 
         f"container's memory ({container // _MIB} MiB): it would be killed before it refuses; {change}, or "
         f"give the container {needed} MiB"
     )
-
-
-def _limit_files(root: Path) -> Iterator[Path]:
-    """Where limits stand: those of the process's own groups and of the ones above, as far as it sees them.
-
-    A container mostly sees its own group as the top, whatever path /proc tells of it.
-    """
-    groups = root / "sys/fs/cgroup"
-    try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        lines = []
-    for line in ["0::/", "0:memory:/", *lines]:
-        _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        if not controllers:
-            folder, name = groups, "memory.max"
-        elif "memory" in controllers.split(","):
-            folder, name = groups / "memory", "memory.limit_in_bytes"
-        else:
-            continue
-        place = folder / path.strip("/")
-        yield place / name
-        while place != folder:
-            place = place.parent
-            yield place / name

@@ -24,6 +24,7 @@ from collector.clock import Clock, SystemClock
 from collector.cluster import PeerWatch
 from collector.config_fields import AUTO
 from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
+from collector.container import container_memory
 from collector.contradictions import Contradictions
 from collector.conversations import Conversations
 from collector.errors import BackgroundTaskDied
@@ -31,7 +32,7 @@ from collector.exporters import DeadLetters, ExporterContext, build_fan_out, rec
 from collector.grading import WATCHED, Form, GradingPool, WorkerSettings
 from collector.journal import Journal, kept_files
 from collector.memory_limiter import MemoryLimiter
-from collector.memory_plan import container_memory, plan_memory
+from collector.memory_plan import plan_memory
 from collector.otlp import EnvelopeRegistry
 from collector.page import PageServer
 from collector.pipeline import EvaluationStage, Pipeline

@@ -21,7 +21,8 @@ from collector.configuration import (
     run_criteria_tests,
     schema_documents,
 )
-from collector.memory_plan import container_memory, plan_memory
+from collector.container import container_memory
+from collector.memory_plan import plan_memory
 from collector.workers.offline import OfflineWorkers
 from processors.documents import Problem, ProblemsFound
 

@@ -4,7 +4,6 @@ Every problem of a file is found in one pass and told in the words of its writer
 message nor in what is printed.
 """
 
-import os
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -34,6 +33,7 @@ from collector.config_fields import (
     parse_endpoint,
 )
 from collector.configuration.model_prices import ModelPricesConfig, price_table
+from collector.container import usable_cores
 from collector.conversations import ConversationsConfig
 from collector.exporters import (
     DeadLettersConfig,
@@ -91,7 +91,7 @@ class EvaluationConfig(WorkersConfig):
     processes: Annotated[int, Field(ge=0, le=64)] | Literal["auto"] = Field(
         default=0,
         description="Processes in which finished traces are graded: 0, in the one that receives; auto, "
-        "one for each core that it may use but one. See docs/deployment.md.",
+        "one for each core that it may use but one; a CPU limit counts. See docs/deployment.md.",
     )
     dialects: tuple[DialectMapping, ...] = Field(
         default=(),
@@ -110,7 +110,7 @@ class EvaluationConfig(WorkersConfig):
     def grading_processes(self) -> int:
         """How many processes grade beside the one that receives."""
         if self.processes == "auto":
-            return max(0, len(os.sched_getaffinity(0)) - 1)
+            return usable_cores() - 1
         return self.processes
 
     @field_validator("dialects")

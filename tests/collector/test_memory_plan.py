@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from collector.configuration.service_file import ServiceConfig, load_configuration, parse_configuration
-from collector.memory_plan import container_memory, plan_memory
+from collector.memory_plan import plan_memory
 from processors.documents import ProblemsFound
 
 _MIB = 1024 * 1024
@@ -106,34 +106,6 @@ def test_a_store_in_memory_that_does_not_fit_is_named_with_what_it_takes() -> No
 
     [needed] = re.findall(r"give the container (\d+) MiB", str(raised.value))
     assert plan_memory(config, int(needed) * _MIB)
-
-
-def _tree(root: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    return root
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({}, None),
-        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, None),
-        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1048576\n"}, 1048576),
-        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n",
-          "sys/fs/cgroup/a/memory.max": "2097152\n"}, 2097152),
-        ({"proc/self/cgroup": "9:cpu,memory:/docker/x\n",
-          "sys/fs/cgroup/memory/memory.limit_in_bytes": "3145728\n"}, 3145728),
-        ({"proc/self/cgroup": "9:memory:/x\n", "sys/fs/cgroup/memory/x/memory.limit_in_bytes": "4194304\n",
-          "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 4194304),
-        ({"proc/self/cgroup": "odd\n"}, None),
-    ],
-)  # fmt: skip
-def test_the_limit_of_either_version_of_cgroups_is_found(
-    tmp_path: Path, files: dict[str, str], expected: int | None
-) -> None:
-    assert expected == container_memory(_tree(tmp_path, files))
 
 
 def test_the_shipped_manifests_fit_their_own_limits() -> None:
