@@ -22,6 +22,7 @@ from tests.support.kafka_group import KafkaGroup, SpanKey
 
 pytestmark = pytest.mark.end_to_end
 
+
 @asynccontextmanager
 async def _hanging_backend() -> AsyncIterator[tuple[str, asyncio.Event, set[SpanKey]]]:
     """An endpoint that answers nobody before the event is set, and the spans that it said it has."""

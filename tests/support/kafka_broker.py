@@ -247,12 +247,12 @@ class KafkaSender:
         self._producer.poll(0)
         return Answer("OK", "OK")
 
-    def write_spans(self, spans: Sequence[RawSpan]) -> None:
+    def write_spans(self, spans: Sequence[RawSpan], *, unix_milli: int = 0) -> None:
         """Write spans of one trace as a record."""
         request = join_spans(spans)
         (trace_id,) = split_request(request).traces
         ids = frozenset((trace_id, span[0]) for span in spans)
-        self.write(request, trace_id.hex().encode(), ids=ids)
+        self.write(request, trace_id.hex().encode(), ids=ids, unix_milli=unix_milli)
 
     def write(
         self,
@@ -270,9 +270,14 @@ class KafkaSender:
             place = (message.partition(), message.offset())  # type: ignore[attr-defined]
             self.written[place] = ids
 
-        self._producer.produce(
-            self.topic, value, key, partition=partition, timestamp=unix_milli, on_delivery=written
-        )
+        while True:
+            try:
+                self._producer.produce(
+                    self.topic, value, key, partition=partition, timestamp=unix_milli, on_delivery=written
+                )
+                return
+            except BufferError:
+                self._producer.poll(0.1)
 
     def flush(self) -> None:
         """Wait until the broker has everything."""

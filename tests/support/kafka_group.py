@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -11,9 +11,10 @@ from typing import Any, Self, TypeAlias, cast
 import orjson
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from collector.otlp.codec import split_request
 from collector.receivers.kafka.offsets import read_progress
 from processors.model.json_values import JsonObject
-from tests.support.balanced_replicas import CRITERIA, Outcomes, Traffic, outcomes_of
+from tests.support.balanced_replicas import CRITERIA, Outcomes, Sending, Traffic, outcomes_of
 from tests.support.kafka_broker import KafkaBroker, KafkaSender
 from tests.support.service_process import ServiceProcess, deep_merge
 
@@ -37,6 +38,7 @@ class KafkaGroup:
         settings: For every service, beside those of the receiver.
         forwards_spans: Whether the services do; else a span is delivered when its trace has a verdict.
         elsewhere: The spans that have arrived where they must as well, apart from the files.
+        reads_topic: Whether others than `sender` write, so that what is written is to be read from the topic.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class KafkaGroup:
         settings: JsonObject | None = None,
         forwards_spans: bool = True,
         elsewhere: Callable[[], Collection[SpanKey]] | None = None,
+        reads_topic: bool = False,
     ) -> None:
         self.broker = broker
         self.topic = broker.create_topic(partitions)
@@ -64,10 +67,15 @@ class KafkaGroup:
         self._read: dict[Path, int] = {}
         self._delivered: set[SpanKey] = set()
         self._judged: set[bytes] = set()
+        self._checked: set[tuple[int, int]] = set()
         self._watching: asyncio.Task[None] | None = None
         self._observer = Consumer(
             {**broker.client_settings(), "group.id": GROUP, "enable.auto.commit": False}
         )
+        self._reader: Consumer | None = None
+        if reads_topic:
+            self._reader = Consumer({**broker.client_settings(), "group.id": "look"})
+            self._reader.assign([TopicPartition(self.topic, number, 0) for number in range(partitions)])
 
     async def __aenter__(self) -> Self:
         self._watching = asyncio.create_task(self._watch())
@@ -86,7 +94,9 @@ class KafkaGroup:
                 member.signal(signal.SIGCONT)
                 member.process.kill()
             await member.wait()
-        self._observer.close()
+        for client in (self._observer, self._reader):
+            if client is not None:
+                client.close()
         if error is None and not isinstance(end, asyncio.CancelledError):
             raise AssertionError("the watcher has not watched to the end") from end
 
@@ -140,16 +150,15 @@ class KafkaGroup:
                     return
                 await asyncio.sleep(0.1)
 
-    async def until_committed(self) -> None:
+    async def until_committed(self, patience: float = 60.0) -> None:
         """Wait until all that was written is delivered and committed."""
         self.sender.flush()
-        ends: dict[int, int] = {}
-        for partition, offset in self.sender.written:
-            ends[partition] = max(ends.get(partition, 0), offset + 1)
-        async with asyncio.timeout(60):
+        places = [TopicPartition(self.topic, number) for number in range(self._partitions)]
+        ends = [await asyncio.to_thread(self._observer.get_watermark_offsets, place, 10) for place in places]
+        async with asyncio.timeout(patience):
             while True:
                 committed = await asyncio.to_thread(self._committed)
-                if all(committed[partition][0] >= end for partition, end in ends.items()):
+                if all(committed[number][0] >= end for number, (_, end) in enumerate(ends) if end):
                     return
                 await asyncio.sleep(0.1)
 
@@ -160,10 +169,12 @@ class KafkaGroup:
                 await asyncio.sleep(0.1)
 
     @asynccontextmanager
-    async def under_load(self, traffic: Traffic, rate: float = RATE) -> AsyncIterator[None]:
-        """Traffic until the end; then all of it is graded and committed."""
+    async def under_load(
+        self, traffic: Traffic, rate: float = RATE, senders: Sequence[Sending] = ()
+    ) -> AsyncIterator[None]:
+        """Traffic until the end, to the topic or to `senders`; then all of it is graded and committed."""
         over = asyncio.Event()
-        sending = asyncio.create_task(traffic.send([self.sender, self.sender], rate, over))
+        sending = asyncio.create_task(traffic.send(senders or [self.sender, self.sender], rate, over))
         try:
             yield
         finally:
@@ -212,8 +223,18 @@ class KafkaGroup:
             else:
                 runs = self._new_lines(service.results_path)
                 self._judged.update(bytes.fromhex(cast("Any", run)["trace_id"]) for run in runs)
+        if self._reader is not None:
+            for message in self._reader.consume(10_000, 0.1):
+                assert message.error() is None, message.error()
+                place = (message.partition() or 0, message.offset() or 0)
+                traces = split_request(message.value() or b"").traces
+                self.sender.written[place] = frozenset(
+                    (trace_id, span[0]) for trace_id, spans in traces.items() for span in spans
+                )
         arrived = None if self._elsewhere is None else self._elsewhere()
         for (partition, offset), ids in list(self.sender.written.items()):
+            if (partition, offset) in self._checked:
+                continue
             position, metadata = committed.get(partition, (-1, None))
             if position >= 0 and read_progress(position, metadata).is_done(offset):
                 if self._forwards_spans:
@@ -222,6 +243,7 @@ class KafkaGroup:
                     missing = frozenset(each for each in ids if each[0] not in self._judged)
                 if arrived is not None:
                     missing |= ids.difference(arrived)
+                self._checked.add((partition, offset))
                 if missing:
                     self.passed.append(f"{partition}/{offset} of {position}: {len(missing)} spans")
 
