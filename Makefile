@@ -127,8 +127,8 @@ $(BROKER)/.installed: $(BROKER_SOURCE)/pom.xml
 	  -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(BROKER)/jars
 	@touch $@
 
-# Some minutes of load on replicas behind Collectors. Needs root (for a name server of its own) and unshare.
-scale: install collector-install
+# Some minutes of load on replicas behind Collectors, and on a group behind Kafka. Needs root (for a name server of its own) and unshare.
+scale: install collector-install broker-install
 	$(BIN)/python -m pytest -m scale --timeout 300
 
 # Trace backends that tests forward to, in an environment of their own. Two hundred packages: pip would take
