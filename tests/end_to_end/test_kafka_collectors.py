@@ -140,11 +140,12 @@ async def test_six_hundred_traces_through_kafka(
 @pytest.mark.timeout(300)
 async def test_an_hour_of_traffic_is_read_in_a_minute(broker: KafkaBroker, tmp_path: Path) -> None:
     spans_a_second, seconds = 50, 3600
-    traffic = Traffic(seconds=12)
+    traffic = Traffic(seconds=6)
     each = len(traffic.trace(1, 0))
     count = spans_a_second * seconds // each
     began = time.time() - seconds - 60
-    async with KafkaGroup(tmp_path, broker, partitions=12) as group:
+    settings: JsonObject = {"processors": {"group_by_trace": WAITS}}
+    async with KafkaGroup(tmp_path, broker, partitions=12, settings=settings) as group:
         due: list[tuple[int, int, RawSpan]] = []
         for number in range(1, count + 1):
             traffic.sent[number] = traffic.trace(number, began + seconds * number / count)
