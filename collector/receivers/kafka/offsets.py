@@ -12,6 +12,7 @@ from dataclasses import dataclass
 MAX_METADATA_BYTES = 4095
 """What a broker takes beside a committed offset, by default: it refuses 4,096 bytes (seen with 4.1.1)."""
 MIN_METADATA_BYTES = 255
+"""No commit is told in fewer, however little a broker takes: a trace in work must fit."""
 
 _VERSION = "1"
 _NO_TIME = "-"
