@@ -392,17 +392,14 @@ class Pipeline:
         """Grade the trace once that is known elsewhere; not, if it has ended two processes before."""
         may_grade = await permission
         self._end_aside()
-        if may_grade:
-            self._grade(trace)
-            return
-        self._metrics.traces_quarantined.add(1)
-        _logger.error(
-            "A trace was being graded when the process crashed, twice: it is forwarded ungraded.",
-            extra={"trace_id": trace.trace_id.hex()},
-        )
-        spans = () if self._streams else trace.spans
-        graded = GradedTrace(trace_id=trace.trace_id, spans=spans, tenant=trace.tenant)
-        self._fan_out.export(graded, held_bytes(trace.spans), trace.receipt)
+        if not may_grade:
+            self._metrics.traces_quarantined.add(1)
+            _logger.error(
+                "A trace was being graded when the process crashed, twice: it is forwarded ungraded.",
+                extra={"trace_id": trace.trace_id.hex()},
+            )
+            trace = replace(trace, quarantined=True)
+        self._grade(trace)
 
     def _grade(self, trace: FinishedTrace) -> None:
         started = self._clock.unix_nano()
@@ -662,8 +659,16 @@ class EvaluationStage:
 
         `note_work` is told when its grading begins and, with False, when it ends.
         """
-        if self._pool is not None:
-            return await self._grade_in_pool(trace, self._pool)
+        if self._pool is not None and not trace.quarantined:
+            try:
+                return await self._grade_in_pool(trace, self._pool)
+            except Quarantined:
+                self._metrics.traces_quarantined.add(1)
+                _logger.error(
+                    "Process after process ended while it graded a trace: it is forwarded ungraded.",
+                    extra={"trace_id": trace.trace_id.hex()},
+                )
+                trace = replace(trace, quarantined=True)
         tally, grader = Tally(), self._grader_aside
 
         def grade(step: Callable[[], GradedTrace | AwaitedTrace]) -> GradedTrace | AwaitedTrace:
@@ -700,16 +705,9 @@ class EvaluationStage:
                 if isinstance(graded, GradedTrace):
                     break
                 question = Question(trace, await self._answers_to(graded))
-        except (Quarantined, GradingCutShort) as error:
+        except GradingCutShort as error:
             tally = Tally()
             graded = self._grader.unchanged(trace, error, tally)
-            if isinstance(error, Quarantined):
-                tally = Tally()
-                self._metrics.traces_quarantined.add(1)
-                _logger.error(
-                    "Process after process ended while it graded a trace: it is forwarded ungraded.",
-                    extra={"trace_id": trace.trace_id.hex()},
-                )
         self._count(graded, tally)
         return graded
 

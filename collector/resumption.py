@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from collector.buffer import TraceBuffer, settled_spans
@@ -41,6 +41,7 @@ class Resumption:
         limiter: Held bytes are taken from it, whether they fit or not.
         metrics: Counts what was recovered.
         streams: Whether spans leave when they come.
+        on_runs: Called with every trace that gets verdicts here, before it leaves.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Resumption:
         limiter: MemoryLimiter,
         metrics: Metrics,
         streams: bool,
+        on_runs: Callable[[GradedTrace], None],
     ) -> None:
         self._journal: Journal
         self._buffer = buffer
@@ -60,6 +62,7 @@ class Resumption:
         self._limiter = limiter
         self._metrics = metrics
         self._streams = streams
+        self._on_runs = on_runs
 
     def resume(self, recovered: Recovered, journal: Journal) -> None:
         """Go on with what was `recovered` from `journal`; before any request is taken, exporters running."""
@@ -132,12 +135,13 @@ class Resumption:
             was_quiet=stored.was_quiet,
             interrupted=stored.interrupted,
             backfill=stored.backfill,
+            quarantined=stored.quarantined,
             tenant=batches[0].tenant,
         )
         self._export(trace, self._evaluation.restore(trace, stored), already)
 
     def _quarantine(self, batches: Sequence[SpanBatch]) -> None:
-        """A trace that was being graded in two crashes: it leaves ungraded, and a copy stays."""
+        """A trace that was being graded in two crashes: it is not graded any more, and a copy stays."""
         trace_id, tenant = batches[0].trace_id, batches[0].tenant
         spans = self._settled(batches, frozenset())
         folder = self._journal.config.directory / "quarantine"
@@ -150,8 +154,11 @@ class Resumption:
             "A trace was being graded when the process crashed, twice: it is forwarded ungraded.",
             extra={"trace_id": trace_id.hex(), "path": str(folder)},
         )
-        trace = FinishedTrace(trace_id=trace_id, spans=spans, reason=FinishReason.IDLE, tenant=tenant)
-        graded = GradedTrace(trace_id=trace_id, spans=() if self._streams else spans, tenant=tenant)
+        trace = FinishedTrace(
+            trace_id=trace_id, spans=spans, reason=FinishReason.IDLE, quarantined=True, tenant=tenant
+        )
+        graded = self._evaluation.grade(trace)
+        self._on_runs(graded)
         self._buffer.remember_finished(trace_key(trace_id, tenant), b"".join(span[0] for span in spans))
         self._journal.add_verdicts(trace, graded, lambda: None)
         self._export(trace, graded, frozenset())

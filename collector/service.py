@@ -285,6 +285,7 @@ class Service:
             limiter=limiter,
             metrics=metrics,
             streams=streams,
+            on_runs=self._count_runs,
         )
         self._pipeline = Pipeline(
             buffer=buffer,

@@ -86,7 +86,8 @@ class FinishedTrace:
     even if the trace was cut short. `interrupted`: spans of it may have been lost while the service refused
     or could not receive, or have gone to another replica (`split`, if nothing else interrupted it); its runs
     then count as incomplete whatever the reason. `backfill`: it came much later than it happened.
-    `held_seconds` is the time since its first span came. `receipt` is for whom its spans were read from.
+    `quarantined`: processes crashed while they graded it, so nothing of it is rebuilt. `held_seconds` is the
+    time since its first span came. `receipt` is for whom its spans were read from.
     """
 
     trace_id: bytes
@@ -96,6 +97,7 @@ class FinishedTrace:
     interrupted: bool = False
     split: bool = False
     backfill: bool = False
+    quarantined: bool = False
     held_seconds: float = 0.0
     tenant: str = ""
     receipt: RecordReceipt | None = None
@@ -110,7 +112,8 @@ class GradedTrace:
 
     All of these show no more of the content than `results.content` and `results.redact` allow: whatever
     leaves is made of them. `hidden_runs` are the same runs as they were graded, where `runs` does not show
-    all: for counting and for going on after a restart, never for showing.
+    all: for counting and for going on after a restart, never for showing. `quarantined` is as in
+    `FinishedTrace`.
     """
 
     trace_id: bytes
@@ -120,6 +123,7 @@ class GradedTrace:
     log_records: Sequence[RawSpan] = ()
     evaluation_spans: Sequence[RawSpan] = ()
     backfill: bool = False
+    quarantined: bool = False
     tenant: str = ""
 
     @property

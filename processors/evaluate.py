@@ -77,6 +77,28 @@ def evaluate_run(
     ]
 
 
+def refuse(
+    run: AgentRun,
+    evaluations: Iterable[Evaluation],
+    error: EvaluationError,
+    *,
+    unix_nano: int = 0,
+    on_skip: Callable[[SkipReason], None],
+) -> list[EvaluationResult]:
+    """`error` in place of every verdict on `run`, of which too little is known to ask any evaluator.
+
+    Whether `when` selects the run is not known either, so such evaluations have a result. Those whose
+    `sample` does not hold the trace have none, as ever.
+    """
+    results: list[EvaluationResult] = []
+    for evaluation in evaluations:
+        if is_sampled(run.trace_id, evaluation.sample):
+            results.append(finish(evaluation, error, unix_nano))
+        else:
+            on_skip(SkipReason.SAMPLE)
+    return results
+
+
 def plan(
     run: AgentRun, evaluations: Iterable[Evaluation], on_skip: Callable[[SkipReason], None] | None = None
 ) -> list[Planned]:

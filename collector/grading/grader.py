@@ -18,10 +18,10 @@ from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.worker_evaluations import QuestionedRun, need_workers, question_run
 from processors.annotation import count_results
 from processors.criteria import CriteriaSet, Evaluation
-from processors.evaluate import Answer, ask, evaluate_run
+from processors.evaluate import Answer, ask, evaluate_run, refuse
 from processors.frameworks import Dialect
-from processors.model import AgentRun, EvaluationResult, GradedRun, PriceTable
-from processors.reconstruction import reconstruct, span_reader
+from processors.model import AgentRun, EvaluationError, EvaluationResult, GradedRun, PriceTable
+from processors.reconstruction import reconstruct, span_reader, told_agents
 
 _Rebuilt: TypeAlias = Sequence[tuple[AgentRun, Sequence[Evaluation]]]
 """The runs of a trace, each with the evaluations that apply to it."""
@@ -35,6 +35,15 @@ class AwaitedTrace:
     runs: Sequence[QuestionedRun]
     unix_nano: int
     tally: Tally
+
+
+class _Quarantined(EvaluationError):
+    @property
+    def error_type(self) -> str:
+        return "quarantined"
+
+
+_QUARANTINED = _Quarantined("the service crashed again and again while it graded this trace")
 
 
 class Grader:
@@ -83,12 +92,18 @@ class Grader:
     def begin(self, trace: FinishedTrace, tally: Tally) -> GradedTrace | AwaitedTrace:
         """Grade one trace, unless custom evaluators have to be asked: then `finish` it with their answers.
 
-        Never raises for what a trace can hold.
+        Every verdict on a trace that is `quarantined` is an `error`. Never raises for what a trace can hold.
         """
         started = self._clock.monotonic()
         try:
             now = self._clock.unix_nano()
             runs = self._rebuilt(trace, tally)
+            if trace.quarantined:
+                refused = [
+                    refuse(run, found, _QUARANTINED, unix_nano=now, on_skip=tally.count_skip)
+                    for run, found in runs
+                ]
+                return self._written(trace, [run for run, _ in runs], refused, now, self._instance)
             if self._asks_workers and any(need_workers(evaluations) for _, evaluations in runs):
                 questioned = [question_run(run, found, tally.count_skip) for run, found in runs]
                 tally.seconds = self._clock.monotonic() - started
@@ -149,7 +164,26 @@ class Grader:
         tally.foreign_results += count_results(trace.spans)
         criteria = self._criteria()
         runs: list[tuple[AgentRun, Sequence[Evaluation]]] = []
-        for run in reconstruct(
+        for run in self._runs(trace):
+            evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
+            if not evaluations:
+                tally.without_criteria += 1
+            runs.append((run, evaluations))
+        if criteria.looks_at_conversations and self._conversations is not None:
+            told = self._conversations.look_up([run for run, _ in runs], self._clock.unix_nano())
+            return [(run, evaluations) for run, (_, evaluations) in zip(told, runs, strict=True)]
+        return runs
+
+    def _runs(self, trace: FinishedTrace) -> list[AgentRun]:
+        if trace.quarantined:
+            return told_agents(
+                trace.spans,
+                trace_id=trace.trace_id,
+                reason=trace.reason,
+                tenant=trace.tenant,
+                reader=self._reader,
+            )
+        return reconstruct(
             trace.spans,
             trace_id=trace.trace_id,
             reason=trace.reason,
@@ -159,15 +193,7 @@ class Grader:
             tenant=trace.tenant,
             reader=self._reader,
             prices=self._prices,
-        ):
-            evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
-            if not evaluations:
-                tally.without_criteria += 1
-            runs.append((run, evaluations))
-        if criteria.looks_at_conversations and self._conversations is not None:
-            told = self._conversations.look_up([run for run, _ in runs], self._clock.unix_nano())
-            return [(run, evaluations) for run, (_, evaluations) in zip(told, runs, strict=True)]
-        return runs
+        )
 
     def _written(
         self,

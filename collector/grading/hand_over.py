@@ -206,6 +206,7 @@ def decode_graded(
             log_records=_spans_of(log_records, envelopes),
             evaluation_spans=_spans_of(evaluation_spans, envelopes),
             backfill=trace.backfill,
+            quarantined=trace.quarantined,
             tenant=trace.tenant,
         )
         found.append((graded, _tally_from_plain(tally)))

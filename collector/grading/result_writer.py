@@ -64,5 +64,6 @@ class ResultWriter:
             log_records=log_records,
             evaluation_spans=spans_of_results,
             backfill=trace.backfill,
+            quarantined=trace.quarantined,
             tenant=trace.tenant,
         )

@@ -30,13 +30,15 @@ T = TypeVar("T")
 class StoredVerdicts:
     """Why and how a trace left the buffer, when and by whom it was graded, and the results of each run.
 
-    There are none for a trace that could not be graded and left unchanged.
+    There are none for a trace that could not be graded and left unchanged. Of a `quarantined` one nothing is
+    rebuilt (`FinishedTrace`).
     """
 
     reason: FinishReason
     was_quiet: bool
     interrupted: bool
     backfill: bool
+    quarantined: bool
     unix_nano: int
     instance: str
     results: Sequence[Sequence[EvaluationResult]]
@@ -56,6 +58,8 @@ def encode_verdicts(trace: FinishedTrace, graded: GradedTrace) -> bytes:
         "unix_nano": runs[0].graded_unix_nano if runs else 0,
         "instance": runs[0].instance if runs else "",
     }
+    if graded.quarantined:
+        head["quarantined"] = True
     try:
         return encode_json({**head, "runs": [[_written(result) for result in run.results] for run in runs]})
     except (TypeError, ValueError, RecursionError):
@@ -78,6 +82,7 @@ def decode_verdicts(content: bytes) -> StoredVerdicts:
             was_quiet=_typed(stored["was_quiet"], bool),
             interrupted=_typed(stored["interrupted"], bool),
             backfill=_typed(stored["backfill"], bool),
+            quarantined=_typed(stored.get("quarantined", False), bool),
             unix_nano=_typed(stored["unix_nano"], int),
             instance=_typed(stored["instance"], str),
             results=[[_read(_typed(result, dict)) for result in _typed(run, list)] for run in runs],

@@ -70,6 +70,15 @@ class Ending(NamedTuple):
     """What models cost."""
 
 
+def agent_name_of_resource(envelope: Envelope) -> str:
+    """What the resource calls the agent, if no span does; empty where it is called nothing in particular."""
+    for key in AGENT_NAME_RESOURCE_ATTRIBUTES:
+        told = envelope.resource_attributes.text(key) or ""
+        if not is_placeholder_agent(told) and not told.startswith("unknown_service"):
+            return told
+    return ""
+
+
 class Telling:
     """What one run's spans say about it as a whole."""
 
@@ -94,11 +103,7 @@ class Telling:
         name = self._name_of_call(envelope.resource)
         if name:
             return name
-        for key in AGENT_NAME_RESOURCE_ATTRIBUTES:
-            told = envelope.resource_attributes.text(key) or ""
-            if not is_placeholder_agent(told) and not told.startswith("unknown_service"):
-                return told
-        return ""
+        return agent_name_of_resource(envelope)
 
     def _name_in_turns(self) -> str:
         """The one name that model turns tell of their agent."""

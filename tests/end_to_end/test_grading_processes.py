@@ -23,6 +23,8 @@ agents:
 """
 TRACES = 240
 SPANS = 2
+CPU_SECONDS_TO_START = 2.5
+"""Who has used more than that is grading the one large trace there is."""
 _WORKER = b"collector.grading.grading_worker"
 
 
@@ -97,6 +99,42 @@ async def test_killed_processes_and_a_reload_lose_nothing_and_turn_no_verdict_ar
     assert 2 == len({criteria_hash for found in verdicts.values() for _, criteria_hash in found})
     assert SPANS * (TRACES - 1) == str(service.exported_requests()).count("'spanId'")
     assert TRACES - 1 == str(service.exported_requests()).count("'gen_ai.evaluation.result'")
+
+
+async def test_a_trace_over_which_process_after_process_ends_leaves_with_errors(tmp_path: Path) -> None:
+    changed = settings(tmp_path)
+    changed["processors"] = {
+        "evaluation": {"processes": 2},
+        "group_by_trace": {"max_spans_per_trace": 100_000, "root_grace": "100ms", "max_lateness": "1000000h"},
+    }
+    spans = [agent(1, None, "clerk"), *(tool(number, 1, "refund") for number in range(2, 60_000))]
+    async with ServiceProcess(tmp_path, changed, CRITERIA) as service:
+        await service.until(lambda: len(grading_processes(service)) == 2)
+        async with GrpcSender(service.endpoints["grpc"]) as sender:
+            assert "OK" == (await sender.send(join_spans(spans))).code
+        async with asyncio.timeout(120):
+            while not (samples := await service.metrics())["tracegrade_traces_quarantined_total"]:
+                for pid in grading_processes(service):
+                    if _cpu_seconds(pid) > CPU_SECONDS_TO_START:
+                        os.kill(pid, signal.SIGKILL)
+                await asyncio.sleep(0.05)
+        await service.until(lambda: len(service.results()) == 1)
+        await service.until(lambda: len(spans) == service.spans_path.read_text().count('"spanId"'))
+
+    assert 3 == samples['tracegrade_worker_failures_total{reason="grading_died"}']
+    (run,) = service.results()
+    (verdict,) = _evaluations(run)
+    assert isinstance(verdict, dict)
+    assert ("error", "quarantined") == (verdict["outcome"], verdict["error_type"])
+    assert 1 == service.spans_path.read_text().count('"gen_ai.evaluation.result"')
+
+
+def _cpu_seconds(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0  # it is gone
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def test_on_sigterm_what_processes_are_at_leaves_in_time(tmp_path: Path) -> None:

@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from collector.journal.activity import Activity
 from collector.otlp.codec import join_spans, split_request
 from collector.receivers.otlp_grpc import GrpcServerConfig, OtlpGrpcReceiver
 from collector.telemetry.metrics import Metrics
@@ -84,6 +87,50 @@ async def test_a_crash_loses_nothing_that_was_acknowledged(tmp_path: Path) -> No
     assert 4 == metrics['tracegrade_spans_recovered_total{exporter=""}']
     assert 1 == after['tracegrade_spans_dropped_total{exporter="",reason="duplicate"}']
     assert 0 == after['tracegrade_accounting_error_spans{exporter="file"}']
+
+
+async def test_a_trace_over_which_the_process_crashes_twice_leaves_with_errors(tmp_path: Path) -> None:
+    now = int(time.time() * 1000)
+    spans = [agent(1, None, "shop", (now - 900, now)), agent(2, 1, "clerk", (now - 800, now))]
+    spans += [tool(number, 2, f"tool_{number}", (now - 700, now - 600)) for number in range(3, 40_000)]
+    settings: JsonObject = {
+        **JOURNAL,
+        "processors": {"group_by_trace": {"max_spans_per_trace": 50_000, "root_grace": "100ms"}},
+    }
+    for crash in (1, 2):
+        async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
+            if crash == 1:
+                await _send(service, *spans)
+            await service.until(lambda: _is_in_work(tmp_path / "journal"))
+            service.signal(signal.SIGKILL)
+            await service.wait()
+    async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
+        await service.until(lambda: len(service.results()) == 2)
+        metrics = await service.metrics()
+        service.signal(signal.SIGKILL)
+        await service.wait()
+    async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
+        after = await service.metrics()
+
+    runs: Any = service.results()
+    told = [(run["agent"]["name"], run["evaluations"]) for run in runs]
+    assert ["shop", "clerk"] == [agent for agent, _ in told]
+    (verdict,) = told[0][1]
+    assert ("error", "quarantined") == (verdict["outcome"], verdict["error_type"])
+    assert 1 == metrics["tracegrade_traces_quarantined_total"]
+    results = [
+        name for name in metrics if name.startswith("gen_ai_evaluation_results_total") and metrics[name]
+    ]
+    assert len(results) == 1
+    assert 'gen_ai_evaluation_score_label="error"' in results[0]
+    assert 0 == metrics['tracegrade_accounting_error_spans{exporter="file"}']
+    assert 0 == after["tracegrade_traces_quarantined_total"]
+
+
+def _is_in_work(journal: Path) -> bool:
+    with suppress(FileNotFoundError), Activity(journal) as activity:
+        return bool(activity.open().in_work)
+    return False
 
 
 async def test_a_trace_that_was_graded_is_delivered_after_a_crash_as_it_was_graded(tmp_path: Path) -> None:

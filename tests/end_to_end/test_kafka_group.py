@@ -132,6 +132,7 @@ async def test_a_trace_that_kills_who_grades_it_does_not_kill_each_member_in_tur
         quarantined = await group.metric("tracegrade_traces_quarantined_total")
 
     assert (2, 1) == (len(ended), quarantined)
+    assert [("deadly", "quarantined")] == group.errors()
     group.check(traffic, undecided=0)
 
 

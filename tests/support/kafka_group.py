@@ -202,6 +202,16 @@ class KafkaGroup:
         """What became of the traces."""
         return outcomes_of(traffic, self._services)
 
+    def errors(self) -> list[tuple[str, str]]:
+        """The verdicts that are errors: the agent, and what went wrong."""
+        return [
+            (run["agent"]["name"], verdict["error_type"])
+            for service in self._services
+            for run in cast("list[Any]", service.results())
+            for verdict in run["evaluations"]
+            if verdict["outcome"] == "error"
+        ]
+
     def deliveries(self) -> int:
         """How many spans left, each as often as it did."""
         return sum(len(spans) for spans in map(_spans, self._services))

@@ -192,9 +192,14 @@ _results = st.builds(
 )
 
 
-@given(st.lists(st.lists(_results, max_size=2), max_size=2), st.sampled_from(FinishReason), st.booleans())
+@given(
+    st.lists(st.lists(_results, max_size=2), max_size=2),
+    st.sampled_from(FinishReason),
+    st.booleans(),
+    st.booleans(),
+)
 def test_verdicts_are_read_as_they_were_written(
-    results: list[list[EvaluationResult]], reason: FinishReason, was_quiet: bool
+    results: list[list[EvaluationResult]], reason: FinishReason, was_quiet: bool, quarantined: bool
 ) -> None:
     trace = FinishedTrace(trace_id=bytes(16), spans=(), reason=reason, was_quiet=was_quiet)
     runs = [
@@ -202,9 +207,10 @@ def test_verdicts_are_read_as_they_were_written(
         for found in results
     ]
 
-    stored = decode_verdicts(encode_verdicts(trace, GradedTrace(trace_id=bytes(16), spans=(), runs=runs)))
+    graded = GradedTrace(trace_id=bytes(16), spans=(), runs=runs, quarantined=quarantined)
+    stored = decode_verdicts(encode_verdicts(trace, graded))
 
-    assert (reason, was_quiet) == (stored.reason, stored.was_quiet)
+    assert (reason, was_quiet, quarantined) == (stored.reason, stored.was_quiet, stored.quarantined)
     assert results == [list(found) for found in stored.results]
     if runs:
         assert (7, "host:1") == (stored.unix_nano, stored.instance)
