@@ -3,16 +3,20 @@
 import asyncio
 import signal
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from benchmarks.child_process import cpu_seconds
+from collector.buffer.finish_policy import GroupByTraceConfig
 from processors.model.json_values import JsonObject
 from processors.spans import RawSpan, read_span_head
+from tests.support.agent_spans import REMOTE_PARENT, envelope
 from tests.support.backend_server import free_port
 from tests.support.balanced_replicas import Traffic
 from tests.support.check_tools import DEPLOY
@@ -28,6 +32,9 @@ pytestmark = pytest.mark.end_to_end
 Event: TypeAlias = Callable[[KafkaGroup], Coroutine[object, object, None]]
 
 RATE = 20
+EXPORT_MILLI = 5000
+"""How often the SDK's processors export."""
+TOOLS = envelope("tools")
 MEMBERS = ("a", "b", "c")
 WAITS: JsonObject = {
     "root_grace": "1s",
@@ -136,22 +143,46 @@ async def test_six_hundred_traces_through_kafka(
     assert 600 <= outcomes.traces
 
 
+def _by_two_processes(trace: Sequence[RawSpan]) -> list[RawSpan]:
+    """The same trace, but every second tool runs in another process that serves the agent's."""
+    told = []
+    for place, told_by_one in enumerate(trace):
+        if place % 2 == 0 or place == len(trace) - 1:
+            told.append(told_by_one)
+            continue
+        span = Span.FromString(told_by_one[1])
+        span.kind, span.flags = Span.SPAN_KIND_SERVER, REMOTE_PARENT
+        told.append((span.span_id, span.SerializeToString(), TOOLS))
+    return told
+
+
 @pytest.mark.scale
 @pytest.mark.timeout(300)
-async def test_an_hour_of_traffic_is_read_in_a_minute(broker: KafkaBroker, tmp_path: Path) -> None:
+async def test_an_hour_of_traffic_of_two_processes_is_read_in_a_minute(
+    broker: KafkaBroker, tmp_path: Path
+) -> None:
+    """Both export what has ended every 5 s, as the SDK does, one half of that after the other."""
     spans_a_second, seconds = 50, 3600
     traffic = Traffic(seconds=6)
     each = len(traffic.trace(1, 0))
     count = spans_a_second * seconds // each
     began = time.time() - seconds - 60
-    settings: JsonObject = {"processors": {"group_by_trace": WAITS}}
+    waits = {
+        name: f"{getattr(GroupByTraceConfig(), name):g}s" for name in WAITS
+    }  # as they are where none is written
+    settings: JsonObject = {"processors": {"group_by_trace": waits}}
     async with KafkaGroup(tmp_path, broker, partitions=12, settings=settings) as group:
-        due: list[tuple[int, int, RawSpan]] = []
+        records: defaultdict[tuple[int, int], list[RawSpan]] = defaultdict(list)
         for number in range(1, count + 1):
-            traffic.sent[number] = traffic.trace(number, began + seconds * number / count)
-            due += [(read_span_head(span[1])[3], number, span) for span in traffic.sent[number]]
-        for end, _, span in sorted(due, key=lambda entry: entry[:2]):
-            group.sender.write_spans([span], unix_milli=end // 1_000_000)
+            trace = _by_two_processes(traffic.trace(number, began + seconds * number / count))
+            traffic.sent[number] = trace
+            for span in trace:
+                ended = read_span_head(span[1])[3] // 1_000_000
+                offset = EXPORT_MILLI // 2 if span[2] is TOOLS else 0
+                exported = ended + EXPORT_MILLI - (ended + offset) % EXPORT_MILLI
+                records[exported, number].append(span)
+        for (exported, _), spans in sorted(records.items(), key=lambda record: record[0]):
+            group.sender.write_spans(spans, unix_milli=exported)
         group.sender.flush()
         started = time.time()
         await asyncio.gather(group.start("a"), group.start("b"))
@@ -159,7 +190,8 @@ async def test_an_hour_of_traffic_is_read_in_a_minute(broker: KafkaBroker, tmp_p
         took = time.time() - started
         resident = [resident_mib(member.process.pid) for member in group.members.values()]
 
-    print(f"{len(due)} spans in {took:.0f} s, resident {resident} MiB")
+    spans_read = sum(map(len, traffic.sent.values()))
+    print(f"{spans_read} spans in {len(records)} records in {took:.0f} s, resident {resident} MiB")
     group.check(traffic, undecided=0)
     assert took < 60
     assert max(resident) < 600
