@@ -1,10 +1,11 @@
 """Large traces are graded beside the loop, in a thread, one after the other.
 
-Requests are answered meanwhile: the interpreter changes between the threads every few milliseconds.
+Requests are answered meanwhile: the interpreter changes between the threads every millisecond.
 """
 
 import asyncio
 import gc
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,9 @@ LARGE_BYTES = 1 << 20
 """A trace that has more of either is graded beside the loop: in the loop it would take 50 ms or more."""
 
 _NEVER = 1 << 30
+_TURN_SECONDS = 0.001
+"""How long the loop waits for a thread that grades, each time it has something to do. The interpreter's own
+5 ms make a small request wait several times as long, since answering it takes several such turns."""
 _ResultT = TypeVar("_ResultT")
 
 
@@ -46,10 +50,13 @@ class GradingThread:
             loop = asyncio.get_running_loop()
             done: asyncio.Future[_ResultT] = loop.create_future()
             closing = loop.create_task(self._closed.wait())
-            threading.Thread(target=_run, args=(loop, done, work), name="grade", daemon=True).start()
+            turn_seconds = sys.getswitchinterval()
+            sys.setswitchinterval(_TURN_SECONDS)
             try:
+                threading.Thread(target=_run, args=(loop, done, work), name="grade", daemon=True).start()
                 await asyncio.wait((done, closing), return_when=asyncio.FIRST_COMPLETED)
             finally:
+                sys.setswitchinterval(turn_seconds)
                 closing.cancel()
             if not done.done():
                 raise TimeoutError
