@@ -209,7 +209,7 @@ class Service:
         self._fan_out = build_fan_out(
             config.exporters,
             config.results,
-            ExporterContext(clock=clock, metrics=metrics, console=console),
+            ExporterContext(clock=clock, metrics=metrics, console=console, limiter=limiter),
             limiter,
             end_of_spans=PROMETHEUS,
             dead_letters=None

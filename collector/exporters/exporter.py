@@ -7,12 +7,13 @@ directly.
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Literal, Protocol, TextIO, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
 from collector.clock import Clock
+from collector.memory_limiter import MemoryLimiter, MemoryLimiterConfig
 from collector.telemetry import Metrics
 from collector.trace import GradedTrace
 
@@ -113,11 +114,15 @@ class TaskOwner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExporterContext:
-    """What the service lends to its exporters. `console` is where `debug` prints."""
+    """What the service lends to its exporters. `console` is where `debug` prints.
+
+    `limiter` is the budget of what waits; without the service's an exporter has one of its own.
+    """
 
     clock: Clock
     metrics: Metrics
     console: TextIO
+    limiter: MemoryLimiter = field(default_factory=lambda: MemoryLimiter(MemoryLimiterConfig().limit_bytes))
 
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)

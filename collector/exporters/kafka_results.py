@@ -3,7 +3,6 @@
 The key is the trace id in hex. After a crash a run may come twice, with the same trace and span id.
 """
 
-import asyncio
 from collections.abc import Sequence
 
 from pydantic import Field
@@ -11,10 +10,8 @@ from pydantic import Field
 from collector.errors import ContentRefusedError
 from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.kafka_producer import KafkaProducer, KafkaProducerConfig, KafkaRecord
-from collector.exporters.run_writer import RunWriter, RunWriterConfig
+from collector.exporters.run_writer import RunLine, RunWriter, RunWriterConfig
 from collector.kafka_connection import KafkaName
-from processors.annotation import format_run
-from processors.model import GradedRun
 
 
 class KafkaResultsConfig(RunWriterConfig, KafkaProducerConfig):
@@ -35,17 +32,17 @@ class KafkaResultsExporter(RunWriter):
             context.clock,
             max_unanswered_bytes=64 * 1024 * 1024 + config.max_message_bytes,
         )
-        super().__init__(name, self._producer.endpoint, config, context.metrics, context.clock)
+        super().__init__(name, self._producer.endpoint, config, context)
 
     async def open(self) -> None:
         """See `RunWriter`."""
         await self._producer.start()
 
-    async def write(self, runs: Sequence[GradedRun]) -> int:
+    async def write(self, lines: Sequence[RunLine]) -> int:
         """See `RunWriter`; a run that is too large for a record is left out."""
-        records = await asyncio.to_thread(_records, runs)
-        fitting = [record for record in records if len(record[1]) <= self._producer.max_value_bytes]
-        refused = len(records) - len(fitting)
+        largest = self._producer.max_value_bytes
+        fitting = [(trace_id.hex().encode(), text) for trace_id, text in lines if len(text) <= largest]
+        refused = len(lines) - len(fitting)
         try:
             await self._producer.send(fitting)
         except ContentRefusedError:
@@ -65,10 +62,6 @@ class KafkaResultsExporter(RunWriter):
             except ContentRefusedError:
                 refused += 1
         return refused
-
-
-def _records(runs: Sequence[GradedRun]) -> list[KafkaRecord]:
-    return [(run.run.trace_id.hex().encode(), format_run(run)) for run in runs]
 
 
 def _create(name: str, config: KafkaResultsConfig, context: ExporterContext) -> KafkaResultsExporter:

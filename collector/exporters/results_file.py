@@ -4,15 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from collector.clock import Clock
 from collector.config_fields import FilePath
 from collector.errors import RetryableExportError, StartupError
 from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
-from collector.exporters.run_writer import RunWriter, RunWriterConfig
-from collector.telemetry import Metrics
-from processors.annotation import format_run
-from processors.model import GradedRun
+from collector.exporters.run_writer import RunLine, RunWriter, RunWriterConfig
 
 
 class ResultsFileConfig(RunWriterConfig):
@@ -25,8 +21,8 @@ class ResultsFileConfig(RunWriterConfig):
 class ResultsFileExporter(RunWriter):
     """Appends graded runs to a file, in order, off the event loop's thread."""
 
-    def __init__(self, name: str, config: ResultsFileConfig, metrics: Metrics, clock: Clock) -> None:
-        super().__init__(name, str(config.path), config, metrics, clock)
+    def __init__(self, name: str, config: ResultsFileConfig, context: ExporterContext) -> None:
+        super().__init__(name, str(config.path), config, context)
         self._path = config.path
         self._file = JsonLinesFile(config.path)
         self._thread: ThreadPoolExecutor | None = None
@@ -41,10 +37,10 @@ class ResultsFileExporter(RunWriter):
             ) from error
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"export-{self.name}")
 
-    async def write(self, runs: Sequence[GradedRun]) -> int:
+    async def write(self, lines: Sequence[RunLine]) -> int:
         """See `RunWriter`."""
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._append, runs)
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._append, lines)
         except OSError as error:
             raise RetryableExportError(error.strerror or str(error)) from error
         return 0
@@ -56,12 +52,12 @@ class ResultsFileExporter(RunWriter):
             thread.submit(self._file.close)
             thread.shutdown(wait=False)
 
-    def _append(self, runs: Sequence[GradedRun]) -> None:
-        self._file.append(b"".join(format_run(run) + b"\n" for run in runs))
+    def _append(self, lines: Sequence[RunLine]) -> None:
+        self._file.append(b"".join([line.text + b"\n" for line in lines]))
 
 
 def _create(name: str, config: ResultsFileConfig, context: ExporterContext) -> ResultsFileExporter:
-    return ResultsFileExporter(name, config, context.metrics, context.clock)
+    return ResultsFileExporter(name, config, context)
 
 
 COMPONENT = ResultExporterType(type_name="results_file", config_model=ResultsFileConfig, create=_create)

@@ -310,7 +310,8 @@ class Metrics:
         )
         self.traces_held = Gauge("tracegrade_traces_held", "Traces in the buffer.")
         self.held_bytes = Gauge(
-            "tracegrade_held_bytes", "Bytes of held spans with their resources and scopes, queues included."
+            "tracegrade_held_bytes",
+            "Bytes of held spans with their resources and scopes, and of results that wait, queues included.",
         )
         self.held_bytes_limit = Gauge("tracegrade_held_limit_bytes", "The memory limit.")
         self.hold_seconds = Histogram(
