@@ -129,3 +129,32 @@ async def test_six_hundred_traces_without_a_flip(event: Event | None, tmp_path: 
         assert set() == outcomes.undecided
         assert 0 == metrics[ORPHANED]
     assert undecided <= _undecided_bound(replicas, traffic, seconds)
+
+
+@pytest.mark.scale
+@pytest.mark.timeout(300)
+async def test_a_replica_that_is_dead_for_good_holds_up_no_other(tmp_path: Path) -> None:
+    """The Collectors have it in a list, so that its share of the traces waits for it; nothing else does."""
+    traffic = Traffic(seconds=5)
+    async with BalancedReplicas(tmp_path, interval=5, listed=(1, 2, 3)) as replicas:
+        await replicas.start(3)
+        async with _under_load(replicas, traffic):
+            await asyncio.sleep(10)
+            await replicas.kill(2)
+            killed_at = time.time()
+            await asyncio.sleep(25)
+        replicas.replicas.pop(2)
+        await replicas.stop()
+
+    outcomes = replicas.outcomes(traffic)
+    delays, deliveries = replicas.verdict_delays(), replicas.deliveries()
+    later = {number for number, started in traffic.started.items() if started > killed_at}
+    waiting = later & outcomes.undelivered.keys()
+    p95 = delays[len(delays) * 95 // 100]
+    print(f"{len(later)} traces later, {len(waiting)} wait; verdicts p95 {p95:.1f} s after the end of a run")
+    assert [] == outcomes.flips
+    assert len(later) / 5 < len(waiting) < len(later) / 2
+    assert all(outcomes.undelivered[number] == len(traffic.sent[number]) for number in waiting)
+    assert set() == (later & outcomes.undecided) - waiting
+    assert p95 < 10
+    assert len(set(deliveries)) == len(deliveries)

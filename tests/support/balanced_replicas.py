@@ -14,9 +14,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, Self, TypeAlias, cast
 
 import pytest
 
@@ -24,7 +25,7 @@ from collector.configuration import load_criteria
 from collector.otlp.codec import join_spans
 from processors.evaluate import evaluate_run
 from processors.model.finish_reason import FinishReason
-from processors.model.json_values import JsonObject
+from processors.model.json_values import JsonObject, JsonValue
 from processors.reconstruction.passes import reconstruct
 from processors.spans import RawSpan, read_span_head
 from tests.support.agent_spans import TRACE_ID, agent, tool
@@ -35,6 +36,9 @@ from tests.support.otlp_senders import Answer, GrpcSender
 from tests.support.service_process import ServiceProcess
 
 NAME = "replicas.test"
+
+SpanKey: TypeAlias = tuple[int, str]
+"""The number of a trace, and the id of one of its spans."""
 
 CRITERIA = """
 agents:
@@ -145,7 +149,7 @@ class Outcomes:
 def outcomes_of(traffic: Traffic, services: Sequence[ServiceProcess]) -> Outcomes:
     """What became of the traces, by the files of all services, those included that were killed."""
     verdicts: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    delivered: set[tuple[int, str]] = set()
+    delivered: set[SpanKey] = set()
     for replica in services:
         for run in replica.results():
             evaluations = run["evaluations"]
@@ -154,7 +158,7 @@ def outcomes_of(traffic: Traffic, services: Sequence[ServiceProcess]) -> Outcome
                 assert isinstance(each, dict)
                 if each["outcome"] in ("pass", "fail"):
                     verdicts[_number(str(run["trace_id"]))][str(each["name"])].add(str(each["outcome"]))
-        delivered |= _delivered(replica)
+        delivered.update(_deliveries(replica))
     flips, undecided = [], set()
     for number, spans in traffic.sent.items():
         expected = _oracle(services[0].criteria_path, number, spans)
@@ -196,14 +200,18 @@ class BalancedReplicas:
         folder: For files of all parts.
         interval: `cluster.resolver_interval`; the Collectors ask twice as often.
         watched: Whether the replicas watch each other at all.
+        listed: The replicas that the Collectors have in a list, in place of asking for a name.
     """
 
-    def __init__(self, folder: Path, *, interval: float, watched: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, interval: float, watched: bool = True, listed: Sequence[int] = ()
+    ) -> None:
         if os.geteuid() or not shutil.which("unshare"):
             pytest.skip("name resolution of its own takes root and unshare")
         self.folder = folder
         self.interval = interval
         self.watched = watched
+        self.listed = listed
         self.port = free_port()
         host = f"127.{random.randint(64, 191)}.{random.randint(1, 254)}"  # port 53 may be in use elsewhere
         self._host = host
@@ -270,7 +278,9 @@ class BalancedReplicas:
                 }
             },
         }
-        if self.watched:
+        if self.listed:
+            settings["cluster"] = {"peers": self._list()}
+        elif self.watched:
             interval = f"{int(self.interval * 1000)}ms"
             settings["cluster"] = {"peers_dns": NAME, "resolver_interval": interval, "name_ttl": "500ms"}
         replica = ServiceProcess(folder, settings, CRITERIA, within=self._within)
@@ -308,24 +318,41 @@ class BalancedReplicas:
         for number in list(self.replicas):
             assert 0 == await self.replicas.pop(number).stop()
 
+    def verdict_delays(self) -> list[float]:
+        """How many seconds after the end of a run it was graded, for all runs."""
+        return sorted(
+            _seconds(run["graded_time"]) - _seconds(run["end_time"])
+            for replica in self._folders
+            for run in replica.results()
+        )
+
+    def deliveries(self) -> list[SpanKey]:
+        """Trace and span of everything that was forwarded, each as often as it was."""
+        return [key for replica in self._folders for key in _deliveries(replica)]
+
     def outcomes(self, traffic: Traffic) -> Outcomes:
         """What all replicas that ever ran made of the traffic, compared with whole traces graded at once."""
         return outcomes_of(traffic, self._folders)
 
+    def _list(self) -> JsonValue:
+        return [f"{self.address(each)}:{self.port}" for each in self.listed]
+
     def _collector_config(self, endpoint: str) -> JsonObject:
+        by_name: JsonObject = {
+            "dns": {
+                "hostname": NAME,
+                "port": str(self.port),
+                "interval": f"{int(self.interval * 500)}ms",
+                "timeout": "500ms",
+            }
+        }
+        by_list: JsonObject = {"static": {"hostnames": self._list()}}
         return {
             "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": endpoint}}}},
             "exporters": {
                 "loadbalancing": {
                     "routing_key": "traceID",
-                    "resolver": {
-                        "dns": {
-                            "hostname": NAME,
-                            "port": str(self.port),
-                            "interval": f"{int(self.interval * 500)}ms",
-                            "timeout": "500ms",
-                        }
-                    },
+                    "resolver": by_list if self.listed else by_name,
                     "protocol": {
                         "otlp": {
                             "tls": {"insecure": True},
@@ -355,16 +382,20 @@ def _number(trace_id: str) -> int:
     return int(trace_id[-8:], 16)
 
 
+def _seconds(time_text: JsonValue) -> float:
+    return datetime.fromisoformat(str(time_text)).timestamp()
+
+
 def _end(span: RawSpan) -> int:
     return read_span_head(span[1])[3]
 
 
-def _delivered(replica: ServiceProcess) -> set[tuple[int, str]]:
+def _deliveries(replica: ServiceProcess) -> list[SpanKey]:
     """Trace and span id of everything that the replica forwarded."""
-    return {
+    return [
         (_number(span["traceId"]), span["spanId"])
         for request in replica.exported_requests()
         for resource in cast("Any", request)["resourceSpans"]
         for scope in resource["scopeSpans"]
         for span in scope["spans"]
-    }
+    ]
