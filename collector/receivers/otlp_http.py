@@ -5,7 +5,14 @@ import asyncio
 from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, SentMessage, peer_of
 from collector.config_fields import Endpoint, parse_endpoint
 from collector.errors import UnsupportedRequest
-from collector.otlp import ErrorStatus, gzip_decompress, json_to_request, method_not_allowed, no_such_path
+from collector.otlp import (
+    ErrorStatus,
+    gzip_decompress,
+    json_to_request,
+    json_to_request_apart,
+    method_not_allowed,
+    no_such_path,
+)
 from collector.receivers.consumer import (
     COMPRESSED_AT_ONCE_BYTES,
     encode_response,
@@ -25,6 +32,8 @@ DISCONNECTED = "499"
 
 _LARGE_JSON_BYTES = 256 * 1024
 """Longer JSON is converted beside the event loop, one request at a time."""
+_HUGE_JSON_BYTES = 4 * 1024 * 1024
+"""Longer JSON is converted by another process: to parse it would stop all threads of this one."""
 
 
 class HttpServerConfig(ServerConfig):
@@ -127,7 +136,9 @@ class OtlpHttpReceiver(Receiver):
         if len(content) <= _LARGE_JSON_BYTES:
             return json_to_request(content)
         async with self._large_json:
-            return await asyncio.to_thread(json_to_request, content)
+            if len(content) <= _HUGE_JSON_BYTES:
+                return await asyncio.to_thread(json_to_request, content)
+            return await json_to_request_apart(content)
 
 
 def _misdirected(scope: HttpScope) -> ErrorStatus | None:
