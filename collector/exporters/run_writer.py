@@ -27,6 +27,9 @@ from processors.model import GradedRun
 _RUNS_AT_ONCE = 500
 _BYTES_PER_WRITE = 8 * 1024 * 1024
 """A write has no more, but for one with a single line."""
+_OWN_SHARE = 16
+"""This part of the memory budget a writer may use however full it is: one that keeps up loses no runs because
+a backend of spans does not."""
 _LINE_OVERHEAD_BYTES = 384
 """Counted for every line beside its text: its place in the queue, and who is told that it is written."""
 
@@ -75,6 +78,8 @@ class RunWriter(ABC):
         self.endpoint = endpoint
         self._max_pending = config.max_pending_runs
         self._limiter = context.limiter
+        self._own_bytes = context.limiter.limit // _OWN_SHARE
+        self._held_bytes = 0
         self._metrics = context.metrics
         self._clock = context.clock
         self._log = RateLimitedLogger(_logger, context.clock)
@@ -146,7 +151,7 @@ class RunWriter(ABC):
         await self.close(deadline)
         left = [*self._pending, *self._writing]
         lost = len(left) + self._formatting + len(self._arrived)
-        self._limiter.release(sum(line.held_bytes for line, _ in left))
+        self._release(sum(line.held_bytes for line, _ in left))
         self._arrived.clear()
         self._formatting = 0
         self._pending.clear()
@@ -168,15 +173,16 @@ class RunWriter(ABC):
     async def _format_some(self) -> None:
         count = self._formatting = min(len(self._arrived), _RUNS_AT_ONCE)
         arrived = [self._arrived.popleft() for _ in range(count)]
-        runs = [run for run, _ in arrived]
+        runs, dones = deque([run for run, _ in arrived]), [done for _, done in arrived]
+        del arrived
         if all(run.line for run in runs):
             lines = _lines_of(runs)
         else:
             lines = await asyncio.get_running_loop().run_in_executor(self._format_thread, _lines_of, runs)
         self._formatting = 0
         turned_away = 0
-        for line, (_, done) in zip(lines, arrived, strict=True):
-            if self._limiter.try_acquire(line.held_bytes):
+        for line, done in zip(lines, dones, strict=True):
+            if self._has_room(line.held_bytes):
                 self._pending.append((line, done))
             else:
                 turned_away += 1
@@ -209,8 +215,8 @@ class RunWriter(ABC):
                 await self._clock.sleep(back_off.next_wait())
             else:
                 written, self._writing = self._writing, []
-                for line, done in written:
-                    self._limiter.release(line.held_bytes)
+                self._release(sum(line.held_bytes for line, _ in written))
+                for _, done in written:
                     _tell(done)
                 if refused:
                     self._drop(refused, "rejected")
@@ -228,9 +234,9 @@ class RunWriter(ABC):
         return found
 
     def _shed(self, bytes_wanted: int) -> int:
-        """Drop the oldest lines for want of memory; the bytes of those that were."""
+        """Drop the oldest lines for want of memory, down to what is the writer's own; how many bytes."""
         freed = dropped = 0
-        while freed < bytes_wanted and self._pending:
+        while freed < bytes_wanted and self._pending and self._held_bytes > self._own_bytes:
             freed += self._drop_oldest()
             dropped += 1
         if dropped:
@@ -239,9 +245,22 @@ class RunWriter(ABC):
 
     def _drop_oldest(self) -> int:
         line, done = self._pending.popleft()
-        self._limiter.release(line.held_bytes)
+        self._release(line.held_bytes)
         _tell(done)
         return line.held_bytes
+
+    def _has_room(self, size: int) -> bool:
+        """Whether there was room for a line, which is taken then."""
+        if self._held_bytes + size <= self._own_bytes:
+            self._limiter.take(size)
+        elif not self._limiter.try_acquire(size):
+            return False
+        self._held_bytes += size
+        return True
+
+    def _release(self, size: int) -> None:
+        self._held_bytes -= size
+        self._limiter.release(size)
 
     def _drop(self, count: int, reason: str) -> None:
         self._metrics.results_dropped.add(count, reason, self.name)
@@ -255,5 +274,10 @@ def _tell(done: _Done) -> None:
         done()
 
 
-def _lines_of(runs: Sequence[GradedRun]) -> list[RunLine]:
-    return [RunLine(run.run.trace_id, format_run(run)) for run in runs]
+def _lines_of(runs: deque[GradedRun]) -> list[RunLine]:
+    """The lines of `runs`, each of which is let go of then: all at once would stop every thread for long."""
+    lines: list[RunLine] = []
+    while runs:
+        run = runs.popleft()
+        lines.append(RunLine(run.run.trace_id, format_run(run)))
+    return lines

@@ -131,6 +131,21 @@ async def test_what_waits_is_lines_counted_in_the_budget_and_the_oldest_go_when_
     assert 0 == limiter.used
 
 
+async def test_a_writer_that_keeps_up_loses_nothing_while_spans_fill_the_budget(tmp_path: Path) -> None:
+    path, metrics, limiter = tmp_path / "x.runs.jsonl", Metrics(), MemoryLimiter(1 << 20)
+    assert limiter.try_acquire(1 << 20)
+    exporter = _exporter(path, metrics, limiter=limiter)
+    await exporter.start()
+
+    for _ in range(100):
+        exporter.export_results(trace_of(weather_run()))
+        await eventually(lambda: limiter.used == 1 << 20 and not exporter._arrived, "it is written")
+    await exporter.shutdown(SystemClock().monotonic() + 10)
+
+    assert 100 == len(path.read_bytes().splitlines())
+    assert 0 == metrics.results_dropped.value("queue_full", "results_file")
+
+
 async def test_runs_are_let_go_of_while_a_write_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
