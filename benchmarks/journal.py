@@ -249,7 +249,7 @@ def journal_lines(shapes: Sequence[Shape], *, rounds: int, folder: Path | None) 
     with TemporaryDirectory(dir=folder) as directory:
         system = file_system_of(Path(directory)) or "an unknown file system"
     yield f"# {_SENDERS} senders; journal on {system}, `fsync: always`; median of {rounds} rounds."
-    yield "| spans a request | journal | CPU µs a span | added | acknowledged p50 / p99, ms | requests a commit |"
+    yield "| spans a request | journal | CPU µs a span | added | acknowledged p50 / p99 ms | requests a commit |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for shape in shapes:
         yield from _lines(shape, rounds, folder)
