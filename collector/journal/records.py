@@ -165,10 +165,9 @@ def segment_without(content: bytes, gone: Collection[int]) -> list[bytes]:
 def encode_pairs(pairs: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
     """The parts of a record of pairs, each with its length before it."""
     parts: list[bytes] = []
-    for pair in pairs:
-        for each in pair:
-            parts.append(_LENGTH.pack(len(each)))
-            parts.append(each)
+    pack = _LENGTH.pack
+    for one, other in pairs:
+        parts += (pack(len(one)), one, pack(len(other)), other)
     return parts
 
 
