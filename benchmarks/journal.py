@@ -57,7 +57,7 @@ class _Turn:
     def __init__(self) -> None:
         self.spans = 0
         self.requests = 0
-        self.commits = 0.0
+        self.transactions = 0.0
         self.cpu_seconds = 0.0
         self.answer_seconds: list[float] = []
 
@@ -211,13 +211,13 @@ class _Side:
 
     async def _turn(self) -> _Turn:
         turn = _Turn()
-        commits = self._commits()
+        transactions = self._transactions()
         ends, used = time.perf_counter() + _SECONDS_PER_TURN, process_time()
         await asyncio.gather(*[self._send(requests, turn, ends) for requests in self._stock])
         if self.journal is not None:  # its thread is idle when the other side's turn begins
             await self.journal.flush(self._clock.monotonic() + 30)
         turn.cpu_seconds = process_time() - used
-        turn.commits = self._commits() - commits
+        turn.transactions = self._transactions() - transactions
         return turn
 
     async def _send(self, requests: "deque[tuple[bytes, int]]", turn: _Turn, ends: float) -> None:
@@ -237,7 +237,7 @@ class _Side:
             self._held_spans += spans
             await asyncio.sleep(0)
 
-    def _commits(self) -> float:
+    def _transactions(self) -> float:
         return sum(self.metrics.journal_commit_seconds.values[()][:-1])
 
 
@@ -249,7 +249,10 @@ def journal_lines(shapes: Sequence[Shape], *, rounds: int, folder: Path | None) 
     with TemporaryDirectory(dir=folder) as directory:
         system = file_system_of(Path(directory)) or "an unknown file system"
     yield f"# {_SENDERS} senders; journal on {system}, `fsync: always`; median of {rounds} rounds."
-    yield "| spans a request | journal | CPU µs a span | added | acknowledged p50 / p99 ms | requests a commit |"
+    yield (
+        "| spans a request | journal | CPU µs a span | added | acknowledged p50 / p99, ms "
+        "| requests a transaction |"
+    )
     yield "| --- | --- | --- | --- | --- | --- |"
     for shape in shapes:
         yield from _lines(shape, rounds, folder)
@@ -268,7 +271,7 @@ def _lines(shape: Shape, rounds: int, folder: Path | None) -> Iterator[str]:
     without, with_journal = (each[_WARM_UP_TURNS:] for each in turns)
     off, on = _rounds_of(without), _rounds_of(with_journal)
     added = [one - other for one, other in zip(on, off, strict=True)]
-    requests = sum(turn.requests for turn in with_journal) / sum(turn.commits for turn in with_journal)
+    requests = sum(turn.requests for turn in with_journal) / sum(turn.transactions for turn in with_journal)
     yield f"| {shape.name} | off | {with_range(off, '.1f')} | | {_answers(without)} | |"
     yield (
         f"| {shape.name} | on | {with_range(on, '.1f')} | {with_range(added, '+.1f')} | "
