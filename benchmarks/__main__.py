@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.child_process import MeasurementRefused
 from benchmarks.hostile import hostile_lines
 from benchmarks.hostile_traces import HOSTILE_KINDS
+from benchmarks.journal import journal_lines
 from benchmarks.kafka_records import kafka_lines
 from benchmarks.load import MAX_SECONDS, Order
 from benchmarks.measure import CONNECTIONS
@@ -78,6 +79,11 @@ def _scaling(arguments: argparse.Namespace) -> Iterator[str]:
     )
 
 
+def _journal(arguments: argparse.Namespace) -> Iterator[str]:
+    shapes = [shape for shape in SHAPES if shape.name in arguments.shapes]
+    return journal_lines(shapes or SHAPES, rounds=arguments.rounds, folder=arguments.folder)
+
+
 def _reference(arguments: argparse.Namespace) -> Iterator[str]:
     return compare(arguments.python, rounds=arguments.rounds, seconds=arguments.seconds)
 
@@ -142,6 +148,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_page(store)
     _add_rounds(store, 9)
+
+    journal = parts.add_parser("journal", help="the path of a span with and without the journal, in turns")
+    journal.set_defaults(part=_journal, figures=lambda arguments: "journal")
+    _add_page(journal)
+    _add_rounds(journal, 5)
+    journal.add_argument("--folder", type=Path, help="on whose disk the journal is written")
+    journal.add_argument(
+        "shapes",
+        nargs="*",
+        type=_one_of([shape.name for shape in SHAPES]),
+        metavar="SHAPE",
+        help="only these",
+    )
 
     scrape = parts.add_parser("scrape", help="scrapes of 500 agents, and what they cost senders; 90 s")
     scrape.set_defaults(part=lambda arguments: scrape_lines())

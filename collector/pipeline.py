@@ -465,7 +465,7 @@ class Pipeline:
             return
         if not self._fan_out.result_exporters:
             # Nobody takes runs, and none is kept in memory until the disk has it.
-            graded = replace(graded, runs=(), hidden_runs=())
+            graded = graded.without_runs()
         self._spans_to_store += len(trace.spans)
         stored = partial(self._export_stored, self._journal, graded, held, len(trace.spans))
         self._journal.add_verdicts(trace, graded, stored)

@@ -126,6 +126,18 @@ class GradedTrace:
     quarantined: bool = False
     tenant: str = ""
 
+    def without_runs(self) -> "GradedTrace":
+        """What exporters of spans, log records and spans of verdicts get of it."""
+        return GradedTrace(
+            trace_id=self.trace_id,
+            spans=self.spans,
+            log_records=self.log_records,
+            evaluation_spans=self.evaluation_spans,
+            backfill=self.backfill,
+            quarantined=self.quarantined,
+            tenant=self.tenant,
+        )
+
     @property
     def graded_runs(self) -> Sequence[GradedRun]:
         """The runs as they were graded; whatever leaves is made of `runs`."""

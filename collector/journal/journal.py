@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import groupby, islice
+from operator import attrgetter
 from typing import Protocol
 
 from collector.clock import Clock, ends_within
@@ -360,10 +361,9 @@ class Journal:
         """Write batches of one kind down; where each of them stands."""
         now = self._clock.unix_nano()
         entered: list[_Leaving] = []
-        for tenant, of_tenant in groupby(batches, key=lambda batch: batch.tenant):
+        for tenant, of_tenant in groupby(batches, key=attrgetter("tenant")):
             group = list(of_tenant)
-            is_whole = body is not None and len(group) == len(batches)
-            request = body if body is not None and is_whole else request_of(group)
+            request = body if body is not None and len(group) == len(batches) else request_of(group)
             segment = self._segment
             if segment is None:
                 segment = self._segment = _Segment(self._number())

@@ -1,5 +1,6 @@
 """What is written to the journal is read back, and nothing else is."""
 
+import zlib
 from contextlib import suppress
 
 import pytest
@@ -79,6 +80,11 @@ def _segment(batches: list[JournalledBatch]) -> bytes:
             tenant=journalled.batch.tenant,
         )
     )
+
+
+def test_the_checksum_is_the_same_whatever_library_took_it() -> None:
+    content = bytes(range(256)) * 100
+    assert zlib.crc32(content).to_bytes(4, "little") + content == seal([content[:300], b"", content[300:]])
 
 
 @given(st.lists(_batches(), max_size=3))
