@@ -27,9 +27,9 @@ from processors.model import GradedRun
 _RUNS_AT_ONCE = 500
 _BYTES_PER_WRITE = 8 * 1024 * 1024
 """A write has no more, but for one with a single line."""
-_OWN_SHARE = 16
-"""This part of the memory budget a writer may use however full it is: one that keeps up loses no runs because
-a backend of spans does not."""
+_OWN_SHARE, _OWN_BYTES = 16, 8 * 1024 * 1024
+"""This part of the memory budget, or so many bytes where that is more, a writer may use however full it is:
+one that keeps up loses no runs because a backend of spans does not."""
 _LINE_OVERHEAD_BYTES = 384
 """Counted for every line beside its text: its place in the queue, and who is told that it is written."""
 
@@ -78,7 +78,7 @@ class RunWriter(ABC):
         self.endpoint = endpoint
         self._max_pending = config.max_pending_runs
         self._limiter = context.limiter
-        self._own_bytes = context.limiter.limit // _OWN_SHARE
+        self._own_bytes = max(context.limiter.limit // _OWN_SHARE, _OWN_BYTES)
         self._held_bytes = 0
         self._metrics = context.metrics
         self._clock = context.clock

@@ -98,8 +98,9 @@ async def test_pending_runs_are_bounded_and_the_loss_is_counted(tmp_path: Path) 
 
 
 async def test_what_waits_is_lines_counted_in_the_budget_and_the_oldest_go_when_it_is_full(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("collector.exporters.run_writer._OWN_BYTES", 0)
     path = tmp_path / "x.runs.jsonl"
     clock, metrics = ManualClock(), Metrics()
     numbered = [replace(weather_run(), graded_unix_nano=number) for number in range(1, 11)]
