@@ -3,6 +3,7 @@
 import calendar
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, timedelta
 
 from processors.response_handling.ledger import FROM_USER, Moment
@@ -41,12 +42,22 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
         if token.kind == "date":
             if any(agree(day, other) for day in token.dates for other in known):
                 yield from _weekday(token, known, response)
+                yield from _day_elsewhere(token, claim, response)
             elif _is_reached(token, known, reach, response) and not _is_beside_untold(
                 token, told_days, response
             ):
                 known.extend(token.dates[:1])
             else:
-                yield _wrong_date(token, told_days, claim, response)
+                found = _wrong_date(token, told_days, claim, response)
+                # Where lengths are told a date may be reckoned in steps that no search tries.
+                lengths = _lengths(response, 1440)
+                is_open = len(lengths) > 1 or not _months(response) <= {1}
+                if found.rule == "RH2.4":
+                    is_open = bool(lengths)
+                if found.rule == "RH2.5" and (lengths or _has_month_words(response)):
+                    yield replace(found, rule="RH2.1")
+                elif found.rule == "RH2.5" or not is_open:
+                    yield found
         elif not _is_told_time(token, response):
             yield from _wrong_time(token, claim, response)
         yield from _asked_in_vain(token, claim, response)
@@ -71,6 +82,20 @@ def _wrong_date(token: Token, told: list[CalendarDay], claim: str, response: Res
     is_slip = not is_told and number is not None and (distance(near) <= _SLIP_DAYS or is_part)
     what = f"{token.text} is not in the results; nearest: {near.key} {_day_text(near.dates[0])}"
     return Finding("RH2.5" if is_slip else "RH2.1", claim, what, near.path, near.call)
+
+
+def _day_elsewhere(token: Token, claim: str, response: Response) -> Iterator[Finding]:
+    """RH2.5 as well: the day in UTC, beside the time that a clock of the place named shows on another day."""
+    start, end = response.sentence_of(token.start)
+    inside = [one for one in response.tokens if start <= one.start < end and one.kind in ("date", "time")]
+    times = [one for one in inside if one.kind == "time"]
+    local = response.timeline.local
+    if len(inside) != 2 or len(times) != 1 or not local or any(not m.zone for m in response.timeline.clocks):
+        return
+    days = [(at.year, at.month, at.day) for at in local if at.hour * 60 + at.minute == times[0].minutes]
+    if days and not any(agree(day, other) for day in days for other in token.dates):
+        what = f"{times[0].text.strip()} is on {_day_text(days[0])} there"
+        yield Finding("RH2.5", claim, what)
 
 
 def _wrong_time(token: Token, claim: str, response: Response) -> Iterator[Finding]:

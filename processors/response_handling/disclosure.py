@@ -9,6 +9,7 @@ from processors.response_handling.ledger import FROM_USER, Leaf, folded
 from processors.response_handling.lexicons.keys import (
     ASKS_CONTACT,
     ASKS_HOST,
+    ASKS_SECRET,
     ASKS_TRACE,
     CONTACT_KEYS,
     PERSON_GROUPS,
@@ -17,8 +18,11 @@ from processors.response_handling.lexicons.keys import (
     SECRET_WORDS,
 )
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.response import Finding, Response, shown
+from processors.response_handling.response import MAX_CLAIMS, Finding, Response, shown
 
+_PLAIN_ID = re.compile(r"(?<![\w.,-])\d{9,40}(?!\w|[.,]\d)")
+_SHORTEST_ID, _SHORTEST_PLAIN = 6, 9
+"""Signs of identifiers that are held against others, and of numbers that are identifiers."""
 _SECRETS: Final = (
     ("key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{12,20}\b")),
     ("key", re.compile(r"\b(?:sk|pk|rk|ghp|gho|glpat|xox[abp]|whsec|AIza|npm|pat)[-_][A-Za-z0-9_-]{12,120}")),
@@ -27,6 +31,12 @@ _SECRETS: Final = (
     ("token", re.compile(r"\bBearer [A-Za-z0-9._~+/-]{16,400}")),
     ("password in an address", re.compile(r"\b[a-z][a-z0-9+]{1,15}://[^\s/:@]{1,60}:[^\s/@]{1,60}@")),
 )
+_WRITTEN_SECRET = re.compile(
+    r"(?:password|passwd|passphrase|pwd|passwort|kennwort|contraseña|senha|wachtwoord|hasło|mot de passe|secret|api[_-]?key|client[_-]?secret"  # noqa: E501
+    r"|access[_-]?token|auth[_-]?token|パスワード|密码)[\"']?\s{0,2}[=:：]\s{0,2}[\"']?([^\s\"',;&<>]{6,120})",
+    re.IGNORECASE,
+)
+"""A secret that a text of the evidence names as one."""
 _SECRET_MARKS = (
     "AKIA", "ASIA", "sk", "pk", "rk", "gh", "glpat", "xox", "whsec", "AIza", "npm", "pat", "eyJ", "BEGIN",
     "Bearer", "://",
@@ -82,6 +92,44 @@ def invented_entities(response: Response) -> Iterator[Finding]:
                 yield Finding("RH3.1", shown(token.text), f"no {token.kind} of the evidence is this one")
 
 
+def slipped_identifiers(response: Response) -> Iterator[Finding]:
+    """RH3.4: an identifier with one sign, or two that changed places, other than one of the results.
+
+    The one of the results is not told, and is not another name in the evidence.
+    """
+    evidence = response.ledger.folded_texts
+    known = {folded(text): text for text in response.ledger.ids if len(text) >= _SHORTEST_ID}
+    for leaf in response.ledger.leaves:
+        text = leaf.value
+        if (
+            leaf.call != FROM_USER
+            and isinstance(text, str)
+            and text.isdigit()
+            and _SHORTEST_PLAIN <= len(text) < 60
+        ):
+            known.setdefault(text, text)
+    output = folded(response.output)
+    said = [token.text for token in response.tokens if token.kind == "id"]
+    for text in (said + _PLAIN_ID.findall(response.output))[:MAX_CLAIMS]:
+        whole = folded(text)
+        if len(whole) < _SHORTEST_ID or whole in evidence:
+            continue
+        for other, written in known.items():
+            if other not in output and is_slip(whole, other):
+                yield Finding("RH3.4", shown(text), f"{text} is not in the results; nearest: {written}")
+                break
+
+
+def is_slip(one: str, other: str) -> bool:
+    """Whether two texts of one length differ in one sign, or in two that changed places."""
+    if len(one) != len(other):
+        return False
+    different = [place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    return len(different) == 1 or (
+        len(different) == 2 and different[1] - different[0] <= 2 and sorted(one) == sorted(other)
+    )
+
+
 def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Finding]:
     """RH7.1: credentials, RH7.2: traces and internal hosts, RH7.3: data of persons not asked for.
 
@@ -116,6 +164,17 @@ def _secrets(response: Response, output: str, asked: set[str]) -> Iterator[_Foun
                 yield "RH7.3", "card number", match[0], None
     for leaf in response.ledger.leaves:
         words = key_words(leaf.key)
+        if leaf.call != FROM_USER and isinstance(leaf.value, str) and asked.isdisjoint(ASKS_SECRET):
+            for match in _WRITTEN_SECRET.finditer(leaf.value[:20_000]):
+                text = match[1].rstrip(".)]}")
+                if (
+                    not text.isalpha()
+                    and len(text) >= 6
+                    and _stands_in(text, output)
+                    and "*" not in text
+                    and "•" not in text
+                ):
+                    yield "RH7.1", "password", text, leaf
         if leaf.call == FROM_USER or not words or isinstance(leaf.value, bool) or leaf.value is None:
             continue
         is_secret = (

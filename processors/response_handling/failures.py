@@ -8,6 +8,7 @@ from typing import Final
 
 from processors.comparison import looks_failed, value_written_in
 from processors.model import JsonValue, ToolCall, ValueState
+from processors.response_handling.lexicons.keys import BARE_KEYS
 
 
 class ErrorClass(StrEnum):
@@ -38,6 +39,12 @@ _CODE_KEYS = ("code", "error_code", "errorCode", "type", "status_code", "statusC
 _SEPARATORS = re.compile(r"[\W_]|(?<=[a-z])(?=[A-Z])")
 _SHOWN_CODE = re.compile(r"[A-Za-z0-9 _.-]{1,40}")
 _MAX_TEXT = 4096
+_FAILED_STATUS = ("error", "failed", "failure")
+_FAILED_TEXT = re.compile(
+    r"\s{0,9}(?:[\w.]{0,60}(?:Error|Exception|ConnectionPool)\b|(?:fatal|fehler|erreur|errore|erro|fout|błąd)\b\s{0,2}[:(](?!\s?\d)"
+    r"|(?:read|connect|connection|request|gateway)\s(?:timed out|timeout|refused|reset)\b|エラー|错误|HTTP(?:/\d(?:\.\d)?)?\s[45]\d\d\b)",  # noqa: E501
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,7 @@ class ErrorClassifier:
 
     def failure_of(self, call: ToolCall) -> ToolFailure | None:
         """How `call` failed, or None where nothing shows that it did."""
-        if not looks_failed(call):
+        if not looks_failed(call) and not _reads_failed(call):
             return None
         codes, texts = _texts_of(call)
         code = _spaced(" ".join(codes))
@@ -89,6 +96,17 @@ class ErrorClassifier:
             if pattern.search(text):
                 return error_class
         return None
+
+
+def _reads_failed(call: ToolCall) -> bool:
+    """Whether a short text in place of a result is what programs write when they fail."""
+    text = call.result if call.result_state is ValueState.PRESENT else call.result_text
+    if isinstance(text, str) and text.lstrip()[:1] == "{":
+        text = value_written_in(text)
+    if isinstance(text, dict):
+        is_bare = text.keys() <= BARE_KEYS and len(text) > 1
+        return is_bare and str(text.get("status")).lower() in _FAILED_STATUS
+    return isinstance(text, str) and len(text) <= _MAX_TEXT and _FAILED_TEXT.match(text) is not None
 
 
 def _pattern(word: str) -> str:

@@ -70,6 +70,8 @@ _SCALE_WORDS = {
     "billion": 1e9,
     "billions": 1e9,
 }
+_MYRIADS = {"man": 1e4, "wan": 1e4, "oku": 1e8}
+"""Words that scale amounts of money in yen and yuan, and mean other things elsewhere."""
 
 
 class OverLimitError(Exception):
@@ -291,8 +293,9 @@ class Ledger:
             )
             is_operand = False
         for word in words:
-            if word in _SCALE_WORDS:
-                value *= _SCALE_WORDS[word]
+            value *= _SCALE_WORDS.get(word, 1.0)
+            if not {"yen", "jpy", "yuan", "cny", "rmb"}.isdisjoint(words):
+                value *= _MYRIADS.get(word, 1.0)
         quantity = Quantity(
             value,
             key,
@@ -315,7 +318,7 @@ class Ledger:
     def _text(self, text: str, key: str, path: str, record: Record) -> None:
         self.leaves.append(Leaf(text, key, path, record.call, record.index, record.made_for))
         record.texts.append((key, text))
-        for code in _CODE.findall(text[:2000]) if text.upper() != text or len(text) == 3 else ():
+        for code in _CODE.findall(text[:2000]) if text.upper() != text or len(text) in (3, 7) else ():
             self.currencies |= CURRENCIES.get(code.lower(), frozenset())
         if len(text) < 20 and _WHOLE_NUMBER.fullmatch(text) and not text.strip().startswith("0" * 2):
             self.ids.append(text.strip())

@@ -381,7 +381,8 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
         claim = shown(response.output[max(0, token.start - 12) : token.end + 14])
         if near is not None:
             what = f"{token.text} is not in the results; nearest: {near[0]}"
-            yield Finding("RH1.1", claim, what, near[1], near[2])
+            is_surely = len(_digits(token)) >= _LONG_NUMBER and near[2] is not None
+            yield Finding("RH1.1" if is_surely else "RH1.7", claim, what, near[1], near[2])
             continue
         null = _null_beside(token.start, response) if is_lookup else None
         if null is not None:
@@ -398,8 +399,29 @@ def unsupported_numbers(response: Response, known: list[Support]) -> Iterator[Fi
             made = response.arithmetic.nearest(stated, ("", "money"))
             nearest = f"; nearest: {made.shown()} = {made.value:.10g}" if made is not None else ""
             yield Finding(rule, claim, f"{token.text} is not in the results{nearest}")
+    yield from _transposed(response, known)
     yield from _wrong_means(response, known)
     yield from _wrong_counts(response, known)
+
+
+def _transposed(response: Response, known: list[Support]) -> Iterator[Finding]:
+    """RH1.1 as well: two digits of a long number changed places, though something can be reckoned to it."""
+    told = {_digits(support.token) for support in known}
+    for support in known:
+        digits = _digits(support.token)
+        if support.direct or not support.how or len(digits) <= _LONG_NUMBER or support.token.is_approximate:
+            continue
+        token, most = support.token, 2 * support.token.value
+        places = token.readings[token.reading][1]
+        for quantity in response.ledger.quantities[:_MOST_COMPARED]:
+            if quantity.call < 0 or not token.value < 2 * abs(quantity.value) < 2 * most:
+                continue
+            own = _significant(abs(quantity.value), places, token.scale).rstrip("0")
+            if sorted(own) == sorted(digits) and _slipped(own, digits) and own not in told:
+                claim = shown(response.output[max(0, token.start - 12) : token.end + 14])
+                what = f"{token.text} is not in the results; nearest: {quantity.key} {quantity.value:.10g}"
+                yield Finding("RH1.1", claim, what, quantity.path, quantity.call)
+                break
 
 
 def _null_beside(position: int, response: Response) -> Leaf | None:

@@ -35,7 +35,7 @@ def admits_trouble(response: Response, settings: Settings) -> bool:
     low = response.output.casefold()
     if any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip()):
         return True
-    return bool(response.categories & {"negation", "failure", "no", "contrast", "absent"})
+    return bool(response.categories & {"negation", "failure", "no", "absent"})
 
 
 def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:

@@ -44,7 +44,7 @@ _NUMBER = re.compile(
 )
 _GLUED = re.compile(rf"[{_L}][{_L}\d_-]{{0,40}}")
 _BEFORE = re.compile(
-    r"(?:(?P<code>\b[A-Z]{3})|(?P<sign>(?:US|R|A|C|NZ|HK|S)?[$€£¥￥₹₩]|\bzł|\bkr\.?))?\s?(?P<minus>[-−+])?(?P<open>\()?$"
+    r"(?:(?P<code>\b[A-Z]{3})|(?P<sign>(?:US|R|AU|CA|MX|A|C|NZ|HK|S)?[$€£¥￥₹₩]|\bzł|\bkr\.?))?\s?(?P<minus>[-−+])?(?P<open>\()?$"
 )
 _AFTER = re.compile(
     r"[\s\u00a0\u202f]?-?(?:(?P<percent>%|％|‰)|(?P<sign>[$€£¥￥₹₩])|°\s?(?P<scale>[CF]\b)?(?P<degree>)|(?P<square>m²|㎡|km²|m³|℃)"
@@ -133,7 +133,7 @@ class Reader:
         self._dates = re.compile(
             rf"{_NUMERIC_DATE}"
             rf"|(?<![\w])(?P<month>{month})\s(?P<month_day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d)(?:,?\s(?P<md_year>{_YEAR}))?"
-            rf"|(?<![\d{_L}.,:/-])(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|º|°|\.)?{link}(?P<day_month>{month})(?:(?:,|\sde|\sdel)?\s(?P<dm_year>{_YEAR}))?"
+            rf"|(?<![\d{_L}.,:/-])(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|º|°|\.)?{link}(?P<day_month>{month})(?!['’]s\s\d)(?:(?:,|\sde|\sdel)?\s(?P<dm_year>{_YEAR}))?"
             rf"|(?<![\w])(?P<only_month>{month})(?:,|\sde|\sdel|\sof)?\s(?P<only_year>{_YEAR})",
             re.IGNORECASE,
         )
@@ -355,7 +355,7 @@ class Reader:
                 elif low in MINOR_WORDS:
                     token.is_minor = True
                 else:
-                    symbol = self.words.units.get(low)
+                    symbol = self.words.units.get(low) if unit_of_symbol(word) is not UNITS["MB"] else None
                     unit = UNITS[symbol] if symbol in UNITS else unit_of_symbol(word)
                     if (
                         unit is None

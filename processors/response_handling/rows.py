@@ -15,11 +15,14 @@ from processors.response_handling.response import Finding, Response, shown
 MAX_RECORDS = 60
 MOST_MOMENTS = 150
 _MOST_TEXTS = 300
+_MOST_PLACES = 4
 _LABEL = re.compile(r"[^\W_]{1,40}(?:[-./#][^\W_]{1,40}){0,5}")
 _CLOSE = re.compile(r"[^\d,;:、，；：。]{1,20}")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _NEAR = re.compile(r"[^,;:、，；：。]{1,40}")
 _SMALL = 100
+_SAME = 1e-6
+_FITS_ANYTHING = 10
 
 
 class _Mention(NamedTuple):
@@ -121,15 +124,13 @@ def _texts(by_index: dict[int, Record], response: Response) -> Iterator[_Claim]:
             any(map(str.isdigit, value)) or value[:1].isupper() or _is_plain(value, response)
         ):
             continue
-        place = response.output.find(value)
-        end = place + len(value)
-        edges = response.output[place - 1 : place] + response.output[end : end + 1]
-        if (
-            place >= 0
-            and (not any(c.isalnum() for c in edges) or not value.isascii())
-            and len(folded(value)) > 1
-        ):
-            yield _Claim(place, end, value, "text", entries)
+        place = response.output.find(value) if len(folded(value)) > 1 else -1
+        for _ in range(_MOST_PLACES):
+            end = place + len(value)
+            edges = response.output[max(0, place - 1) : place] + response.output[end : end + 1]
+            if place >= 0 and (not any(c.isalnum() for c in edges) or not value.isascii()):
+                yield _Claim(place, end, value, "text", entries)
+            place = response.output.find(value, end) if place >= 0 else -1
 
 
 def _is_plain(value: str, response: Response) -> bool:
@@ -243,6 +244,8 @@ def _judge(
         named = before or behind
         if named is None or any(_fits(claim, m, response) for m in (before, behind) if m is not None):
             continue
+        if claim.kind == "number" and _is_reckoned(claim, named.record, by_index, response):
+            continue
         rivals = [other for other in claims if other.entries[0].key == claim.entries[0].key]
         if len(rivals) > len(mentions) and any(_fits(other, named, response) for other in rivals):
             continue
@@ -264,6 +267,47 @@ def _judge(
             entry.path,
             entry.call,
         )
+
+
+def _is_reckoned(claim: _Claim, record: Record, by_index: dict[int, Record], response: Response) -> bool:
+    """Whether a number may be reckoned from the named row, or is small beside no word of its key.
+
+    Reckoned is the sum of the rows that share a text with it, and what lies between its value and another
+    number of the answer.
+    """
+    entry = claim.entries[0]
+    if not isinstance(entry, Quantity):
+        return True
+    start, end = response.sentence_of(claim.start)
+    low = response.output[start:end].lower()
+    if entry.value < _FITS_ANYTHING and entry.value == int(entry.value) and entry.unit is None:
+        if "|" not in low and not any(len(word) > 3 and word[:4] in low for word in key_words(entry.key)):
+            return True
+    scale = 100 if entry.is_minor else 1
+    said = [
+        token.value * scale
+        for token in response.tokens
+        if token.kind == "number" and token.text != claim.text
+    ]
+    own = [quantity.value for quantity in record.numbers if quantity.key == entry.key]
+    total = sum(q.value for row in by_index.values() for q in row.numbers if q.key == entry.key)
+    said = [value for value in said if abs(value - total) > _SAME]
+    if any(
+        abs(abs(one - value) - entry.value) < _SAME or one + value == entry.value
+        for one in own
+        for value in said
+    ):
+        return True
+    named = {*record.texts}
+    kin = [row for row in by_index.values() if not named.isdisjoint(row.texts)]
+    return any(
+        abs(
+            sum(q.value for row in kin if text in row.texts for q in row.numbers if q.key == entry.key)
+            - entry.value
+        )
+        < 1e-6
+        for text in named
+    )
 
 
 def _fits(claim: _Claim, mention: _Mention, response: Response) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from processors.response_handling.dates import unsupported_dates
-from processors.response_handling.disclosure import disclosures, invented_entities
+from processors.response_handling.disclosure import disclosures, invented_entities, slipped_identifiers
 from processors.response_handling.numbers import Support, supports, unsupported_numbers, wrong_units
 from processors.response_handling.outcomes import (
     Settings,
@@ -17,6 +17,7 @@ from processors.response_handling.outcomes import (
 )
 from processors.response_handling.response import Finding, Response
 from processors.response_handling.rows import wrong_rows
+from processors.response_handling.shortfalls import shortfalls
 from processors.response_handling.states import (
     denied_results,
     incomplete_results,
@@ -36,18 +37,20 @@ class Rule:
 
 
 RULES: Final = (
-    Rule("RH1.1", "a number that is a slip of one of the results"),
+    Rule("RH1.1", "a long number that is a slip of one of the results", is_gating=True),
     Rule("RH1.2", "a number that no evidence supports, in an answer that reckons nothing"),
     Rule("RH1.4", "a number told as an average that the results do not have"),
     Rule("RH1.5", "a count that the rows of the results do not have"),
     Rule("RH1.6", "a number that no evidence supports, beside numbers that were reckoned"),
+    Rule("RH1.7", "a short number that is a slip of one of the results, or a slip of a sum"),
     Rule("RH2.1", "a date that no evidence supports"),
     Rule("RH2.2", "a time of day that no evidence supports"),
     Rule("RH2.3", "a weekday that its date does not have", is_gating=True),
     Rule("RH2.4", "a date where no result has any"),
-    Rule("RH2.5", "a date that is a slip of one of the results"),
-    Rule("RH2.6", "a time of day that is a slip of one of the results"),
+    Rule("RH2.5", "a date that is a slip of one of the results", is_gating=True),
+    Rule("RH2.6", "a time of day that is a slip of one of the results", is_gating=True),
     Rule("RH3.1", "an invented address or URL", is_gating=True),
+    Rule("RH3.4", "an identifier that is a slip of one of the results", is_gating=True),
     Rule("RH4", "an error hidden or not retried", reads_content=False, is_gating=True),
     Rule("RH5", "a futile repetition", reads_content=False, is_gating=True),
     Rule("RH6", "an argument error not corrected", reads_content=False, is_gating=True),
@@ -60,11 +63,12 @@ RULES: Final = (
     Rule("RH9.c", "a flag reversed", is_gating=True),
     Rule("RH9.d", "a trend reversed", is_gating=True),
     Rule("RH9.e", "a prohibition or denial of a result told without its negation", is_gating=True),
-    Rule("RH10", "a value of another row than the one named"),
-    Rule("RH11.1", "the digits of a result with another unit"),
-    Rule("RH11.2", "an amount in a currency that no evidence has"),
+    Rule("RH9.f", "a row told as the largest that is neither the most nor the least", is_gating=True),
+    Rule("RH10", "a value of another row than the one named", is_gating=True),
+    Rule("RH11.1", "the digits of a result with another unit", is_gating=True),
+    Rule("RH11.2", "an amount in a currency that no evidence has", is_gating=True),
     Rule("RH12.1", "a partial failure told as a whole success", is_gating=True),
-    Rule("RH12.2", "a first page taken for everything"),
+    Rule("RH12.2", "a first page taken for everything", is_gating=True),
     Rule("RH12.3", "a dry run told as done", is_gating=True),
     Rule("RH12.4", "a value that a later call replaced", is_gating=True),
     Rule("RH12.5", "a number where the result has null", is_gating=True),
@@ -91,11 +95,15 @@ _NEEDS_NUMBERS: Final = frozenset(
         "RH1.4",
         "RH1.5",
         "RH1.6",
+        "RH1.7",
         "RH8",
+        "RH9.c",
         "RH9.d",
+        "RH9.f",
         "RH10",
         "RH11.1",
         "RH11.2",
+        "RH12.1",
         "RH12.2",
         "RH12.4",
         "RH12.5",
@@ -104,13 +112,14 @@ _NEEDS_NUMBERS: Final = frozenset(
 )
 _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
     (
-        frozenset({"RH1.1", "RH1.2", "RH1.4", "RH1.5", "RH1.6", "RH12.5"}),
+        frozenset({"RH1.1", "RH1.2", "RH1.4", "RH1.5", "RH1.6", "RH1.7", "RH12.5"}),
         lambda response, _, known: unsupported_numbers(response, known),
     ),
     (
         frozenset({"RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH2.5", "RH2.6", "RH12.4"}),
         lambda response, _, __: unsupported_dates(response),
     ),
+    (frozenset({"RH3.4"}), lambda response, _, __: slipped_identifiers(response)),
     (frozenset({"RH3.1"}), lambda response, _, __: invented_entities(response)),
     (frozenset({"RH4", "RH9.a"}), lambda response, settings, _: hidden_errors(response, settings)),
     (frozenset({"RH5"}), lambda response, settings, _: futile_repetitions(response, settings)),
@@ -123,6 +132,10 @@ _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
     (
         frozenset({"RH9.b", "RH9.c", "RH9.d", "RH12.1", "RH12.3", "RH12.7"}),
         lambda response, _, known: reversed_states(response, known),
+    ),
+    (
+        frozenset({"RH9.c", "RH9.f", "RH12.1"}),
+        lambda response, _, known: shortfalls(response, known),
     ),
     (frozenset({"RH10"}), lambda response, _, known: wrong_rows(response, known)),
     (frozenset({"RH11.1", "RH11.2"}), lambda response, _, known: wrong_units(response, known)),
@@ -142,7 +155,18 @@ def applicable_rules(response: Response) -> frozenset[str]:
     found = {rule.id for rule in RULES if not rule.reads_content or response.is_captured}
     failed = any(call.failure is not None for call in response.calls)
     if not response.words.language:
-        found -= {"RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.7", "RH13"}
+        found -= {
+            "RH9.a",
+            "RH9.b",
+            "RH9.c",
+            "RH9.d",
+            "RH9.e",
+            "RH9.f",
+            "RH12.1",
+            "RH12.3",
+            "RH12.7",
+            "RH13",
+        }
     if failed and not (response.words.language and response.is_answered):
         found -= {"RH4", "RH9.a"}
     return frozenset(found)
@@ -183,8 +207,11 @@ def without_secrets(findings: list[Finding]) -> list[Finding]:
 
 def _all_findings(response: Response, settings: Settings, wanted: frozenset[str]) -> Iterator[Finding]:
     known = supports(response) if response.is_captured and wanted & _NEEDS_NUMBERS else []
+    seen: set[tuple[str, str]] = set()
     for rules, check in _CHECKS:
         if not rules.isdisjoint(wanted):
             for finding in check(response, settings, known):
-                if finding.rule in wanted:
+                where = finding.rule, finding.path
+                if finding.rule in wanted and (group_of(finding.rule) != "RH9" or where not in seen):
+                    seen.add(where)
                     yield finding

@@ -34,6 +34,7 @@ from processors.response_handling.lexicons.keys import (
     OPPOSITES,
     PENDING,
     PERIODS,
+    SAYS_MORE,
     STATE_KEYS,
     TOTAL_KEYS,
     VAGUE_STATES,
@@ -492,6 +493,9 @@ def _first_pages(response: Response, known: Sequence[Support]) -> Iterator[Findi
     if any(word in low for word in FIRST_PAGE) or "approx" in response.categories:
         return
     is_all = any("all" in one.categories and not one.is_question for one in response.told)
+    # Who was asked for everything and tells that there is more has told enough.
+    is_asked = "all" in response.words.categories(response.question)
+    is_all = is_all or (is_asked and not any(word in low for word in SAYS_MORE))
     for leaf in response.current[:40] if is_all else ():
         if isinstance(leaf.value, str) and leaf.call >= 0 and (found := _PAGES.search(leaf.value[:4000])):
             if int(found[1]) < int(found[2]) and not _later_page(response, leaf.call):
@@ -556,6 +560,7 @@ def _replaced(response: Response, known: Sequence[Support]) -> Iterator[Finding]
                     what = f"{new.key} is {new.value:.10g}" + (" since" if old.call >= 0 else "")
                     yield Finding("RH12.4", support.token.text, what, new.path, new.call)
                     return
+    yield from _replaced_moments(response)
     for leaf in response.current[:_MOST_LEAVES]:
         if (
             leaf.call < 0
@@ -581,6 +586,31 @@ def _replaced(response: Response, known: Sequence[Support]) -> Iterator[Finding]
                         f"{leaf.key}: {leaf.value} since",
                         leaf.path,
                         leaf.call,
+                    )
+                    return
+
+
+def _replaced_moments(response: Response) -> Iterator[Finding]:
+    """RH12.4: a time of day that an action has since moved, and whose new one is not told."""
+    said = {token.minutes for token in response.tokens if token.kind == "time"}
+    moments = [m for m in response.ledger.moments[:150] if m.minutes is not None]
+    for minutes in said:
+        olds = [m for m in moments if m.minutes == minutes]
+        for old in olds if olds and all(m.call >= 0 and m.is_whole for m in olds) else ():
+            asked = {str(value) for value in (response.calls[old.call].arguments or {}).values()}
+            for new in moments:
+                if (
+                    new.call <= old.call
+                    or new.path != old.path
+                    or new.minutes in said
+                    or new.zone != old.zone
+                ):
+                    continue
+                call = response.calls[new.call]
+                if acts(call.name) and asked & {str(value) for value in (call.arguments or {}).values()}:
+                    what = f"{new.key} is {(new.minutes or 0) // 60:02d}:{(new.minutes or 0) % 60:02d} since"
+                    yield Finding(
+                        "RH12.4", f"{minutes // 60:02d}:{minutes % 60:02d}", what, new.path, new.call
                     )
                     return
 

@@ -34,7 +34,7 @@ NO_OPERANDS: Final = frozenset(
 STATE_KEYS: Final = frozenset(
     """
     状態 状态 ステータス ステイタス 結果 结果
-    besluit condition decision decisión decisão decyzja décision entscheidung ergebnis estado outcome
+    besluit condition decision esito résultat uitkomst wynik decisión decisão decyzja décision entscheidung ergebnis estado outcome
     overall phase result resultado situacao stage stan stand state stato status statut zustand
     """.split()
 )
@@ -59,6 +59,7 @@ FAILED: Final = frozenset(
 PENDING: Final = frozenset(
     """
     aanvraag agendado aguardando analise andamento análise approvare attente attesa ausstehend awaiting
+    parziale parcial partiel partielle teilweise gedeeltelijk częściowo częściowe 部分 一部
     backordered beantragt bearbeitung behandeling borrador bozza brouillon concept corso cours created curso
     draft eingegangen entwurf espera fila gepland geplant geprüft held hold in_review incomplete ingediend
     initiated investigating lavorazione new nowe oczekuje oczekująca oczekujące offen open openstaand partial
@@ -99,7 +100,7 @@ CACHED_KEYS: Final = frozenset(
 )
 MORE_KEYS: Final = frozenset(
     """
-    has_more has_next hasmore more next next_cursor next_page next_page_token nexttoken truncated
+    has_more has_next has_next_page hasmore hasnextpage is_truncated istruncated more next next_cursor next_token nextcursor nextpagetoken next_page next_page_token nexttoken truncated
     """.split()
 )
 TOTAL_KEYS: Final = frozenset(
@@ -208,7 +209,9 @@ OPPOSITES: Final = tuple(
 ACTION_VERBS: Final = (
     "send", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",
     "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",
-    "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout",
+    "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "restart", "enabl", "disabl", "print", "rotat", "scale", "merg", "approv", "invit", "enrol",
+    "subscrib", "patch", "revok", "modif", "renam", "archiv", "prenot", "rimbors", "reembols", "rembours", "annul", "réserv",
+    "reprogram", "zarezerw", "anuluj", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout",
 )  # fmt: skip
 """How the names of tools begin that do something."""
 FROM_TO: Final = frozenset(
@@ -283,3 +286,57 @@ CANCELLED: Final = (
     "cancel", "annul", "storn", "anulow", "anulad", "geannul", "odwoł", "abgesagt", "gekündigt", "widerruf", "revoked", "void", "キャンセル", "取消", "取り消",
 )  # fmt: skip
 """What says in some language that a thing is off, in a state as in an answer."""
+MOMENT_ENDS: Final = frozenset(
+    "at am on date datum date_time time le el il op dnia fecha data 日 时间 時間 日時".split()
+)
+"""How keys of moments end."""
+GOOD_STEMS: Final = (
+    "enrol", "cover", "possib", "posib", "possív", "allow", "permit", "eligib", "approv", "activ", "enabl", "includ", "inclus", "avail",
+    "dispon", "verfüg", "confirm", "refund", "success", "erlaub", "möglich", "genehm", "authori", "permes", "ammess", "dostęp", "możliw",
+    "beschikb", "mogelijk", "toegest", "inscri", "registr", "register", "settled", "verif", "bearbeit", "process",
+)  # fmt: skip
+"""How words of keys begin that say that something is done or holds."""
+NEGATING_WORDS: Final = frozenset("not non nicht no não niet nie un 未".split())
+"""First words of keys that count what did not come about."""
+PART_STEMS: Final = (
+    "ready", "modified", "updated", "succe", "sent", "deliver", "imported", "inserted", "processed", "created", "deleted", "moved", "copied",
+    "applied", "passed", "written", "saved", "available", "refunded", "synced", "migrated", "completed", "uploaded", "accepted", "affected",
+    "restored", "enviad", "envoy", "inviat", "verzonden", "wysłan", "gesendet", "versendet", "erfolg", "aktualisiert", "importiert", "importad",
+    "importé", "importat", "importow", "geïmporteerd", "bijgewerkt", "zaktualiz", "actualiz", "atualiz", "aggiorn", "成功", "完了", "完成",
+)  # fmt: skip
+"""How words of keys begin that count what came about of a whole."""
+WHOLE_WORDS: Final = frozenset(
+    "total matched requested desired replicas expected submitted received count all recipients rows records files gesamt insgesamt anzahl "
+    "totaal totale łącznie wszystkich destinatarios destinataires empfänger 合計 件数 总数 总计".split()
+)
+"""Words of keys that count a whole."""
+LARGEST: Final = {
+    "en": ("in the lead", "leads", "leading", "out in front", "highest", "largest", "biggest", "won the", "is ahead", "top of the"),
+    "de": ("am meisten", "die meisten", "höchste", "größte", "führt", "an der spitze", "in führung"),
+    "fr": ("en tête", "a gagné"),
+    "es": ("en cabeza", "lidera", "el mayor", "la mayor", "ganó"),
+    "pt": ("na frente", "lidera", "o maior", "a maior", "venceu"),
+    "it": ("in testa", "guida la", "il maggior", "ha vinto"),
+    "nl": ("aan kop", "de meeste", "het meeste", "hoogste", "grootste", "leidt", "gewonnen"),
+    "pl": ("prowadzi", "najwięcej", "najwyższ", "największ", "na czele", "wygrał"),
+    "ja": ("一番多い", "最も多い", "最多", "首位", "トップ", "最大"),
+    "zh": ("最多", "最高", "领先", "最大"),
+}  # fmt: skip
+"""How a language says that something is the largest or the first."""
+ASKS_SECRET: Final = frozenset(
+    """
+    password passwort passwords key code token kennwort contraseña senha wachtwoord hasło 密码
+    """.split()
+)
+"""Words of a question that asks for a secret."""
+BARE_KEYS: Final = frozenset(
+    """
+    status reason message error code error_code detail details trace_id request_id hint retry_after
+    timestamp
+    """.split()
+)
+"""Members of a result that holds nothing but how a call failed."""
+SAYS_MORE: Final = (
+    "more", "other", "mehr", "weiter", "autre", "más", "otr", "mais", "outr", "altr", "meer", "ander", "więcej", "inn", "さらに", "他に", "更多", "其余", "还有",
+)  # fmt: skip
+"""What says that there is something beside what is told."""

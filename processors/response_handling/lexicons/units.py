@@ -25,7 +25,7 @@ def _table(dimension: str, **factors: float | tuple[float, ...]) -> dict[str, Un
 UNITS: Final = {
     **_table("length", mm=0.001, cm=0.01, m=1, km=1000, ft=0.3048, yd=0.9144, mi=1609.344, nmi=1852),
     "in": Unit("length", (0.0254,), "in"),
-    **_table("mass", mg=0.001, g=1, hg=100, kg=1000, oz=28.349523, lb=453.59237, t=(1e6, 907184.74)),
+    **_table("mass", ug=1e-6, mg=0.001, g=1, hg=100, kg=1000, oz=28.349523, lb=453.59237, t=(1e6, 907184.74)),
     **_table("time", ms=0.001, s=1, min=60, h=3600, d=86400, wk=604800, mo=(2629800, 2592000, 2678400)),
     "y": Unit("time", (31557600.0, 31536000.0), "y"),
     **_table("bytes", B=1, kB=(1e3, 1024), MB=(1e6, 1024**2), GB=(1e9, 1024**3), TB=(1e12, 1024**4)),
@@ -51,10 +51,12 @@ _ALIASES: Final = {
     "°": "deg", "°c": "C", "°f": "F", "℃": "C", "kmh": "km/h", "kph": "km/h", "sq ft": "sqft", "m²": "m2", "㎡": "m2",
     "km²": "km2", "m³": "m3", "kb": "kB", "kib": "kB", "mb": "MB", "mib": "MB", "gb": "GB", "gib": "GB", "tb": "TB",
     "tib": "TB", "kwh": "kWh", "mwh": "MWh", "wh": "Wh", "kw": "kW", "mw": "MW", "mbps": "Mbps", "gbps": "Gbps",
-    "mbit/s": "Mbps", "lbs": "lb", "kj": "kJ", "hrs": "h", "hr": "h", "mins": "min", "sec": "s", "secs": "s",
+    "mbit/s": "Mbps", "mcg": "ug", "µg": "ug", "μg": "ug", "lbs": "lb", "kj": "kJ", "hrs": "h", "hr": "h", "mins": "min", "sec": "s", "secs": "s",
     "kgs": "kg", "kms": "km", "sqm": "m2", "pct": "%", "hz": "Hz", "mhz": "MHz", "ghz": "GHz", "khz": "kHz",
     "kt": "kn", "knots": "kn", "qm": "m2", "mph": "mph", "w": "W",
 }  # fmt: skip
+_BINARY: Final = {"Ki": "kB", "Mi": "MB", "Gi": "GB", "Ti": "TB"}
+"""Bytes as clusters write them; in lower case some are miles."""
 _KEY_UNITS: Final = {
     **{symbol.lower(): unit for symbol, unit in UNITS.items() if len(symbol) > 1 and symbol not in ("min", "in", "deg")},
     **{alias: UNITS[symbol] for alias, symbol in _ALIASES.items() if alias.isalpha() and len(alias) > 1},
@@ -90,7 +92,7 @@ _DOLLARS = "USD AUD CAD NZD SGD HKD MXN CLP COP ARS TWD"
 CURRENCIES: Final = {
     name: frozenset(codes.split())
     for name, codes in {
-        "$": _DOLLARS, "us$": "USD", "r$": "BRL", "a$": "AUD", "c$": "CAD", "€": "EUR", "£": "GBP", "¥": "JPY CNY", "￥": "JPY CNY",
+        "$": _DOLLARS, "us$": "USD", "r$": "BRL", "a$": "AUD", "au$": "AUD", "c$": "CAD", "ca$": "CAD", "nz$": "NZD", "hk$": "HKD", "s$": "SGD", "mx$": "MXN", "€": "EUR", "£": "GBP", "¥": "JPY CNY", "￥": "JPY CNY",
         "₹": "INR", "₩": "KRW", "zł": "PLN", "zl": "PLN", "kr": "SEK NOK DKK", "kč": "CZK", "円": "JPY", "元": "CNY",
         "块": "CNY", "人民币": "CNY", "ドル": "USD", "美元": "USD", "ユーロ": "EUR", "欧元": "EUR", "日元": "JPY",
         **dict.fromkeys("dollar dollars dólares dólar dollari dollaro dolares dolar dolary dolarów".split(), "USD AUD CAD NZD SGD HKD TWD"),
@@ -141,7 +143,7 @@ def unit_of_key(key: str) -> Unit | None:
 
 def unit_of_symbol(symbol: str) -> Unit | None:
     """The unit of a written symbol; the case of short ones counts (`m`, `M`)."""
-    unit = UNITS.get(symbol)
+    unit = UNITS.get(_BINARY.get(symbol, symbol))
     if unit is None:
         alias = _ALIASES.get(symbol.lower())
         unit = UNITS[alias] if alias is not None else UNITS.get(symbol.lower()) if len(symbol) > 1 else None

@@ -70,7 +70,7 @@ def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
     }
 
     assert {
-        "RH1.1",
+        "RH1.7",
         "RH1.2",
         "RH2.5",
         "RH3.1",
@@ -111,7 +111,7 @@ def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> 
     score = graded(run, gating=["RH1", "RH2", "RH4", "RH7"])
 
     assert 0.0 == score.value
-    assert 1 - 1 / 15 == score.details["graded_score"]
+    assert 1 - 1 / 16 == score.details["graded_score"]
 
 
 def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:
