@@ -39,6 +39,7 @@ DATA = Path(__file__).parents[2] / "data"
 DEVELOPMENT = read_cases(DATA / "response_handling" / "dev.jsonl")
 HELD = read_cases(DATA / "response_handling" / "held.jsonl")
 FRESH = read_cases(DATA / "response_handling" / "fresh.jsonl")
+FRESH3 = read_cases(DATA / "response_handling" / "fresh3.jsonl")
 FRESH2 = read_cases(DATA / "response_handling" / "fresh2.jsonl")
 HARD = read_cases(DATA / "parity" / "response_handling_hard.jsonl")
 LABELLED = read_cases(DATA / "parity" / "response_handling_labelled.jsonl")
@@ -63,14 +64,15 @@ MODULES = (
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
-        (FRESH2, 0.54, 0.0, 0.68, 0.1),
-        (FRESH, 0.56, 0.0, 0.79, 0.0),
-        (HELD, 0.66, 0.0, 0.83, 0.03),
-        (DEVELOPMENT, 0.65, 0.0, 0.85, 0.0),
-        (HARD, 0.68, 0.0, 0.8, 0.0),
-        (LABELLED, 0.6, 0.0, 0.93, 0.0),
+        (FRESH3, 0.22, 0.0, 0.47, 0.2),  # never learned from: what the page says of unseen cases
+        (FRESH2, 0.35, 0.0, 0.68, 0.1),
+        (FRESH, 0.41, 0.0, 0.79, 0.0),
+        (HELD, 0.46, 0.0, 0.83, 0.03),
+        (DEVELOPMENT, 0.43, 0.0, 0.85, 0.0),
+        (HARD, 0.45, 0.0, 0.8, 0.0),
+        (LABELLED, 0.53, 0.0, 0.93, 0.0),
     ],
-    ids=["fresh2", "fresh", "held", "development", "hard", "labelled"],
+    ids=["fresh3", "fresh2", "fresh", "held", "development", "hard", "labelled"],
 )
 def test_wrong_cases_are_caught_and_sound_ones_left_alone(
     cases: list[dict[str, object]], caught: float, flagged: float, caught_by_all: float, flagged_by_all: float

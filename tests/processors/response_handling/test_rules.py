@@ -479,10 +479,11 @@ def test_odd_numbers_keys_and_days_are_answered(output: str, result: object) -> 
         ),
     ],
 )  # fmt: skip
-def test_near_misses_and_shortfalls_are_found_by_the_default_gate(
+def test_near_misses_and_shortfalls_are_found_by_the_gate_and_the_rule_of_units(
     result: object, output: str, rule: str | None
 ) -> None:
-    evaluator = ToolResponseHandling(ToolResponseHandlingConfig(advisory=False))
+    gating = (*ToolResponseHandlingConfig().gating, "RH11.1")
+    evaluator = ToolResponseHandling(ToolResponseHandlingConfig(advisory=False, gating=gating))
     run = answered(output, call(result, name="print_job"), user="How is it?")  # type: ignore[arg-type]  # JSON by hand
 
     score = evaluator.evaluate(run, RunFacts())
