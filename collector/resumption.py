@@ -1,5 +1,6 @@
 """Going on after a restart: what the journal held goes back to where it was."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +28,9 @@ from processors.spans import RawSpan
 
 MAX_QUARANTINED = 100
 """Traces kept for a report; the oldest go first."""
+
+_BATCHES_AT_ONCE = 1000
+"""Batches that are looked at, and go back to the buffer, between two turns of the loop."""
 
 _logger = logging.getLogger(__name__)
 
@@ -64,8 +68,12 @@ class Resumption:
         self._streams = streams
         self._on_runs = on_runs
 
-    def resume(self, recovered: Recovered, journal: Journal) -> None:
-        """Go on with what was `recovered` from `journal`; before any request is taken, exporters running."""
+    async def resume(self, recovered: Recovered, journal: Journal) -> None:
+        """Go on with what was `recovered` from `journal`; before any request is taken, exporters running.
+
+        However much that is, the loop turns meanwhile: exporters take what is ready for them, and the process
+        is seen to live.
+        """
         self._journal = journal
         self._metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
         for queue in self._fan_out.queues:
@@ -73,7 +81,9 @@ class Resumption:
         for key, span_ids in recovered.finished:
             self._buffer.remember_finished(key, span_ids)
         taken_out: dict[bytes, list[SpanBatch]] = {}
-        for place, journalled in recovered.batches.items():
+        for number, (place, journalled) in enumerate(recovered.batches.items(), 1):
+            if number % _BATCHES_AT_ONCE == 0:
+                await asyncio.sleep(0)
             batch = journalled.batch
             key = trace_key(batch.trace_id, batch.tenant)
             if journalled.kind is not BatchKind.HELD and place not in recovered.left:
@@ -87,6 +97,7 @@ class Resumption:
                 self._metrics.spans_recovered.add(len(batch.spans), BEFORE_FAN_OUT)
             self._buffer.restore(batch, journalled.arrived_unix_nano, recovered.alive_unix_nano)
         for key, batches in taken_out.items():
+            await asyncio.sleep(0)
             verdicts = recovered.verdicts.get(key)
             if verdicts is None:
                 self._quarantine(batches)

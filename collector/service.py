@@ -388,7 +388,7 @@ class Service:
             return 0
         recovered = await asyncio.to_thread(self._journal.open, self._envelopes)
         self._journal.start(self._tasks)
-        self._resumption.resume(recovered, self._journal)
+        await self._resumption.resume(recovered, self._journal)
         return recovered.alive_unix_nano
 
     async def _stop(self) -> None:

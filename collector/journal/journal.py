@@ -188,12 +188,17 @@ class Journal:
         self._finished_groups.extend(recovered.finished_groups)
         self._finished_traces = len(recovered.finished)
         self._take_up(recovered)
-        self._changes += recovered.changes
         self._kept = digests_of_kept(self._store)
-        for aside in (
-            False,
-            True,
-        ):  # it counts once, also if this process is killed before it grades anything
+        # A crash counts once, and before anything is graded: the next may come before the first transaction.
+        if recovered.changes:
+            try:
+                self._store.write(recovered.changes)
+            except JournalFailed as error:
+                _logger.error("The crash before cannot be counted yet.", extra={"error": str(error)})
+                self._changes += recovered.changes
+                self._store.close(keep_lock=True)
+                self._store.open()
+        for aside in (False, True):
             self._activity.end(aside=aside)
         return recovered
 

@@ -352,9 +352,22 @@ async def test_a_trace_that_was_in_work_in_two_crashes_is_quarantined(tmp_path: 
         assert (frozenset({batch(1).trace_id}) if crash == 2 else frozenset()) == recovered.quarantined
         if crash == 0:
             journal.journal.add([batch(1), batch(2)])
+            journal.store.write(journal.journal._take_changes())
+        journal.journal._activity.begin(batch(1).trace_id)
+        journal.store.close()  # a crash: nothing is said any more; the second comes before any transaction
+
+
+async def test_a_crash_counts_though_the_disk_failed_when_the_process_after_it_began(tmp_path: Path) -> None:
+    for crash in range(3):
+        journal = OpenJournal(tmp_path)
+        journal.store.failures = int(crash == 1)
+        recovered = journal.journal.open(EnvelopeRegistry())
+        assert (crash == 2) == bool(recovered.quarantined)
+        if crash == 0:
+            journal.journal.add([batch(1)])
         journal.store.write(journal.journal._take_changes())
         journal.journal._activity.begin(batch(1).trace_id)
-        journal.store.close()  # a crash: nothing is said any more
+        journal.store.close()
 
 
 async def test_a_crash_counts_once_however_often_the_process_is_killed_after_it(tmp_path: Path) -> None:
