@@ -106,6 +106,7 @@ async def test_a_trace_over_which_the_process_crashes_twice_leaves_with_errors(t
             await service.wait()
     async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
         await service.until(lambda: len(service.results()) == 2)
+        await asyncio.sleep(0.5)  # that they were delivered is written as well; else they come again
         metrics = await service.metrics()
         service.signal(signal.SIGKILL)
         await service.wait()
