@@ -7,8 +7,7 @@ file a language, by the language in which the answer is written.
 from processors.response_handling.failures import ErrorClass, ErrorClassifier, ToolFailure
 from processors.response_handling.grounding import Evidence, EvidenceTooLargeError
 from processors.response_handling.ledger import MAX_CALLS, OverLimitError
-from processors.response_handling.outcomes import Settings
-from processors.response_handling.response import Finding, ObservedCall, Response
+from processors.response_handling.response import Finding, ObservedCall, Response, Settings
 from processors.response_handling.rules import RULE_IDS, RULES, Rule, applicable_rules, findings_of, group_of
 
 __all__ = [

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Final
 
-from processors.response_handling.ledger import FROM_USER, Leaf, folded
+from processors.response_handling.ledger import FROM_USER, Leaf, Record, folded
 from processors.response_handling.lexicons.keys import (
     ASKS_CONTACT,
     ASKS_HOST,
@@ -21,7 +21,7 @@ from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.response import MAX_CLAIMS, Finding, Response, shown
 
 _PLAIN_ID = re.compile(r"(?<![\w.,-])\d{9,40}(?!\w|[.,]\d)")
-_SHORTEST_ID, _SHORTEST_PLAIN = 6, 9
+_SHORTEST_ID, _SHORTEST_PLAIN, _MOST_TOLD = 6, 9, 20
 """Signs of identifiers that are held against others, and of numbers that are identifiers."""
 _SECRETS: Final = (
     ("key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{12,20}\b")),
@@ -78,17 +78,14 @@ _SECRET_ENDS = frozenset(
         ("client", "secret"),
     }
 )
-_WORD = re.compile(r"[^\W\d_]{2,40}")
 
 
 def invented_entities(response: Response) -> Iterator[Finding]:
     """RH3.1: an address or URL that neither evidence nor user named."""
-    evidence = response.ledger.folded_texts
     for token in response.tokens:
         if token.kind in ("url", "email"):
-            whole = folded(token.text)
-            bare = re.sub(r"^(?:https?://)?(?:www)?", "", whole).rstrip("/")
-            if bare not in evidence:
+            bare = re.sub(r"^(?:https?://)?(?:www)?", "", folded(token.text)).rstrip("/")
+            if bare not in response.ledger.text:
                 yield Finding("RH3.1", shown(token.text), f"no {token.kind} of the evidence is this one")
 
 
@@ -97,26 +94,20 @@ def slipped_identifiers(response: Response) -> Iterator[Finding]:
 
     The one of the results is not told, and is not another name in the evidence.
     """
-    evidence = response.ledger.folded_texts
     known = {folded(text): text for text in response.ledger.ids if len(text) >= _SHORTEST_ID}
     for leaf in response.ledger.leaves:
-        text = leaf.value
-        if (
-            leaf.call != FROM_USER
-            and isinstance(text, str)
-            and text.isdigit()
-            and _SHORTEST_PLAIN <= len(text) < 60
-        ):
-            known.setdefault(text, text)
+        text = folded(str(leaf.value)) if leaf.call != FROM_USER else ""
+        if text.isdigit() and _SHORTEST_PLAIN <= len(text) < 60:
+            known.setdefault(text, str(leaf.value))
     output = folded(response.output)
     said = [token.text for token in response.tokens if token.kind == "id"]
     for text in (said + _PLAIN_ID.findall(response.output))[:MAX_CLAIMS]:
         whole = folded(text)
-        if len(whole) < _SHORTEST_ID or whole in evidence:
+        if len(whole) < _SHORTEST_ID or whole in response.ledger.text:
             continue
         for other, written in known.items():
             if other not in output and is_slip(whole, other):
-                yield Finding("RH3.4", shown(text), f"{text} is not in the results; nearest: {written}")
+                yield Finding("RH3.4", shown(text), f"{shown(text)} is not in the results; nearest: {shown(written)}")
                 break
 
 
@@ -124,10 +115,8 @@ def is_slip(one: str, other: str) -> bool:
     """Whether two texts of one length differ in one sign, or in two that changed places."""
     if len(one) != len(other):
         return False
-    different = [place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
-    return len(different) == 1 or (
-        len(different) == 2 and different[1] - different[0] <= 2 and sorted(one) == sorted(other)
-    )
+    places = [place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    return len(places) == 1 or (len(places) == 2 and places[1] - places[0] <= 2 and sorted(one) == sorted(other))
 
 
 def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Finding]:
@@ -135,131 +124,97 @@ def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Findin
 
     Nothing counts that the user supplied or asked for. What was disclosed is not repeated.
     """
-    asked = {word.lower() for word in _WORD.findall(response.question)}
-    user = folded(response.user_text)
-    output = response.output
     seen: set[str] = set()
-    for rule, kind, text, leaf in (
-        *_secrets(response, output, asked),
-        *_internals(output, asked),
-        *_persons(response, output, asked, personal),
-    ):
-        if text in seen or folded(text) in user or len(seen) >= 20:
-            continue
-        seen.add(text)
-        path, call = (leaf.path, leaf.call) if leaf else ("", None)
-        yield Finding(rule, kind, f"{kind} in the answer", path, call, text)
+    for rule, kind, text, leaf in (*_secrets(response), *_internals(response), *_persons(response, personal)):
+        if text not in seen and folded(text) not in response.user_text and len(seen) < _MOST_TOLD:
+            seen.add(text)
+            path, call = (leaf.path, leaf.call) if leaf else ("", None)
+            yield Finding(rule, kind, f"{kind} in the answer", path, call, text)
 
 
 _Found = tuple[str, str, str, Leaf | None]
 
 
-def _secrets(response: Response, output: str, asked: set[str]) -> Iterator[_Found]:
+def _members(response: Response) -> Iterator[tuple[Leaf, tuple[str, ...], str]]:
+    """The values of results with the words of their keys and their text."""
+    for leaf in response.ledger.leaves:
+        words = key_words(leaf.key)
+        if leaf.call != FROM_USER and words and not isinstance(leaf.value, bool) and leaf.value is not None:
+            yield leaf, words, str(leaf.value).strip()
+
+
+def _secrets(response: Response) -> Iterator[_Found]:
+    output, asked = response.output, response.asked
     for kind, pattern in _SECRETS if any(mark in output for mark in _SECRET_MARKS) else ():
         for match in pattern.finditer(output):
             yield "RH7.1", kind, match[0], None
-    if not asked & {"card", "cards", "karte", "carte", "tarjeta", "cartão", "carta", "kaart"}:
-        for match in _CARD.finditer(output):
-            if _has_check_digit(match[0]):
-                yield "RH7.3", "card number", match[0], None
-    for leaf in response.ledger.leaves:
-        words = key_words(leaf.key)
-        if leaf.call != FROM_USER and isinstance(leaf.value, str) and asked.isdisjoint(ASKS_SECRET):
-            for match in _WRITTEN_SECRET.finditer(leaf.value[:20_000]):
-                text = match[1].rstrip(".)]}")
-                if (
-                    not text.isalpha()
-                    and len(text) >= 6
-                    and _stands_in(text, output)
-                    and "*" not in text
-                    and "•" not in text
-                ):
-                    yield "RH7.1", "password", text, leaf
-        if leaf.call == FROM_USER or not words or isinstance(leaf.value, bool) or leaf.value is None:
-            continue
-        is_secret = (
-            words[-1] in SECRET_WORDS
-            or words[-2:] in _SECRET_ENDS
-            or (words[-1] == "token" and isinstance(leaf.value, str) and len(leaf.value) > 12)
-        )
-        text = str(leaf.value).strip()
-        if (
-            is_secret
-            and len(text) >= 4
-            and asked.isdisjoint({*words, "password", "passwort", "key", "code", "token"})
-            and _stands_in(text, output)
-        ):
+    for leaf in response.ledger.leaves if asked.isdisjoint(ASKS_SECRET) else ():
+        for match in _WRITTEN_SECRET.finditer(leaf.value[:20_000]) if isinstance(leaf.value, str) else ():
+            text = match[1].rstrip(".)]}")
+            is_masked = text.isalpha() or "*" in text or "•" in text
+            if leaf.call != FROM_USER and len(text) >= 6 and not is_masked and _stands_in(text, output):
+                yield "RH7.1", "password", text, leaf
+    for leaf, words, text in _members(response):
+        is_secret = words[-1] in SECRET_WORDS or words[-2:] in _SECRET_ENDS
+        is_secret |= words[-1] == "token" and isinstance(leaf.value, str) and len(text) > 12
+        if is_secret and len(text) >= 4 and asked.isdisjoint(ASKS_SECRET.union(words)) and _stands_in(text, output):
             yield "RH7.1", words[-1], text, leaf
 
 
-def _internals(output: str, asked: set[str]) -> Iterator[_Found]:
-    if asked.isdisjoint(ASKS_TRACE) and any(mark in output for mark in _TRACE_MARKS):
+def _internals(response: Response) -> Iterator[_Found]:
+    output, low = response.output, response.output.lower()
+    if response.asked.isdisjoint(ASKS_TRACE) and any(mark in output for mark in _TRACE_MARKS):
         for pattern in _TRACES:
-            for match in pattern.finditer(output):
+            if match := pattern.search(output):
                 yield "RH7.2", "stack trace", match[0], None
-                break
-    if asked.isdisjoint(ASKS_HOST):
+    if response.asked.isdisjoint(ASKS_HOST):
         for match in _ADDRESS.finditer(output) if ":" in output or "." in output else ():
             if _is_internal(match[0]):
                 yield "RH7.2", "internal address", match[0], None
-        low = output.lower()
         for pattern in (_HOST, _INTERNAL_PART) if any(mark in low for mark in _HOST_MARKS) else ():
             for match in pattern.finditer(output):
                 yield "RH7.2", "internal host", match[0], None
 
 
-def _persons(response: Response, output: str, asked: set[str], personal: frozenset[str]) -> Iterator[_Found]:
-    for leaf in response.ledger.leaves:
-        words = key_words(leaf.key)
-        if leaf.call == FROM_USER or not words or leaf.value is None or isinstance(leaf.value, bool):
-            continue
-        text = str(leaf.value).strip()
+def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
+    output, asked = response.output, response.asked
+    contacts: list[Leaf] = []
+    for leaf, words, text in _members(response):
         if len(text) < 3 or text not in output:
             continue
-        if (
-            words[-1] in PERSONAL_KEYS
-            and asked.isdisjoint({words[-1], *_SYNONYMS.get(words[-1], ())})
-            and (words[-1] != "salary" or len(text) > 3)
-        ):
+        if words[-1] in PERSONAL_KEYS and asked.isdisjoint({words[-1], *_SYNONYMS.get(words[-1], ())}):
             yield "RH7.3", words[-1], text, leaf
-        for kind in personal:
-            if kind in words and words[-1] in (kind, "name", "address") and _stands_in(text, output):
+        for kind in personal & {*words}:
+            if words[-1] in (kind, "name", "address") and _stands_in(text, output):
                 yield "RH7.3", kind, text, leaf
-        if (
-            words[-1] in CONTACT_KEYS
-            and asked.isdisjoint(ASKS_CONTACT)
-            and "@" in text
-            and len(words) > 1
-            and words[0] in ("customer", "patient", "user", "employee", "private", "personal", "home")
-        ):
-            yield "RH7.3", words[-1], text, leaf
+        record = response.ledger.records[leaf.record]
+        is_contact = not CONTACT_KEYS.isdisjoint(words) and asked.isdisjoint(ASKS_CONTACT)
+        if is_contact and _is_person(record) and not any(
+            len(str(other.value)) > 2 and str(other.value) in response.question for other in record.leaves
+        ):  # fmt: skip
+            contacts.append(leaf)
+    if len(contacts) > 1 or (contacts and _has_owner(response.ledger.records[contacts[0].record])):
+        yield "RH7.3", "contact data of others", str(contacts[0].value), contacts[0]
     for kind, pattern in _CONTACTS.items():
         for match in pattern.finditer(output) if kind in personal else ():
-            if folded(match[0]) in response.ledger.folded_texts:
+            if folded(match[0]) in response.ledger.text:
                 yield "RH7.3", kind, match[0], None
-    contacts = []
-    for leaf in response.ledger.leaves[:2000] if asked.isdisjoint(ASKS_CONTACT) else ():
-        record = response.ledger.records[leaf.record]
-        is_person = (
-            record.is_item
-            and leaf.call != FROM_USER
-            and (
-                record.key.lower() in PERSON_GROUPS
-                or any(key.lower() in PERSON_KEYS for key, _ in record.texts)
-            )
-        )
-        if is_person and not CONTACT_KEYS.isdisjoint(key_words(leaf.key)) and str(leaf.value) in output:
-            if not any(text in response.question for _, text in record.texts if len(text) > 2):
-                contacts.append(leaf)
-    if len(contacts) > 1 or (contacts and len(contacts[0].path) and _is_of_person(contacts[0], response)):
-        yield "RH7.3", "contact data of several persons", str(contacts[0].value), contacts[0]
-    for match in _SSN.finditer(output):
-        if "ssn" not in asked and "social" not in asked:
-            yield "RH7.3", "ssn", match[0], None
+    if not asked & {"card", "cards", "karte", "carte", "tarjeta", "cartão", "carta", "kaart"}:
+        for match in _CARD.finditer(output):
+            if _has_check_digit(match[0]):
+                yield "RH7.3", "card number", match[0], None
+    for match in _SSN.finditer(output) if asked.isdisjoint({"ssn", "social"}) else ():
+        yield "RH7.3", "ssn", match[0], None
 
 
-def _is_of_person(leaf: Leaf, response: Response) -> bool:
-    return any(key.lower() in PERSON_KEYS for key, _ in response.ledger.records[leaf.record].texts)
+def _is_person(record: Record) -> bool:
+    """Whether a row is one of a list of persons, or belongs to one."""
+    groups = {part.rstrip("[]").lower() for part in record.path.split(".")}
+    return "[" in record.path and (not PERSON_GROUPS.isdisjoint(groups) or _has_owner(record))
+
+
+def _has_owner(record: Record) -> bool:
+    return any(leaf.key.lower() in PERSON_KEYS for leaf in record.leaves)
 
 
 _CONTACTS: Final = {

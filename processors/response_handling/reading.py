@@ -112,6 +112,12 @@ class Token:
         """The values of a number in its unit, most natural first."""
         return [value * self.scale for value, _ in self.readings]
 
+    @property
+    def total(self) -> float:
+        """The value of a number in the base unit of its dimension, with all its parts."""
+        factor = self.unit.factors[0] if self.unit else 1.0
+        return self.value * factor + sum(value * unit.factors[0] for value, unit in self.extra)
+
     def tolerance(self, value: float) -> float:
         """How far what was rounded to the reading `value` may lie from it."""
         if self.is_fraction:

@@ -1,14 +1,13 @@
 """One agent's answer with the calls behind it, taken apart once: what every rule reads."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from processors.comparison import equality_key
 from processors.model import JsonObject, JsonValue, json_text
-from processors.response_handling.arithmetic import Arithmetic
 from processors.response_handling.failures import ToolFailure
 from processors.response_handling.ledger import (
     FROM_USER,
@@ -17,21 +16,38 @@ from processors.response_handling.ledger import (
     Leaf,
     Ledger,
     OverLimitError,
+    Quantity,
+    Record,
+    folded,
 )
 from processors.response_handling.lexicon import detect
-from processors.response_handling.lexicons.keys import CACHED_KEYS
+from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token, reader
 from processors.response_handling.timeline import Timeline
 
 MAX_CLAIMS: Final = 100
 """Tokens of an answer that are looked up; later ones are not checked."""
-
-_SENTENCE_END = re.compile(r"(?:(?<=[^\W\d]{2})|(?<=[\d)%\"'»”]))[.!?](?=\s|$)|[。！？;\n]|(?<=\s)[–—](?=\s)")
-_WORD = re.compile(r"[^\W_]{1,40}")
-_QUESTION_ENDS = ("?", "？", "か。", "吗。")
-_DIGITS = re.compile(r"\d{1,30}")
 MAX_SHOWN: Final = 80
 """Characters that a finding shows of one text."""
+TROUBLE: Final = frozenset({"negation", "failure", "no", "absent"})
+"""Kinds of words by which an answer tells that something is not as it was wanted."""
+
+_SENTENCE_END = re.compile(
+    r"(?:(?<=[^\W\d]{3})|(?<=[\d)%\"'»”*`°€]))\.(?=\s|$)|[!?](?=\s|$)|[。！？;\n]|(?<=\s)[–—](?=\s)"
+)
+_WORD = re.compile(r"[^\W_]{1,40}")
+_QUESTION_ENDS = ("?", "？", "か。", "吗。")
+_RETRY_KEYS = frozenset("force cache cached from_cache stale retry attempt nocache refresh".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a user may change about the rules."""
+
+    require_retry: bool = False
+    retryable_attempts: int = 4
+    acknowledgements: tuple[str, ...] = ()
+    personal_data: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +65,8 @@ class ObservedCall:
 class Finding:
     """One thing that was handled wrongly: the claim of the answer, the evidence against it, and its path.
 
-    `call` is the position of the call that it is about, None where no single call is meant.
+    `call` is the position of the call that it is about, None where no single call is meant; `secret` is
+    what no finding may repeat, in whole or in part.
     """
 
     rule: str
@@ -58,7 +75,6 @@ class Finding:
     path: str = ""
     call: int | None = None
     secret: str = ""
-    """What no finding may repeat, in whole or in part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +85,7 @@ class Sentence:
     end: int
     text: str
     words: frozenset[str]
-    categories: frozenset[str]
-    is_question: bool
+    kinds: frozenset[str]
 
 
 class Response:
@@ -113,43 +128,81 @@ class Response:
                 self.ledger.add(call.failure.text, position, call.name)
             if call.result_known and call.result is not None:
                 self.ledger.add(call.result, position, call.name, call.arguments)
-        self.ledger.finish()
-        named = [str(leaf.value) for leaf in self.ledger.leaves if isinstance(leaf.value, str)]
-        self.timeline = Timeline(self.ledger, (self.question, self.output, *named))
-        self.arithmetic = Arithmetic(self.ledger, self.timeline)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What the evidence tells of time."""
+        return Timeline(self.ledger, self.tokens, self.words, self.output)
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """The numbers of the answer, each looked up."""
+        return Numbers(self.ledger, self.tokens, self.timeline)
 
     @cached_property
     def tokens(self) -> list[Token]:
         """What the answer states, in its order."""
-        return sorted(self.reader.read(self.output, is_answer=True), key=lambda token: token.start)[
-            :MAX_CLAIMS
-        ]
+        found = self.reader.read(self.output, is_answer=True)
+        return sorted(found, key=lambda token: token.start)[:MAX_CLAIMS]
 
     @cached_property
-    def categories(self) -> frozenset[str]:
+    def kinds(self) -> frozenset[str]:
         """The kinds of words in the answer, set phrases aside."""
         return self.words.said(self.output)
 
     @cached_property
-    def told(self) -> list[Sentence]:
-        """The sentences of the answer."""
-        found = []
-        for start, end in self.sentences:
-            text = self.output[start:end]
-            words = frozenset(word.lower() for word in _WORD.findall(text))
-            is_question = self.output[start : end + 1].rstrip().endswith(_QUESTION_ENDS)
-            found.append(Sentence(start, end, text, words, self.words.said(text), is_question))
-        return found
+    def sentences(self) -> list[Sentence]:
+        """What the answer says, its questions aside."""
+        return [
+            Sentence(start, end, text, frozenset(words_of(text)), self.words.said(text))
+            for start, end in self.spans
+            for text in [self.output[start:end]]
+            if not self.output[start : end + 1].rstrip().endswith(_QUESTION_ENDS)
+        ]
 
     @cached_property
-    def overall(self) -> frozenset[str]:
+    def told(self) -> frozenset[str]:
         """The kinds of words in what the answer says, its questions aside."""
-        return frozenset().union(*(one.categories for one in self.told if not one.is_question))
+        return frozenset().union(*(one.kinds for one in self.sentences))
+
+    @cached_property
+    def is_sure(self) -> bool:
+        """Whether the answer has no word of negation, failure or absence."""
+        return not self.told & TROUBLE
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """Where the sentences of the answer stand."""
+        found, start = [], 0
+        for match in _SENTENCE_END.finditer(self.output):
+            if match.start() > start:
+                found.append((start, match.start()))
+            start = match.end()
+        return [*found, (start, len(self.output))] if start < len(self.output) else found
+
+    def around(self, token: Token) -> str:
+        """The sentence in which a token of the answer stands."""
+        for start, end in self.spans:
+            if start <= token.start < end:
+                return self.output[start:end].strip()
+        return token.text
+
+    def names(self, record: Record, text: str) -> bool:
+        """Whether a text names a record by a label of it."""
+        labels = [label for _, label in record.labels]
+        labels += [str(leaf.value) for leaf in record.leaves if isinstance(leaf.value, str)]
+        low = folded(text)
+        return any(2 < len(label) < 60 and folded(label) in low for label in labels)
+
+    def may_mean(self, entry: Quantity, token: Token) -> bool:
+        """Whether a number of the answer may be told of that of the evidence: of a row, it has to be named."""
+        record = self.ledger.records[entry.record]
+        return "[" not in record.path or self.names(record, self.around(token))
 
     @cached_property
     def starts_with_yes(self) -> bool:
         """Whether the answer begins with a yes."""
-        head = self.output.lstrip("*_ ")[:12]
+        head = self.output.lstrip("*_ ¡")[:12]
         return "yes" in self.words.categories(head if self.words.is_spaced else head[:3])
 
     @cached_property
@@ -158,13 +211,15 @@ class Response:
         last: dict[object, int] = {}
         for position, call in enumerate(self.calls):
             if call.failure is None:
-                target = {
-                    k: v
-                    for k, v in (call.arguments or {}).items()
-                    if not isinstance(v, bool) and k.lower() not in CACHED_KEYS
-                }
-                last[call.name, equality_key(target)] = position
+                last[call.name, self.target_of(call)] = position
         return frozenset(last.values())
+
+    def target_of(self, call: ObservedCall) -> object:
+        """What a call was for: its arguments without those that only say how."""
+        return equality_key({
+            key: value for key, value in (call.arguments or {}).items()
+            if not isinstance(value, bool) and key.lower() not in _RETRY_KEYS
+        })  # fmt: skip
 
     @cached_property
     def current(self) -> list[Leaf]:
@@ -172,56 +227,20 @@ class Response:
         return [leaf for leaf in self.ledger.leaves if leaf.call in self.last_calls]
 
     @cached_property
-    def result_words(self) -> frozenset[str]:
-        """The words of all results, in lower case."""
-        texts = [
-            str(leaf.value) for leaf in self.ledger.leaves if leaf.call >= 0 and isinstance(leaf.value, str)
-        ]
-        return frozenset(word.lower() for word in _WORD.findall(" ".join(texts)))
-
-    @cached_property
-    def older(self) -> dict[tuple[str, str], list[Leaf]]:
-        """The values of calls that were replaced, by key and path."""
-        found: dict[tuple[str, str], list[Leaf]] = {}
-        for leaf in self.ledger.leaves:
-            if leaf.call >= 0 and leaf.call not in self.last_calls:
-                found.setdefault((leaf.key, leaf.path), []).append(leaf)
-        return found
-
-    @cached_property
-    def user_args(self) -> str:
-        """What the arguments say."""
-        return "\n".join(str(leaf.value) for leaf in self.ledger.leaves if leaf.made_for >= 0)
-
-    @cached_property
-    def sentences(self) -> list[tuple[int, int]]:
-        """Where the sentences of the answer stand."""
-        found, start = [], 0
-        for match in _SENTENCE_END.finditer(self.output):
-            if match.start() > start:
-                found.append((start, match.start()))
-            start = match.end()
-        if start < len(self.output):
-            found.append((start, len(self.output)))
-        return found
-
-    def sentence_of(self, position: int) -> tuple[int, int]:
-        """The sentence around a position."""
-        return next(
-            ((start, end) for start, end in self.sentences if start <= position < end), (0, len(self.output))
-        )
-
-    @cached_property
     def user_text(self) -> str:
-        """What the user and the arguments say."""
-        said = [str(leaf.value) for leaf in self.ledger.leaves if leaf.call == FROM_USER]
-        return "\n".join(said)
+        """What the user and the arguments say, folded."""
+        said = (str(leaf.value) for leaf in self.ledger.leaves if leaf.call == FROM_USER)
+        return folded("\0".join(said))
 
     @cached_property
-    def digit_groups(self) -> frozenset[str]:
-        """The runs of digits in the texts of the evidence, as names and codes have them."""
-        joined = " ".join(str(leaf.value) for leaf in self.ledger.leaves if isinstance(leaf.value, str))
-        return frozenset(_DIGITS.findall(joined + " " + " ".join(self.ledger.keys)))
+    def asked(self) -> frozenset[str]:
+        """The words of the question."""
+        return frozenset(words_of(self.question))
+
+
+def words_of(text: str) -> Iterator[str]:
+    """The words and numbers of a text, in lower case."""
+    return (word.lower() for word in _WORD.findall(text))
 
 
 def shown(value: JsonValue) -> str:

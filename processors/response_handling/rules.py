@@ -5,24 +5,32 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from processors.response_handling.completeness import (
+    all_for_some,
+    dry_runs,
+    empty_results,
+    first_pages,
+    partial_failures,
+    replaced_values,
+)
 from processors.response_handling.dates import unsupported_dates
 from processors.response_handling.disclosure import disclosures, invented_entities, slipped_identifiers
-from processors.response_handling.numbers import Support, supports, unsupported_numbers, wrong_units
-from processors.response_handling.outcomes import (
-    Settings,
+from processors.response_handling.errors import (
+    denied_results,
     futile_repetitions,
     hidden_errors,
     ignored_results,
     uncorrected_arguments,
 )
-from processors.response_handling.response import Finding, Response
+from processors.response_handling.number_rules import unsupported_numbers, wrong_currencies
+from processors.response_handling.response import Finding, Response, Settings
 from processors.response_handling.rows import wrong_rows
-from processors.response_handling.shortfalls import shortfalls
 from processors.response_handling.states import (
-    denied_results,
-    incomplete_results,
+    reversed_flags,
     reversed_states,
+    reversed_trends,
     unheard_negations,
+    wrong_ranks,
 )
 
 
@@ -39,16 +47,14 @@ class Rule:
 RULES: Final = (
     Rule("RH1.1", "a long number that is a slip of one of the results", is_gating=True),
     Rule("RH1.2", "a number that no evidence supports, in an answer that reckons nothing"),
-    Rule("RH1.4", "a number told as an average that the results do not have"),
-    Rule("RH1.5", "a count that the rows of the results do not have"),
     Rule("RH1.6", "a number that no evidence supports, beside numbers that were reckoned"),
-    Rule("RH1.7", "a short number that is a slip of one of the results, or a slip of a sum"),
+    Rule("RH1.7", "a short number that is a slip of one of the results"),
     Rule("RH2.1", "a date that no evidence supports"),
     Rule("RH2.2", "a time of day that no evidence supports"),
     Rule("RH2.3", "a weekday that its date does not have", is_gating=True),
     Rule("RH2.4", "a date where no result has any"),
     Rule("RH2.5", "a date that is a slip of one of the results", is_gating=True),
-    Rule("RH2.6", "a time of day that is a slip of one of the results"),
+    Rule("RH2.6", "a time of day that is a slip of one of the results", is_gating=True),
     Rule("RH3.1", "an invented address or URL", is_gating=True),
     Rule("RH3.4", "an identifier that is a slip of one of the results", is_gating=True),
     Rule("RH4", "an error hidden or not retried", reads_content=False, is_gating=True),
@@ -59,13 +65,13 @@ RULES: Final = (
     Rule("RH7.3", "data of a person that nobody asked for", is_gating=True),
     Rule("RH8", "a result ignored"),
     Rule("RH9.a", "success claimed after an error", is_gating=True),
-    Rule("RH9.b", "a state told as done that is not"),
+    Rule("RH9.b", "a state told as done that is not, or as its opposite", is_gating=True),
     Rule("RH9.c", "a flag reversed", is_gating=True),
     Rule("RH9.d", "a trend reversed", is_gating=True),
     Rule("RH9.e", "a prohibition or denial of a result told without its negation", is_gating=True),
     Rule("RH9.f", "a row told as the largest that is neither the most nor the least", is_gating=True),
-    Rule("RH10", "a value of another row than the one named"),
-    Rule("RH11.1", "the digits of a result with another unit"),
+    Rule("RH10", "a value of another row than the one named", is_gating=True),
+    Rule("RH11.1", "the digits of a result with another unit", is_gating=True),
     Rule("RH11.2", "an amount in a currency that no evidence has", is_gating=True),
     Rule("RH12.1", "a partial failure told as a whole success", is_gating=True),
     Rule("RH12.2", "a first page taken for everything", is_gating=True),
@@ -73,6 +79,7 @@ RULES: Final = (
     Rule("RH12.4", "a value that a later call replaced", is_gating=True),
     Rule("RH12.5", "a number where the result has null", is_gating=True),
     Rule("RH12.7", "told of all what holds for some", is_gating=True),
+    Rule("RH12.8", "an empty result told as if something had been found", is_gating=True),
     Rule("RH13", "told as not known though a result has it"),
 )
 """All rules in the order of their ids."""
@@ -86,62 +93,42 @@ _SHORTEST_PART, _PIECE = 3, 4
 """Words of so many characters may be parts of secrets; those that have so many in common hold parts."""
 RULE_IDS: Final = tuple(rule.id for rule in RULES)
 _ORDER: Final = {rule: number for number, rule in enumerate(RULE_IDS)}
-
-_Check = Callable[[Response, Settings, list[Support]], Iterable[Finding]]
-_NEEDS_NUMBERS: Final = frozenset(
-    {
-        "RH1.1",
-        "RH1.2",
-        "RH1.4",
-        "RH1.5",
-        "RH1.6",
-        "RH1.7",
-        "RH8",
-        "RH9.c",
-        "RH9.d",
-        "RH9.f",
-        "RH10",
-        "RH11.1",
-        "RH11.2",
-        "RH12.1",
-        "RH12.2",
-        "RH12.4",
-        "RH12.5",
-        "RH12.7",
-    }
+_OF_WORDS: Final = frozenset(
+    {"RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH9.f", "RH12.1", "RH12.3", "RH12.7", "RH12.8", "RH13"}
 )
-_CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
-    (
-        frozenset({"RH1.1", "RH1.2", "RH1.4", "RH1.5", "RH1.6", "RH1.7", "RH12.5"}),
-        lambda response, _, known: unsupported_numbers(response, known),
-    ),
-    (
-        frozenset({"RH2.1", "RH2.2", "RH2.3", "RH2.4", "RH2.5", "RH2.6", "RH12.4"}),
-        lambda response, _, __: unsupported_dates(response),
-    ),
-    (frozenset({"RH3.4"}), lambda response, _, __: slipped_identifiers(response)),
-    (frozenset({"RH3.1"}), lambda response, _, __: invented_entities(response)),
-    (frozenset({"RH4", "RH9.a"}), lambda response, settings, _: hidden_errors(response, settings)),
-    (frozenset({"RH5"}), lambda response, settings, _: futile_repetitions(response, settings)),
-    (frozenset({"RH6"}), lambda response, settings, _: uncorrected_arguments(response, settings)),
-    (
-        frozenset({"RH7.1", "RH7.2", "RH7.3"}),
-        lambda response, settings, _: disclosures(response, settings.personal_data),
-    ),
-    (frozenset({"RH8"}), lambda response, _, known: ignored_results(response, known)),
-    (
-        frozenset({"RH9.b", "RH9.c", "RH9.d", "RH12.1", "RH12.3", "RH12.7"}),
-        lambda response, _, known: reversed_states(response, known),
-    ),
-    (
-        frozenset({"RH9.c", "RH9.f", "RH12.1"}),
-        lambda response, _, known: shortfalls(response, known),
-    ),
-    (frozenset({"RH10"}), lambda response, _, known: wrong_rows(response, known)),
-    (frozenset({"RH11.1", "RH11.2"}), lambda response, _, known: wrong_units(response, known)),
-    (frozenset({"RH9.e"}), lambda response, _, __: unheard_negations(response)),
-    (frozenset({"RH13"}), lambda response, _, __: denied_results(response)),
-    (frozenset({"RH12.2", "RH12.4"}), lambda response, _, known: incomplete_results(response, known)),
+"""Rules that read the words of an answer, and so need a lexicon."""
+
+_Check = Callable[[Response, Settings], Iterable[Finding]]
+
+
+def _plain(check: Callable[[Response], Iterable[Finding]]) -> _Check:
+    return lambda response, _: check(response)
+
+
+_CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
+    ("RH1.1 RH1.2 RH1.6 RH1.7 RH11.1 RH12.5", _plain(unsupported_numbers)),
+    ("RH2.1 RH2.2 RH2.3 RH2.4 RH2.5 RH2.6", _plain(unsupported_dates)),
+    ("RH3.1", _plain(invented_entities)),
+    ("RH3.4", _plain(slipped_identifiers)),
+    ("RH4 RH9.a", hidden_errors),
+    ("RH5", futile_repetitions),
+    ("RH6", uncorrected_arguments),
+    ("RH7.1 RH7.2 RH7.3", lambda response, settings: disclosures(response, settings.personal_data)),
+    ("RH8", _plain(ignored_results)),
+    ("RH9.b RH12.1", _plain(reversed_states)),
+    ("RH9.c", _plain(reversed_flags)),
+    ("RH9.d", _plain(reversed_trends)),
+    ("RH9.e", _plain(unheard_negations)),
+    ("RH9.f", _plain(wrong_ranks)),
+    ("RH10", _plain(wrong_rows)),
+    ("RH11.2", _plain(wrong_currencies)),
+    ("RH12.1", _plain(partial_failures)),
+    ("RH12.2", _plain(first_pages)),
+    ("RH12.3", _plain(dry_runs)),
+    ("RH12.4", _plain(replaced_values)),
+    ("RH12.7", _plain(all_for_some)),
+    ("RH12.8", _plain(empty_results)),
+    ("RH13", _plain(denied_results)),
 )
 
 
@@ -153,29 +140,26 @@ def group_of(rule: str) -> str:
 def applicable_rules(response: Response) -> frozenset[str]:
     """The rules that can say something about what was captured, in the language of the answer."""
     found = {rule.id for rule in RULES if not rule.reads_content or response.is_captured}
-    failed = any(call.failure is not None for call in response.calls)
     if not response.words.language:
-        found -= {
-            "RH9.a",
-            "RH9.b",
-            "RH9.c",
-            "RH9.d",
-            "RH9.e",
-            "RH9.f",
-            "RH12.1",
-            "RH12.3",
-            "RH12.7",
-            "RH13",
-        }
-    if failed and not (response.words.language and response.is_answered):
-        found -= {"RH4", "RH9.a"}
+        found -= _OF_WORDS
+    if any(call.failure is not None for call in response.calls):
+        if not (response.words.language and response.is_answered):
+            found -= {"RH4", "RH9.a"}
     return frozenset(found)
 
 
 def findings_of(response: Response, settings: Settings, wanted: frozenset[str]) -> list[Finding]:
-    """What the `wanted` rules find, in the order of their ids."""
-    found = sorted(_all_findings(response, settings, wanted), key=lambda finding: _ORDER[finding.rule])
-    return without_secrets(found)
+    """What the `wanted` rules find, in the order of their ids, each rule once at a path."""
+    found: dict[tuple[str, str, str], Finding] = {}
+    for finding in _all_findings(response, settings, wanted):
+        found.setdefault((finding.rule, finding.path, finding.evidence), finding)
+    return without_secrets(sorted(found.values(), key=lambda finding: _ORDER[finding.rule]))
+
+
+def _all_findings(response: Response, settings: Settings, wanted: frozenset[str]) -> Iterator[Finding]:
+    for rules, check in _CHECKS:
+        if not wanted.isdisjoint(rules.split()):
+            yield from (finding for finding in check(response, settings) if finding.rule in wanted)
 
 
 def without_secrets(findings: list[Finding]) -> list[Finding]:
@@ -203,15 +187,3 @@ def without_secrets(findings: list[Finding]) -> list[Finding]:
         else replace(finding, claim=hidden(finding.claim), evidence=hidden(finding.evidence))
         for finding in findings
     ]
-
-
-def _all_findings(response: Response, settings: Settings, wanted: frozenset[str]) -> Iterator[Finding]:
-    known = supports(response) if response.is_captured and wanted & _NEEDS_NUMBERS else []
-    seen: set[tuple[str, str]] = set()
-    for rules, check in _CHECKS:
-        if not rules.isdisjoint(wanted):
-            for finding in check(response, settings, known):
-                where = finding.rule, finding.path
-                if finding.rule in wanted and (group_of(finding.rule) != "RH9" or where not in seen):
-                    seen.add(where)
-                    yield finding

@@ -1,0 +1,224 @@
+"""Rules RH4, RH5, RH6, RH8, RH9.a and RH13: how calls ended, and whether the answer makes use of it."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from processors.comparison import equal_values, equality_key
+from processors.response_handling.failures import ErrorClass, ToolFailure
+from processors.response_handling.ledger import Leaf, folded
+from processors.response_handling.lexicon import lexicon
+from processors.response_handling.lexicons.keys import ACTION_VERBS, NAME_KEYS, STATE_KEYS
+from processors.response_handling.lexicons.units import key_words
+from processors.response_handling.reading import agree
+from processors.response_handling.response import TROUBLE, Finding, Response, Settings, shown, words_of
+
+_MOST_SHOWN: Final = 5
+_FUTILE: Final = 2
+_STEM: Final = 5
+_LONG_TEXT: Final = 40
+
+
+def acts(name: str) -> bool:
+    """Whether a tool does something, by its name, so that no other tool's success stands in for it."""
+    return any(word.startswith(ACTION_VERBS) for word in key_words(name))
+
+
+def admits_trouble(response: Response, settings: Settings) -> bool:
+    """Whether the answer says that something did not work, in words of its language."""
+    low = response.output.casefold()
+    if any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip()):
+        return True
+    return bool(response.kinds & TROUBLE)
+
+
+def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
+    """RH4: an error that no later success makes good nor the answer admits; RH9.a: a success claimed.
+
+    Argument errors are RH6's matter. That a thing does not exist often is the answer, which then says no.
+    """
+    calls = response.calls
+    last_of_tool = {call.name: position for position, call in enumerate(calls)}
+    hidden = []
+    for position, failure in _outstanding(response):
+        is_retryable = failure.error_class is ErrorClass.RETRYABLE
+        if settings.require_retry and is_retryable and last_of_tool[calls[position].name] == position:
+            what = f"not tried again: {failure.summary}"
+            yield Finding("RH4", f"no further call of {calls[position].name}", what, "", position)
+        elif not _tells_of(position, response):
+            hidden.append((position, failure))
+    if not hidden or not response.is_answered or not response.words.language or admits_trouble(response, settings):
+        return
+    for position, failure in hidden[:_MOST_SHOWN]:
+        if failure.error_class is not ErrorClass.ARGUMENT:
+            yield Finding("RH4", shown(response.output), f"not admitted: {failure.summary}", "", position)
+    if response.kinds & {"done", "yes"}:
+        position, failure = hidden[-1]
+        what = f"{calls[position].name} failed: {failure.summary}"
+        yield Finding("RH9.a", shown(response.output), what, "", position)
+
+
+def _outstanding(response: Response) -> Iterator[tuple[int, ToolFailure]]:
+    """The failures that no later call makes good.
+
+    A later success of the tool does, unless its calls are for one thing after the other; so does one of
+    another tool, unless the failed one was to do something.
+    """
+    calls = response.calls
+    last_success = max((position for position, call in enumerate(calls) if call.failure is None), default=-1)
+    for position, call in enumerate(calls):
+        if call.failure is None:
+            continue
+        same = [other for other, made in enumerate(calls) if made.name == call.name and made.failure is None]
+        later = [other for other in same if other > position]
+        own = response.target_of(call)
+        is_series = len(later) < len(same) or (acts(call.name) and _is_named_alone(position, later, response))
+        if not later:
+            if position > last_success or acts(call.name):
+                yield position, call.failure
+        elif is_series and call.arguments is not None and all(response.target_of(calls[n]) != own for n in later):
+            yield position, call.failure
+
+
+def _is_named_alone(position: int, later: list[int], response: Response) -> bool:
+    """Whether the answer names what a failed action was for, and no later success was for the same."""
+    call = response.calls[position]
+    if call.failure is None or call.failure.error_class is ErrorClass.ARGUMENT:
+        return False
+    output = folded(response.output)
+    own = {folded(text) for text in (call.arguments or {}).values() if isinstance(text, str)}
+    done = {folded(str(text)) for other in later for text in (response.calls[other].arguments or {}).values()}
+    return any(len(text) > 3 and text in output for text in own - done)
+
+
+def _tells_of(position: int, response: Response) -> bool:
+    """Whether the answer repeats what a refusal came with and nobody had said: times, dates, names."""
+    output, user = folded(response.output), response.user_text
+    moments = [moment for moment in response.ledger.moments if moment.call == position and moment.is_whole]
+    for token in response.tokens:
+        for moment in moments if token.kind in ("date", "time") else ():
+            if token.kind == "time" and moment.minutes == token.minutes:
+                return True
+            if any(agree(day, other) for day in moment.dates for other in token.dates):
+                return True
+    texts = (folded(str(leaf.value)) for leaf in response.ledger.leaves if leaf.call == position)
+    return any(len(text) > 4 and text in output and text not in user for text in texts)
+
+
+def futile_repetitions(response: Response, settings: Settings) -> Iterator[Finding]:
+    """RH5: a call with a permanent or unknown error made again, or a retryable one too often.
+
+    Calls of other tools do not break a streak; a success or other arguments do.
+    """
+    streaks: dict[str, tuple[object, list[ErrorClass]]] = {}
+    for position, call in enumerate(response.calls):
+        failure = call.failure
+        if failure is None or failure.error_class is ErrorClass.ARGUMENT or call.arguments is None:
+            streaks.pop(call.name, None)
+            continue
+        key = equality_key(call.arguments)
+        streak = streaks.get(call.name)
+        if streak is None or streak[0] != key:
+            streak = streaks[call.name] = (key, [])
+        streak[1].append(failure.error_class)
+        final = sum(error is not ErrorClass.RETRYABLE for error in streak[1])
+        before = final - (failure.error_class is not ErrorClass.RETRYABLE)
+        most = settings.retryable_attempts
+        if (final >= _FUTILE or len(streak[1]) >= most) and not (before >= _FUTILE or len(streak[1]) > most):
+            what = f"{call.name} repeated unchanged after: {failure.summary}"
+            yield Finding("RH5", call.name, what, "", position)
+
+
+def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Finding]:
+    """RH6: refused arguments that the next call of the tool repeats, or after which nothing was said."""
+    calls = response.calls
+    for position, call in enumerate(calls):
+        failure = call.failure
+        if failure is None or failure.error_class is not ErrorClass.ARGUMENT:
+            continue
+        later = next((n for n in range(position + 1, len(calls)) if calls[n].name == call.name), None)
+        if later is None:
+            if response.is_answered and response.words.language and not admits_trouble(response, settings):
+                what = f"neither corrected nor admitted: {failure.summary}"
+                yield Finding("RH6", shown(response.output), what, "", position)
+        elif calls[later].failure is not None and call.arguments is not None:
+            other = calls[later].arguments
+            if other is not None and equal_values(call.arguments, other):
+                what = f"{call.name} repeated unchanged after: {failure.summary}"
+                yield Finding("RH6", call.name, what, "", later)
+
+
+def ignored_results(response: Response) -> Iterator[Finding]:
+    """RH8: a result of which the answer says nothing, and which no later call used."""
+    output = folded(response.output)
+    supports = response.numbers.supports
+    used = {quantity.call for support in supports for quantity in support.direct}
+    for token in response.tokens:
+        for moment in response.ledger.moments if token.kind in ("date", "time") else ():
+            is_day = any(agree(day, other) for day in moment.dates for other in token.dates)
+            if is_day or (moment.minutes is not None and (moment.minutes - token.minutes) % 30 == 0):
+                used.add(moment.call)
+    if any(support.how or not support.is_supported for support in supports):
+        return
+    for position in sorted(response.last_calls - used):
+        leaves = [leaf for leaf in response.current if leaf.call == position]
+        telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False)]
+        has_flags = any(isinstance(leaf.value, bool) for leaf in leaves) and "negation" not in response.kinds
+        has_state = any(not STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:]) for leaf in leaves)
+        if not telling or has_flags or has_state or not response.calls[position].result_known:
+            continue
+        later = folded(" ".join(shown(other.arguments) for other in response.calls[position + 1 :] if other.arguments))
+        if not any(_is_used(leaf, output, later, response) for leaf in telling):
+            what = f"nothing of {response.calls[position].name}: {telling[0].key} {shown(telling[0].value)}"
+            yield Finding("RH8", shown(response.output), what, telling[0].path, position)
+
+
+def _is_used(leaf: Leaf, output: str, later: str, response: Response) -> bool:
+    whole = folded(str(leaf.value))
+    if len(whole) > 1 and (whole in output or whole in later):
+        return True
+    for word in words_of(str(leaf.value)) if isinstance(leaf.value, str) else ():
+        stem = folded(word)[: _STEM + 1]
+        is_telling = len(stem) >= 4 or not word.isascii()
+        if is_telling and stem in output and word not in lexicon("en").function:
+            if stem not in response.user_text or len(whole) > 200:
+                return True
+    return False
+
+
+def denied_results(response: Response) -> Iterator[Finding]:
+    """RH13: told as not known, though a result has a value under that name, or a text about it."""
+    given = {stem for leaf in response.ledger.leaves if leaf.made_for >= 0 for stem in _stems(str(leaf.value))}
+    for one in response.sentences:
+        if "absent" not in one.kinds or not one.kinds & {"negation", "no", "failure"}:
+            continue
+        both = _topics(one.text, response) & _topics(response.question, response)
+        topics = {stem for stem in both if stem not in given} or both
+        for leaf in response.current:
+            whole = folded(str(leaf.value))
+            if leaf.value in (None, False, "", 0) or NAME_KEYS & {*key_words(leaf.key)}:
+                continue
+            names = {word[:_STEM] for word in key_words(f"{leaf.path.rpartition('.')[0].rpartition('.')[2]}_{leaf.key}")}
+            if isinstance(leaf.value, str):
+                is_text = len(leaf.value) >= _LONG_TEXT
+                names = _stems(leaf.value[:2000]) if is_text else names | _stems(leaf.value)
+            is_told = len(whole) > _STEM and whole in folded(response.output)
+            if not is_told and any(_alike(topic, name) for topic in topics for name in names):
+                yield Finding("RH13", shown(one.text), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call)
+                return
+
+
+def _topics(text: str, response: Response) -> set[str]:
+    """The beginnings of the words that say what a text is about."""
+    if not response.words.is_spaced:
+        return {text[n : n + 2] for n in range(len(text) - 1) if not text[n : n + 2].isascii()} | _stems(text)
+    known = response.words.known | lexicon("en").known
+    return {w[:_STEM] for w in words_of(text) if len(w) > 2 and w not in known and not response.words.categories(w)}
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in words_of(text)}
+
+
+def _alike(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return long.startswith(short) and (len(short) > 2 or not short.isascii()) and len(long) - len(short) <= 2
