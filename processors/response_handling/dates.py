@@ -37,8 +37,10 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
         if token.kind == "time":
             if not _is_told_time(token, timeline, response):
                 yield _wrong_time(token, timeline, response)
+        elif (wrong := _wrong_weekday(token, timeline, response)) is not None:
+            yield wrong
         elif any(agree(day, other) for day in token.dates for other in known):
-            yield from _wrong_weekday(token, known, response)
+            continue
         elif _is_reached(token, known, timeline, response):
             known.extend(token.dates[:1])
         elif token.dates[0][2] is None:
@@ -113,12 +115,11 @@ def _is_said(day: date, said: list[CalendarDay], timeline: Timeline) -> bool:
     return any(agree((day.year, day.month, day.day), other) for other in (*said, *now))
 
 
-def _wrong_weekday(token: Token, known: list[CalendarDay], response: Response) -> Iterator[Finding]:
-    """A weekday right beside a date that is in the evidence has to be the day's."""
-    full = {
-        day for one in known for written in token.dates
-        if agree(written, one) and (day := to_date((written[0] or one[0], one[1], one[2] or written[2])))
-    }  # fmt: skip
+def _wrong_weekday(token: Token, timeline: Timeline, response: Response) -> Finding | None:
+    """A weekday right beside a date has to be the day's, in the year that is told or in those of the evidence."""
+    years = {day[0] for day in timeline.days if day[0]}
+    dates = (to_date((year, day[1], day[2])) for day in token.dates for year in ({day[0]} if day[0] else years))
+    full = {day for day in dates if day is not None}
     names = response.words.weekdays
     before = response.output[max(0, token.start - 24) : token.start].lower()
     after = response.output[token.end : token.end + 18].lower()
@@ -134,7 +135,8 @@ def _wrong_weekday(token: Token, known: list[CalendarDay], response: Response) -
     if said is not None and full and all(day.weekday() != said for day in full):
         day = min(full)
         what = f"{day} is a {calendar.day_name[day.weekday()]}"
-        yield Finding("RH2.3", shown(response.around(token)), what)
+        return Finding("RH2.3", shown(response.around(token)), what)
+    return None
 
 
 def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
@@ -154,11 +156,13 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
     is_zoned = any(clock.zone for clock in clocks)
     if is_zoned and not timeline.local and any((one - stated) % 30 == 0 for one in told):
         return True  # without a place that is known, any zone is possible
-    lengths = {0, *timeline.lengths(1), *(round(lapse / 60) for lapse in timeline.lapses if lapse < 86400)}
+    lengths = {0, *timeline.lengths(1)}
     if any((one + sign * length - stated) % period == 0 for one in told for length in lengths for sign in (1, -1)):
         return True
-    if stated in lengths or any(mark in token.text for mark in ":apAP"):
-        return stated in lengths  # "6 h 30" can be a length
+    if any(mark in token.text for mark in ":apAP"):
+        return False
+    if stated in lengths or stated * 60.0 in timeline.lapses:
+        return True  # "6 h 30" can be a length
     numbers = {abs(quantity.value) for quantity in response.ledger.quantities}
     return stated % 60 == 0 and bool({stated // 60, stated // 60 % 12} & numbers or stated in (0, 720))
 

@@ -58,10 +58,11 @@ def wrong_currencies(response: Response) -> Iterator[Finding]:
     known = response.ledger.currencies
     for support in response.numbers.supports:
         currencies = support.token.currencies
-        if known and currencies and currencies.isdisjoint(known) and support.direct:
-            quantity = support.direct[0]
-            what = f"{quantity.key} is in {', '.join(sorted(quantity.currencies or known)[:3])}"
-            yield Finding("RH11.2", shown(response.around(support.token)), what, quantity.path, quantity.call)
+        if known and currencies and currencies.isdisjoint(known):
+            near = next(iter(support.direct), None)
+            what = f"the evidence is in {', '.join(sorted(known)[:3])}"
+            path, call = (near.path, near.call) if near is not None else ("", None)
+            yield Finding("RH11.2", shown(response.around(support.token)), what, path, call)
 
 
 def _digits(token: Token) -> int:

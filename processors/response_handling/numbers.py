@@ -63,7 +63,7 @@ class Numbers:
     @property
     def is_reckoned(self) -> bool:
         """Whether the answer reckons with what it was given."""
-        return any(support.how and support.is_checked for support in self.supports)
+        return any(support.steps > 1 for support in self.supports)
 
     @property
     def is_whole(self) -> bool:

@@ -5,7 +5,7 @@ it have to be that row's; where it names several, values are held against the na
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -19,6 +19,8 @@ _MOST_ROWS: Final = 60
 _MOST_MOMENTS: Final = 150
 _LONGEST_LABEL, _MOST_NAMED = 60, 3
 """Characters of a label, and rows that it may name."""
+_DISTINCT: Final = 0.6
+"""Of how many rows a key has to tell apart for its texts to name rows."""
 _SMALL: Final = 100
 """Whole numbers below this one stand in many rows by chance."""
 _LETTER = re.compile(r"[^\W\d_]")
@@ -127,8 +129,9 @@ def _texts(records: Sequence[Record], response: Response) -> Iterator[_Place]:
             if isinstance(leaf.value, str) and _is_label(leaf.value) and not is_state:
                 found[leaf.key, leaf.value.lower()].add(record.index)
                 leaves[leaf.key, leaf.value.lower()] = leaf.value
+    spread = Counter(key for key, _ in found)
     for (key, text), rows in found.items():
-        if len(rows) == len(records):
+        if len(rows) == len(records) or spread[key] < _DISTINCT * len(records):
             continue
         start = low.find(text)
         while start >= 0:
@@ -151,7 +154,7 @@ def _values(rows: dict[int, Record], response: Response) -> Iterator[_Place]:
         entries = support.direct
         if entries and not support.token.is_spelled:
             value = abs(entries[0].value)
-            is_strong = value >= _SMALL or value != int(value) or bool(support.token.unit or support.token.currencies)
+            is_strong = value >= _SMALL or value != int(value) or bool(support.token.currencies)
             yield from _place(support.token, entries, rows, is_strong)
     moments = [moment for moment in response.ledger.moments[:_MOST_MOMENTS] if moment.call >= 0]
     for token in response.tokens:
