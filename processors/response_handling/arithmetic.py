@@ -25,6 +25,8 @@ _MOST_DEEP: Final = 16
 _CONSTANTS: Final = (2.0, 7.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 365.0, 1000.0)
 """By what people multiply and divide though nobody told them."""
 _LONGEST_SHOWN = 40
+_PLAIN: Final = ("", "money", "percent")
+"""Dimensions in which numbers are taken as they stand; `money` is what a number with a unit may be as well."""
 
 
 class Made(NamedTuple):
@@ -129,6 +131,11 @@ class Arithmetic:
                 for count in (len(rows), len(records) - len(rows)):
                     yield Made(float(count), float(count), "", f"rows of {name}")
             yield from _of_products(records[:_MOST_ROWS])
+        for record in self._ledger.records[:_MOST_ROWS]:
+            own = [*members(record).values()]
+            if 2 < len(own) <= _MOST_CATEGORIES:
+                total = fsum(amount(quantity) for quantity in own)
+                yield Made(total, total, "", f"all of {record.key[:_LONGEST_SHOWN]}")
         texts: dict[str, list[Quantity]] = defaultdict(list)
         for quantity in self._ledger.quantities:
             if quantity.call >= 0 and not (quantity.is_whole and quantity.key) and quantity.is_operand:
@@ -141,10 +148,11 @@ class Arithmetic:
 
     def _sorted(self, dimension: str) -> tuple[list[float], list[Made]]:
         if dimension not in self._tables:
-            own = [made for made in self._made if not dimension or made.dimension == dimension]
-            key = (lambda made: abs(made.base)) if dimension else (lambda made: abs(made.value))
-            own.sort(key=key)
-            self._tables[dimension] = [key(made) for made in own], own
+            is_plain = dimension in _PLAIN
+            fitting = {"": None, "percent": ("", "percent"), "money": ("", "money")}.get(dimension, (dimension,))
+            own = [made for made in self._made if fitting is None or made.dimension in fitting]
+            own.sort(key=lambda made: abs(made.value if is_plain else made.base))
+            self._tables[dimension] = [abs(made.value if is_plain else made.base) for made in own], own
         return self._tables[dimension]
 
     @cached_property
@@ -166,7 +174,7 @@ class Arithmetic:
         sums = [made for made in self._made if made.how.startswith(("sum of", "items", "time", "first"))]
         whole = [made for made in sums if " of " not in made.how[7:]]
         chosen = (*self._known[-_MOST_DEEP:], *whole[:_MOST_DEEP], *self._numbers[:_MOST_OPERANDS])
-        if dimension in ("", "money", "percent"):
+        if dimension in _PLAIN:
             found = {abs(made.value) for made in chosen if not made.how.startswith("time")}
         else:
             found = {abs(made.base) for made in chosen if made.dimension == dimension}
@@ -176,7 +184,7 @@ class Arithmetic:
         """The operands of three steps: as many told ones, sums and numbers as a wide search allows."""
         sums = [made for made in self._made if made.how.startswith("sum of") and " of " not in made.how[7:]]
         chosen = (*self._known[-8:], *sums[:4], *self._numbers[:_MOST_DEEP])
-        is_plain = dimension in ("", "money", "percent")
+        is_plain = dimension in _PLAIN
         found = {abs(made.value if is_plain else made.base) for made in chosen if is_plain or made.dimension == dimension}
         return sorted(found - {0.0})[: _MOST_DEEP + 8]
 

@@ -221,7 +221,7 @@ def all_for_some(response: Response) -> Iterator[Finding]:
             if not is_all or any(value < size and value == int(value) for value in inside):
                 continue
             hits = [
-                (key, value) for key, spread in values.items() if 1 < len(spread) and sum(spread.values()) == size
+                (key, value) for key, spread in values.items() if 1 < len(spread) < size == sum(spread.values())
                 for value in spread if _is_said(key, value, one)
             ]  # fmt: skip
             if len(hits) == 1:

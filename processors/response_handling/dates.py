@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Final
 
-from processors.response_handling.ledger import Moment
+from processors.response_handling.ledger import FROM_USER, Moment
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.reading import CalendarDay, Token, agree, to_date
 from processors.response_handling.response import Finding, Response, shown
@@ -40,13 +40,25 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
         elif (wrong := _wrong_weekday(token, timeline, response)) is not None:
             yield wrong
         elif any(agree(day, other) for day in token.dates for other in known):
-            continue
+            yield from _elsewhere(token, timeline, response)
         elif _is_reached(token, known, timeline, response):
             known.extend(token.dates[:1])
         elif token.dates[0][2] is None:
             continue  # a month alone often is one that rows or questions mean without naming it
         else:
             yield _wrong_date(token, told, timeline, response)
+
+
+def _elsewhere(token: Token, timeline: Timeline, response: Response) -> Iterator[Finding]:
+    """The day in UTC told beside a time that clocks of the place show on another day."""
+    claim = response.around(token)
+    beside = [other for other in response.tokens if response.around(other) == claim and other.kind in ("date", "time")]
+    times = [other for other in beside if other.kind == "time"]
+    if len(beside) == 2 and len(times) == 1 and all(clock.zone for clock in timeline.clocks):
+        shown_at = [at for at in timeline.local if at.hour * 60 + at.minute == times[0].minutes]
+        days = [(at.year, at.month, at.day) for at in shown_at]
+        if days and not any(agree(day, other) for day in days for other in token.dates):
+            yield Finding("RH2.5", shown(claim), f"{times[0].text.strip()} is on {_day_text(days[0])} there")
 
 
 def _wrong_date(token: Token, told: list[CalendarDay], timeline: Timeline, response: Response) -> Finding:
@@ -159,6 +171,9 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
     lengths = {0, *timeline.lengths(1)}
     if any((one + sign * length - stated) % period == 0 for one in told for length in lengths for sign in (1, -1)):
         return True
+    hours = {abs(q.value) for q in response.ledger.quantities if q.call == FROM_USER}
+    if stated % 60 == 0 and {stated // 60, stated // 60 % 12} & hours:
+        return True  # "between 9 and 5"
     if any(mark in token.text for mark in ":apAP"):
         return False
     if stated in lengths or stated * 60.0 in timeline.lapses:

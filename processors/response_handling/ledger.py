@@ -18,6 +18,7 @@ from processors.response_handling.lexicons.keys import CURRENCY_KEYS, NO_OPERAND
 from processors.response_handling.lexicons.units import (
     CURRENCIES,
     MINOR,
+    MINOR_OF,
     UNITS,
     Unit,
     key_words,
@@ -256,7 +257,8 @@ class Ledger:
 
     def _number(self, value: float, leaf: Leaf, record: Record) -> None:
         words, unit = key_words(leaf.key), unit_of_key(leaf.key)
-        currencies = next((CURRENCIES[word] for word in words[1:] if len(word) == 3 and word in CURRENCIES), frozenset())
+        named = (MINOR_OF.get(word, word if len(word) == 3 or not word.isascii() else "") for word in words[1:])
+        currencies = next((CURRENCIES[word] for word in named if word in CURRENCIES), frozenset())
         moment = moment_of_number(value) if value == int(value) and not currencies else None
         if moment is not None:
             day = (moment.year, moment.month, moment.day)

@@ -1,11 +1,12 @@
 """Rules RH1, RH11 and RH12.5: numbers that nothing supports, and wrong units and currencies."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from processors.response_handling.arithmetic import amount
-from processors.response_handling.ledger import Quantity
-from processors.response_handling.lexicons.units import UNITS, Unit, factors_of, key_words
+from processors.response_handling.ledger import Quantity, folded
+from processors.response_handling.lexicons.units import factors_of, key_words
 from processors.response_handling.numbers import is_slip
 from processors.response_handling.reading import Token
 from processors.response_handling.response import Finding, Response, shown, words_of
@@ -14,7 +15,10 @@ _LONG: Final = 5
 """Digits from which a slip says much."""
 _MOST_INVENTED: Final = 2
 """Where more numbers of one answer have no support, it goes by something that was not read."""
-_SCALES: Final = (1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9)
+_TELLING: Final = 3
+"""Digits by which a number is known again in another power of ten."""
+_VAGUE: Final = 0.004
+"""A tolerance that two steps meet by chance, as a part of the number."""
 
 
 def unsupported_numbers(response: Response) -> Iterator[Finding]:
@@ -29,7 +33,8 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
         if not support.is_checked or support.direct or support.steps == 1:
             continue
         claim = shown(response.around(token))
-        other = _in_another_unit(token, evidence) if support.steps != 2 else None
+        is_vague = token.tolerance(token.value) > _VAGUE * token.value
+        other = _in_another_unit(token, evidence) if support.steps != 2 or is_vague else None
         if other is not None and response.may_mean(other, token):
             what = f"{token.text} is {other.key} {other.value:.10g} in another unit"
             yield Finding("RH11.1", claim, what, other.path, other.call)
@@ -53,6 +58,16 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
                 yield Finding(rule, claim, f"{token.text} is not in the results{beside}")
 
 
+def invented_identifiers(response: Response) -> Iterator[Finding]:
+    """RH3.5: an identifier that no evidence has, nor any that it is a part or a slip of."""
+    for token in response.tokens:
+        whole = folded(token.text)
+        digits = sum(map(str.isdigit, whole))
+        if token.kind == "id" and digits > _TELLING and len(whole) > _LONG + 1 and whole not in response.ledger.text:
+            if not any(part in response.ledger.text for part in re.findall(r"\d{4,30}", whole)):
+                yield Finding("RH3.5", shown(response.around(token)), f"{shown(token.text)} is not in the evidence")
+
+
 def wrong_currencies(response: Response) -> Iterator[Finding]:
     """RH11.2: an amount in a currency that no evidence has, where the evidence tells of one."""
     known = response.ledger.currencies
@@ -70,20 +85,24 @@ def _digits(token: Token) -> int:
 
 
 def _in_another_unit(token: Token, evidence: Sequence[Quantity]) -> Quantity | None:
-    """The number of the evidence that has the digits of one told, in another unit or scale."""
-    unit: Unit | None = token.unit
+    """The number of the evidence that has the digits of one told, in another unit or power of ten."""
+    unit = token.unit
+    if not token.value or (unit is not None and unit.dimension in ("percent", "temperature", "time")):
+        return None
+    near = 1 + token.tolerance(token.value) / token.value
+    digits = f"{token.readings[token.reading][0]:.10g}".replace(".", "").strip("0")
     for quantity in evidence:
-        if quantity.unit is None or unit is None or unit.dimension in ("percent", "temperature"):
-            if unit is None and token.scale != 1.0:
-                if any(abs(abs(quantity.value) * by - token.value) <= token.tolerance(token.value) for by in _SCALES):
-                    return quantity
+        other = quantity.unit
+        if not quantity.value or (unit is None) != (other is None):
             continue
-        if quantity.unit.dimension == unit.dimension and unit.dimension != "time":
-            for factor in factors_of(unit.dimension):
-                told = token.value * factor
-                if abs(told - abs(quantity.base)) <= token.tolerance(token.value) * factor and token.value:
-                    return quantity
-        elif {quantity.unit.symbol, unit.symbol} != {"%", "deg"} and quantity.unit.dimension != unit.dimension:
-            if abs(abs(quantity.value) - token.value) <= token.tolerance(token.value) and UNITS.get(unit.symbol):
+        if unit is not None and other is not None and other.dimension != unit.dimension:
+            if other.symbol != "%" and 1 / near <= abs(quantity.value) / token.value <= near:
                 return quantity
+            continue
+        ratios = {10.0**power for power in range(-9, 10) if power} if len(digits) >= _TELLING else set[float]()
+        if unit is not None:
+            ratios |= {factor / unit.factors[0] for factor in factors_of(unit.dimension)}
+        ratio = abs(quantity.base if unit is not None else amount(quantity)) / token.total
+        if any(1 / near <= ratio / by <= near for by in ratios):
+            return quantity
     return None

@@ -80,10 +80,12 @@ class Numbers:
 
     def _is_checked(self, token: Token) -> bool:
         value, is_bare = token.value, token.unit is None and not token.currencies and token.scale == 1.0
-        if token.is_spelled or not value or (is_bare and (value <= _SMALL or value in _PEOPLE_KNOW)):
+        if token.is_spelled or not value or (is_bare and value == int(value) and (value <= _SMALL or value in _PEOPLE_KNOW)):
             return False
         is_year = is_bare and 1900 <= value <= 2100 and token.text.isdigit()
-        return not is_year and token.text.strip("-") not in self._written
+        return not is_year and (
+            (token.unit is not None and token.unit.dimension != "time") or token.text.strip("-") not in self._written
+        )
 
     @cached_property
     def _written(self) -> frozenset[str]:
@@ -155,7 +157,7 @@ class Numbers:
 
     def _natural(self, support: Support) -> None:
         for value, slack, dimension in self._wanted(support.token):
-            how = self._arithmetic.natural(value, slack, "" if dimension in ("percent", "money") else dimension)
+            how = self._arithmetic.natural(value, slack, dimension)
             if how:
                 support.how, support.steps = how, 1
                 return
@@ -180,12 +182,9 @@ def _is_share(token: Token) -> bool:
 def _slack(token: Token, value: float) -> float:
     """How far a number of the evidence may lie from one that is told: as rounded, cut off, or approximate."""
     own = token.tolerance(value)
-    if token.is_approximate:
-        return max(own, _ABOUT * abs(value))
-    digits = token.text.replace(",", "").replace(".", "")
-    if token.scale == 1.0 and own >= 0.5 and value >= 1000 and digits.endswith("000"):
-        return float(max(own, 50.0))
-    return own
+    digits = "".join(filter(str.isdigit, token.text))
+    last = 10.0 ** (len(digits) - len(digits.rstrip("0")))  # what is rounded ends with zeros
+    return max(own, min(_ABOUT * value, 2 * own * last)) if token.is_approximate else own
 
 
 def is_slip(token: Token, value: float) -> bool:

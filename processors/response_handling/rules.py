@@ -22,7 +22,7 @@ from processors.response_handling.errors import (
     ignored_results,
     uncorrected_arguments,
 )
-from processors.response_handling.number_rules import unsupported_numbers, wrong_currencies
+from processors.response_handling.number_rules import invented_identifiers, unsupported_numbers, wrong_currencies
 from processors.response_handling.response import Finding, Response, Settings
 from processors.response_handling.rows import wrong_rows
 from processors.response_handling.states import (
@@ -57,6 +57,7 @@ RULES: Final = (
     Rule("RH2.6", "a time of day that is a slip of one of the results", is_gating=True),
     Rule("RH3.1", "an invented address or URL", is_gating=True),
     Rule("RH3.4", "an identifier that is a slip of one of the results", is_gating=True),
+    Rule("RH3.5", "an identifier that no evidence has"),
     Rule("RH4", "an error hidden or not retried", reads_content=False, is_gating=True),
     Rule("RH5", "a futile repetition", reads_content=False, is_gating=True),
     Rule("RH6", "an argument error not corrected", reads_content=False, is_gating=True),
@@ -110,6 +111,7 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH2.1 RH2.2 RH2.3 RH2.4 RH2.5 RH2.6", _plain(unsupported_dates)),
     ("RH3.1", _plain(invented_entities)),
     ("RH3.4", _plain(slipped_identifiers)),
+    ("RH3.5", _plain(invented_identifiers)),
     ("RH4 RH9.a", hidden_errors),
     ("RH5", futile_repetitions),
     ("RH6", uncorrected_arguments),

@@ -133,7 +133,8 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
     asked = said | {word[:_STEM] for word in response.asked}
     for leaf in leaves:
         words = key_words(leaf.key)
-        if keys.count(leaf.key) > 1 or BAD_FLAGS & {*words} or not words:
+        is_bad = BAD_FLAGS & {*words} and not GOOD_FLAGS & {*words}
+        if keys.count(leaf.key) > 1 or is_bad or not words:
             continue
         stems = [word[:_STEM] for word in words if len(word) > 3]
         is_moment = leaf.value is None and len(words) > 1 and words[-1] in MOMENT_ENDS and stems[:1]

@@ -84,6 +84,9 @@ MINOR: Final = frozenset(
 )
 """Words of keys whose amounts are in hundredths of a currency."""
 
+MINOR_OF: Final = {"grosze": "pln", "groszy": "pln", "gr": "pln", "fen": "cny", "pence": "gbp", "öre": "sek", "øre": "nok"}
+"""The currencies of which some of those words are parts."""
+
 _CODES = (
     "usd eur gbp jpy cny inr aud cad nzd sgd hkd chf sek nok dkk pln czk huf mxn brl zar krw try thb ils aed sar "
     "ars clp cop twd php idr myr vnd rub uah ron bgn egp ngn kes"
