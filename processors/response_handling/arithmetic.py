@@ -76,7 +76,9 @@ class Arithmetic:
         shares = self._shares
         for step, terms in ((2, operands), (3, self._pairs(dimension))):
             constants = _CONSTANTS if step == 2 and not dimension else ()
-            factors = dict.fromkeys((*shares, *(self._operands("") if step == 2 else self._deep("")), *constants))
+            factors = dict.fromkeys(
+                (*shares, *(self._operands("") if step == 2 else self._deep("")), *constants)
+            )
             for other in operands if step == 2 else self._deep(dimension):
                 for wanted in (value - other, value + other, other - value):
                     if wanted > 0 and (how := _hit(terms, wanted, tolerance)) is not None:
@@ -149,7 +151,9 @@ class Arithmetic:
     def _sorted(self, dimension: str) -> tuple[list[float], list[Made]]:
         if dimension not in self._tables:
             is_plain = dimension in _PLAIN
-            fitting = {"": None, "percent": ("", "percent"), "money": ("", "money")}.get(dimension, (dimension,))
+            fitting = {"": None, "percent": ("", "percent"), "money": ("", "money")}.get(
+                dimension, (dimension,)
+            )
             own = [made for made in self._made if fitting is None or made.dimension in fitting]
             own.sort(key=lambda made: abs(made.value if is_plain else made.base))
             self._tables[dimension] = [abs(made.value if is_plain else made.base) for made in own], own
@@ -185,7 +189,11 @@ class Arithmetic:
         sums = [made for made in self._made if made.how.startswith("sum of") and " of " not in made.how[7:]]
         chosen = (*self._known[-8:], *sums[:4], *self._numbers[:_MOST_DEEP])
         is_plain = dimension in _PLAIN
-        found = {abs(made.value if is_plain else made.base) for made in chosen if is_plain or made.dimension == dimension}
+        found = {
+            abs(made.value if is_plain else made.base)
+            for made in chosen
+            if is_plain or made.dimension == dimension
+        }
         return sorted(found - {0.0})[: _MOST_DEEP + 8]
 
     @property
@@ -218,7 +226,13 @@ def amount(quantity: Quantity) -> float:
 
 
 def _dimension(quantity: Quantity) -> str:
-    return quantity.unit.dimension if quantity.unit else "money" if quantity.currencies or quantity.is_minor else ""
+    return (
+        quantity.unit.dimension
+        if quantity.unit
+        else "money"
+        if quantity.currencies or quantity.is_minor
+        else ""
+    )
 
 
 def _as_made(quantity: Quantity) -> Made:
@@ -236,7 +250,10 @@ def _of_series(key: str, series: Sequence[Quantity]) -> Iterator[Made]:
         (fsum(value for value in values if value < 0), "losses of"), (sorted(values)[len(values) // 2], "median of"),
     ):  # fmt: skip
         yield Made(value, value * factor, dimension, f"{how} {name}")
-    for count, how in ((sum(value > 0 for value in values), "above 0"), (sum(value == 0 for value in values), "0")):
+    for count, how in (
+        (sum(value > 0 for value in values), "above 0"),
+        (sum(value == 0 for value in values), "0"),
+    ):
         yield Made(float(count), float(count), "", f"{name} {how}")
 
 
@@ -269,7 +286,11 @@ def _categories(records: Sequence[Record]) -> list[tuple[str, set[int]]]:
             if is_text or isinstance(leaf.value, bool) or leaf.value is None:
                 found[leaf.key, str(leaf.value)].add(record.index)
     sizes = Counter(key for key, _ in found)
-    return [(f"{key} {value}", members) for (key, value), members in found.items() if sizes[key] <= _MOST_CATEGORIES]
+    return [
+        (f"{key} {value}", members)
+        for (key, value), members in found.items()
+        if sizes[key] <= _MOST_CATEGORIES
+    ]
 
 
 def _hit(values: Sequence[float], wanted: float, tolerance: float) -> float | None:

@@ -48,16 +48,26 @@ def partial_failures(response: Response) -> Iterator[Finding]:
     said = {value for support in response.numbers.supports for value in support.token.values}
     for entry in response.ledger.lists:
         if entry.length and entry.call in response.last_calls and FAILED_LISTS & {*key_words(entry.key)}:
-            yield Finding("RH12.1", shown(response.output), f"{entry.key}: {entry.length}", entry.path, entry.call)
+            yield Finding(
+                "RH12.1", shown(response.output), f"{entry.key}: {entry.length}", entry.path, entry.call
+            )
             return
     for record in response.ledger.records:
-        numbers = [q for q in record.numbers if q.is_whole and q.unit is None and q.call in response.last_calls]
+        numbers = [
+            q for q in record.numbers if q.is_whole and q.unit is None and q.call in response.last_calls
+        ]
         for part in numbers:
             words = key_words(part.key)
             is_failed = FAILED_LISTS & {*words} or (len(words) > 1 and words[0] in NEGATING_WORDS)
             what = f"{part.key}: {part.value:.10g}"
-            if not is_failed and any(word.startswith(PART_STEMS) for word in words) and "all" in response.told:
-                wholes = [q for q in numbers if WHOLE_WORDS & {*key_words(q.key)} and q.value > part.value >= 0]
+            if (
+                not is_failed
+                and any(word.startswith(PART_STEMS) for word in words)
+                and "all" in response.told
+            ):
+                wholes = [
+                    q for q in numbers if WHOLE_WORDS & {*key_words(q.key)} and q.value > part.value >= 0
+                ]
                 is_failed = bool(wholes) and not said & {part.value, wholes[0].value - part.value}
                 what += f" of {wholes[0].value:.10g}" if wholes else ""
             if is_failed and part.value not in said - {0.0} and (part.value >= 1 or " of " in what):
@@ -76,7 +86,9 @@ def first_pages(response: Response) -> Iterator[Finding]:
     low = response.output.lower()
     if any(word in low for word in FIRST_PAGE) or "approx" in response.kinds:
         return
-    is_asked = "all" in response.words.categories(response.question) and not any(word in low for word in SAYS_MORE)
+    is_asked = "all" in response.words.categories(response.question) and not any(
+        word in low for word in SAYS_MORE
+    )
     is_all = is_asked or "all" in response.told
     for leaf in response.current[:_MOST_LEAVES] if is_all else ():
         if isinstance(leaf.value, str) and (found := _PAGES.search(leaf.value[:4000])):
@@ -86,7 +98,12 @@ def first_pages(response: Response) -> Iterator[Finding]:
     supports = response.numbers.supports
     tops = [leaf for leaf in response.current if leaf.path.count(".") < 2 and "[" not in leaf.path]
     for entry in response.ledger.lists:
-        if entry.call < 0 or not entry.length or entry.path.count(".") > 1 or _has_later(response, entry.call):
+        if (
+            entry.call < 0
+            or not entry.length
+            or entry.path.count(".") > 1
+            or _has_later(response, entry.call)
+        ):
             continue
         more = [
             leaf for leaf in tops if leaf.call == entry.call and (
@@ -94,7 +111,9 @@ def first_pages(response: Response) -> Iterator[Finding]:
                 or (leaf.key.lower() in TOTAL_KEYS and isinstance(leaf.value, int) and leaf.value > entry.length)
             )
         ]  # fmt: skip
-        is_told = any(float(leaf.value) in s.token.values for leaf in more for s in supports if type(leaf.value) is int)
+        is_told = any(
+            float(leaf.value) in s.token.values for leaf in more for s in supports if type(leaf.value) is int
+        )
         is_counted = any(entry.length in s.token.values and not s.token.currencies for s in supports)
         if more and not is_told and (is_counted or is_all):
             what = f"{more[0].key}: {shown(more[0].value)}"
@@ -109,7 +128,11 @@ def _has_later(response: Response, call: int) -> bool:
 def dry_runs(response: Response) -> Iterator[Finding]:
     """RH12.3: the calls or their results say that nothing was done yet, and the answer that it was."""
     low = response.output.lower()
-    done = [one for one in response.sentences if "done" in one.kinds and not one.kinds & {"failure", "pending", "no"}]
+    done = [
+        one
+        for one in response.sentences
+        if "done" in one.kinds and not one.kinds & {"failure", "pending", "no"}
+    ]
     if not done or any(text.strip() in low for text in DRY_TEXTS) or {"pending", "negation"} <= response.told:
         return
     for leaf in response.ledger.leaves:
@@ -118,7 +141,9 @@ def dry_runs(response: Response) -> Iterator[Finding]:
         key, value = leaf.key.lower(), leaf.value
         is_dry = key in DRY_KEYS and value not in (False, None, 0, "", "false", "no")
         if isinstance(value, str):
-            is_mode = key in ("mode", "action", "phase", "modo", "modus", "tryb") and value.lower() in DRY_MODES
+            is_mode = (
+                key in ("mode", "action", "phase", "modo", "modus", "tryb") and value.lower() in DRY_MODES
+            )
             is_dry = is_dry or is_mode or any(mark in value[:_CONTENT].lower() for mark in DRY_TEXTS)
         if is_dry:
             call = leaf.call if leaf.call >= 0 else leaf.made_for
@@ -149,10 +174,19 @@ def replaced_values(response: Response) -> Iterator[Finding]:
                     claim = clock_text(old_time.minutes or 0)
                     yield Finding("RH12.4", claim, what, new_time.path, new_time.call)
                     return
-    older = {(leaf.key, leaf.path): leaf for leaf in response.ledger.leaves if leaf.call >= 0 and leaf not in response.current}
+    older = {
+        (leaf.key, leaf.path): leaf
+        for leaf in response.ledger.leaves
+        if leaf.call >= 0 and leaf not in response.current
+    }
     for leaf in response.current[:_MOST_LEAVES] if older else ():
         before = older.get((leaf.key, leaf.path))
-        if before and isinstance(before.value, str) and isinstance(leaf.value, str) and leaf.value != before.value:
+        if (
+            before
+            and isinstance(before.value, str)
+            and isinstance(leaf.value, str)
+            and leaf.value != before.value
+        ):
             was, now = folded(before.value)[:6], folded(leaf.value)
             is_same = response.calls[before.call].name == response.calls[leaf.call].name
             if is_same and len(was) > 3 and was in texts and now[: max(4, len(now) - 3)] not in texts:
@@ -164,7 +198,9 @@ def replaced_values(response: Response) -> Iterator[Finding]:
 
 def _replaces(new: Quantity | Moment, old: Quantity | Moment, response: Response) -> bool:
     """Whether a value of a later call stands for the same as one of an earlier call, or as one asked for."""
-    if new.key != old.key or (isinstance(new, Quantity) and isinstance(old, Quantity) and new.value == old.value):
+    if new.key != old.key or (
+        isinstance(new, Quantity) and isinstance(old, Quantity) and new.value == old.value
+    ):
         return False
     if old.call < 0:
         arguments = response.ledger.records[old.record].leaves
@@ -196,8 +232,12 @@ def empty_results(response: Response) -> Iterator[Finding]:
     if empty is None or any(entry.length for entry in lists) or len(found) != 1:
         return
     is_counted = any(leaf.value == 0 and leaf.key.lower() in TOTAL_KEYS for leaf in response.current)
-    if response.starts_with_yes or (is_counted and any(not s.is_supported for s in response.numbers.supports)):
-        yield Finding("RH12.8", shown(response.output), f"{empty.key or 'the result'} is empty", empty.path, empty.call)
+    if response.starts_with_yes or (
+        is_counted and any(not s.is_supported for s in response.numbers.supports)
+    ):
+        yield Finding(
+            "RH12.8", shown(response.output), f"{empty.key or 'the result'} is empty", empty.path, empty.call
+        )
 
 
 def all_for_some(response: Response) -> Iterator[Finding]:
@@ -217,7 +257,11 @@ def all_for_some(response: Response) -> Iterator[Finding]:
         for one in response.sentences:
             inside = [s.token.value for s in supports if one.start <= s.token.start < one.end]
             is_all = "all" in one.kinds or (size > 2 and float(size) in inside)
-            is_all = is_all and not one.kinds & {*TROUBLE, "contrast", "approx"} and (size == 2 or BOTH.isdisjoint(one.words))
+            is_all = (
+                is_all
+                and not one.kinds & {*TROUBLE, "contrast", "approx"}
+                and (size == 2 or BOTH.isdisjoint(one.words))
+            )
             if not is_all or any(value < size and value == int(value) for value in inside):
                 continue
             hits = [
@@ -227,7 +271,9 @@ def all_for_some(response: Response) -> Iterator[Finding]:
             if len(hits) == 1:
                 key, value = hits[0]
                 others = [other for other in values[key] if other != value]
-                if values[key][value] * 2 >= size and not any(_is_said(key, other, response) for other in others):
+                if values[key][value] * 2 >= size and not any(
+                    _is_said(key, other, response) for other in others
+                ):
                     leaf = leaves[key, others[0]]
                     what = f"{key} of {size - values[key][value]} is {shown(others[0])}"
                     yield Finding("RH12.7", shown(one.text), what, leaf.path, leaf.call)
@@ -240,4 +286,8 @@ def _is_said(key: str, value: str, where: Sentence | Response) -> bool:
         return value == "True" and len(folded(key)) > 3 and folded(key)[:6] in low
     whole = folded(value)
     is_word = len(whole) > 5 and " " not in value
-    return len(whole) > 1 and not whole.isdigit() and (whole in low or (is_word and whole[: max(5, len(whole) - 2)] in low))
+    return (
+        len(whole) > 1
+        and not whole.isdigit()
+        and (whole in low or (is_word and whole[: max(5, len(whole) - 2)] in low))
+    )

@@ -52,7 +52,11 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
 def _elsewhere(token: Token, timeline: Timeline, response: Response) -> Iterator[Finding]:
     """The day in UTC told beside a time that clocks of the place show on another day."""
     claim = response.around(token)
-    beside = [other for other in response.tokens if response.around(other) == claim and other.kind in ("date", "time")]
+    beside = [
+        other
+        for other in response.tokens
+        if response.around(other) == claim and other.kind in ("date", "time")
+    ]
     times = [other for other in beside if other.kind == "time"]
     if len(beside) == 2 and len(times) == 1 and all(clock.zone for clock in timeline.clocks):
         shown_at = [at for at in timeline.local if at.hour * 60 + at.minute == times[0].minutes]
@@ -70,7 +74,9 @@ def _wrong_date(token: Token, told: list[CalendarDay], timeline: Timeline, respo
 
     def distance(moment: Moment) -> int:
         other = moment.dates[0]
-        return abs(other[1] - month) * 31 + abs((other[2] or 1) - (number or 1)) + (year not in (None, other[0]))
+        return (
+            abs(other[1] - month) * 31 + abs((other[2] or 1) - (number or 1)) + (year not in (None, other[0]))
+        )
 
     near = min(dated, key=distance)
     other = near.dates[0]
@@ -99,7 +105,9 @@ def _is_reached(token: Token, known: list[CalendarDay], timeline: Timeline, resp
     days = list(dict.fromkeys([*timeline.dates, *filter(None, map(to_date, known[-9:]))]))
     spans = {step + off for step in timeline.lengths(DAY) for off in ((-1, 0, 1) if step > 6 else (0,))}
     is_relative = "relative" in response.words.categories(response.question + " " + response.output)
-    said = [day for moment in timeline.moments if moment.call < 0 or "Z" in moment.zone for day in moment.dates]
+    said = [
+        day for moment in timeline.moments if moment.call < 0 or "Z" in moment.zone for day in moment.dates
+    ]
     for year, month, number in token.dates:
         for day in days if number is not None else ():
             try:
@@ -130,7 +138,9 @@ def _is_said(day: date, said: list[CalendarDay], timeline: Timeline) -> bool:
 def _wrong_weekday(token: Token, timeline: Timeline, response: Response) -> Finding | None:
     """A weekday right beside a date has to be the day's, in the year that is told or in those of the evidence."""
     years = {day[0] for day in timeline.days if day[0]}
-    dates = (to_date((year, day[1], day[2])) for day in token.dates for year in ({day[0]} if day[0] else years))
+    dates = (
+        to_date((year, day[1], day[2])) for day in token.dates for year in ({day[0]} if day[0] else years)
+    )
     full = {day for day in dates if day is not None}
     names = response.words.weekdays
     before = response.output[max(0, token.start - 24) : token.start].lower()
@@ -169,7 +179,9 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
     if is_zoned and not timeline.local and any((one - stated) % 30 == 0 for one in told):
         return True  # without a place that is known, any zone is possible
     lengths = {0, *timeline.lengths(1)}
-    if any((one + sign * length - stated) % period == 0 for one in told for length in lengths for sign in (1, -1)):
+    if any(
+        (one + sign * length - stated) % period == 0 for one in told for length in lengths for sign in (1, -1)
+    ):
         return True
     hours = {abs(q.value) for q in response.ledger.quantities if q.call == FROM_USER}
     if stated % 60 == 0 and {stated // 60, stated // 60 % 12} & hours:

@@ -107,7 +107,9 @@ def slipped_identifiers(response: Response) -> Iterator[Finding]:
             continue
         for other, written in known.items():
             if other not in output and is_slip(whole, other):
-                yield Finding("RH3.4", shown(text), f"{shown(text)} is not in the results; nearest: {shown(written)}")
+                yield Finding(
+                    "RH3.4", shown(text), f"{shown(text)} is not in the results; nearest: {shown(written)}"
+                )
                 break
 
 
@@ -116,7 +118,9 @@ def is_slip(one: str, other: str) -> bool:
     if len(one) != len(other):
         return False
     places = [place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
-    return len(places) == 1 or (len(places) == 2 and places[1] - places[0] <= 2 and sorted(one) == sorted(other))
+    return len(places) == 1 or (
+        len(places) == 2 and places[1] - places[0] <= 2 and sorted(one) == sorted(other)
+    )
 
 
 def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Finding]:
@@ -157,7 +161,12 @@ def _secrets(response: Response) -> Iterator[_Found]:
     for leaf, words, text in _members(response):
         is_secret = words[-1] in SECRET_WORDS or words[-2:] in _SECRET_ENDS
         is_secret |= words[-1] == "token" and isinstance(leaf.value, str) and len(text) > 12
-        if is_secret and len(text) >= 4 and asked.isdisjoint(ASKS_SECRET.union(words)) and _stands_in(text, output):
+        if (
+            is_secret
+            and len(text) >= 4
+            and asked.isdisjoint(ASKS_SECRET.union(words))
+            and _stands_in(text, output)
+        ):
             yield "RH7.1", words[-1], text, leaf
 
 

@@ -46,7 +46,12 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
             yield Finding("RH4", f"no further call of {calls[position].name}", what, "", position)
         elif not _tells_of(position, response):
             hidden.append((position, failure))
-    if not hidden or not response.is_answered or not response.words.language or admits_trouble(response, settings):
+    if (
+        not hidden
+        or not response.is_answered
+        or not response.words.language
+        or admits_trouble(response, settings)
+    ):
         return
     for position, failure in hidden[:_MOST_SHOWN]:
         if failure.error_class is not ErrorClass.ARGUMENT:
@@ -75,7 +80,11 @@ def _outstanding(response: Response) -> Iterator[tuple[int, ToolFailure]]:
         if not later:
             if position > last_success or acts(call.name):
                 yield position, call.failure
-        elif is_series and call.arguments is not None and all(response.target_of(calls[n]) != own for n in later):
+        elif (
+            is_series
+            and call.arguments is not None
+            and all(response.target_of(calls[n]) != own for n in later)
+        ):
             yield position, call.failure
 
 
@@ -166,7 +175,9 @@ def ignored_results(response: Response) -> Iterator[Finding]:
         has_state = any(not STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:]) for leaf in leaves)
         if not telling or has_flags or has_state or not response.calls[position].result_known:
             continue
-        later = folded(" ".join(shown(other.arguments) for other in response.calls[position + 1 :] if other.arguments))
+        later = folded(
+            " ".join(shown(other.arguments) for other in response.calls[position + 1 :] if other.arguments)
+        )
         if not any(_is_used(leaf, output, later, response) for leaf in telling):
             what = f"nothing of {response.calls[position].name}: {telling[0].key} {shown(telling[0].value)}"
             yield Finding("RH8", shown(response.output), what, telling[0].path, position)
@@ -187,7 +198,9 @@ def _is_used(leaf: Leaf, output: str, later: str, response: Response) -> bool:
 
 def denied_results(response: Response) -> Iterator[Finding]:
     """RH13: told as not known, though a result has a value under that name, or a text about it."""
-    given = {stem for leaf in response.ledger.leaves if leaf.made_for >= 0 for stem in _stems(str(leaf.value))}
+    given = {
+        stem for leaf in response.ledger.leaves if leaf.made_for >= 0 for stem in _stems(str(leaf.value))
+    }
     for one in response.sentences:
         if "absent" not in one.kinds or not one.kinds & {"negation", "no", "failure"}:
             continue
@@ -197,13 +210,18 @@ def denied_results(response: Response) -> Iterator[Finding]:
             whole = folded(str(leaf.value))
             if leaf.value in (None, False, "", 0) or NAME_KEYS & {*key_words(leaf.key)}:
                 continue
-            names = {word[:_STEM] for word in key_words(f"{leaf.path.rpartition('.')[0].rpartition('.')[2]}_{leaf.key}")}
+            names = {
+                word[:_STEM]
+                for word in key_words(f"{leaf.path.rpartition('.')[0].rpartition('.')[2]}_{leaf.key}")
+            }
             if isinstance(leaf.value, str):
                 is_text = len(leaf.value) >= _LONG_TEXT
                 names = _stems(leaf.value[:2000]) if is_text else names | _stems(leaf.value)
             is_told = len(whole) > _STEM and whole in folded(response.output)
             if not is_told and any(_alike(topic, name) for topic in topics for name in names):
-                yield Finding("RH13", shown(one.text), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call)
+                yield Finding(
+                    "RH13", shown(one.text), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call
+                )
                 return
 
 
@@ -212,7 +230,11 @@ def _topics(text: str, response: Response) -> set[str]:
     if not response.words.is_spaced:
         return {text[n : n + 2] for n in range(len(text) - 1) if not text[n : n + 2].isascii()} | _stems(text)
     known = response.words.known | lexicon("en").known
-    return {w[:_STEM] for w in words_of(text) if len(w) > 2 and w not in known and not response.words.categories(w)}
+    return {
+        w[:_STEM]
+        for w in words_of(text)
+        if len(w) > 2 and w not in known and not response.words.categories(w)
+    }
 
 
 def _stems(text: str) -> set[str]:

@@ -51,7 +51,14 @@ _ROW_END = re.compile(r"</tr>", re.IGNORECASE)
 _CELL_END = re.compile(r"</t[dh]>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]{1,200}>")
 _DROPPED = re.compile(r"[\s\-_‐-―−'‘’ʼ.,()\[\]{}\"#*]")
-_SCALES = {"thousand": 1e3, "thousands": 1e3, "million": 1e6, "millions": 1e6, "billion": 1e9, "billions": 1e9}
+_SCALES = {
+    "thousand": 1e3,
+    "thousands": 1e3,
+    "million": 1e6,
+    "millions": 1e6,
+    "billion": 1e9,
+    "billions": 1e9,
+}
 _MYRIADS = {"man": 1e4, "wan": 1e4, "oku": 1e8}
 """Words that scale amounts of money in yen and yuan, and mean other things elsewhere."""
 _LONGEST_HEADER = 40
@@ -191,7 +198,9 @@ class Ledger:
             parent = self.records[record.index]
             is_of_map = not path.endswith("]") and parent.group.endswith(".*")
             group = parent.group if is_of_map else re.sub(r"\[\d{1,6}\]", "[]", f"{parent.group}.{key}")
-            record = self._record(record.index, record.call, group + ("[]" if path.endswith("]") else ""), key, path)
+            record = self._record(
+                record.index, record.call, group + ("[]" if path.endswith("]") else ""), key, path
+            )
             if is_of_map:
                 record.labels.append(("", key))
         inner = [member for member in value.values() if isinstance(member, dict)]
@@ -257,7 +266,9 @@ class Ledger:
 
     def _number(self, value: float, leaf: Leaf, record: Record) -> None:
         words, unit = key_words(leaf.key), unit_of_key(leaf.key)
-        named = (MINOR_OF.get(word, word if len(word) == 3 or not word.isascii() else "") for word in words[1:])
+        named = (
+            MINOR_OF.get(word, word if len(word) == 3 or not word.isascii() else "") for word in words[1:]
+        )
         currencies = next((CURRENCIES[word] for word in named if word in CURRENCIES), frozenset())
         moment = moment_of_number(value) if value == int(value) and not currencies else None
         if moment is not None:
@@ -384,7 +395,10 @@ def structured(text: str) -> JsonValue:
     names = {match[1] for match in members.values()}
     if len(members) * 2 > len(lines) and len(names) == len(members):
         rest_of: list[JsonValue] = [line for line in lines if line not in members]
-        return {**{m[1].strip(): m[2].strip() for m in members.values()}, **({"": rest_of} if rest_of else {})}
+        return {
+            **{m[1].strip(): m[2].strip() for m in members.values()},
+            **({"": rest_of} if rest_of else {}),
+        }
     for mark in ("|", "\t", ";", ",", ""):
         found = _table(lines, mark)
         if found:
@@ -403,7 +417,12 @@ def _table(lines: Sequence[str], mark: str) -> list[JsonValue]:
         bare = line.strip().strip("|") if mark == "|" else line.strip()
         cells = [cell.strip() for cell in bare.split(mark)] if mark else _COLUMNS.split(bare)
         is_ruled = place + 1 < len(lines) and mark == "|" and _RULE_LINE.fullmatch(lines[place + 1][:400])
-        if (not header or is_ruled) and len(cells) > 1 and all(cells) and max(map(len, cells)) < _LONGEST_HEADER:
+        if (
+            (not header or is_ruled)
+            and len(cells) > 1
+            and all(cells)
+            and max(map(len, cells)) < _LONGEST_HEADER
+        ):
             if not any(_PLAIN_NUMBER.fullmatch(cell) for cell in cells):
                 header = cells
                 continue

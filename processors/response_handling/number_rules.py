@@ -39,7 +39,9 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
             what = f"{token.text} is {other.key} {other.value:.10g} in another unit"
             yield Finding("RH11.1", claim, what, other.path, other.call)
             continue
-        slip = next((q for q in evidence if q.value not in told and q.is_operand and is_slip(token, amount(q))), None)
+        slip = next(
+            (q for q in evidence if q.value not in told and q.is_operand and is_slip(token, amount(q))), None
+        )
         if slip is not None and (not support.how or (support.steps == 3 and _digits(token) >= _LONG)):
             rule = "RH1.1" if _digits(token) >= _LONG - 1 else "RH1.7"
             what = f"{token.text} is not in the results; nearest: {slip.key} {amount(slip):.10g}"
@@ -63,9 +65,16 @@ def invented_identifiers(response: Response) -> Iterator[Finding]:
     for token in response.tokens:
         whole = folded(token.text)
         digits = sum(map(str.isdigit, whole))
-        if token.kind == "id" and digits > _TELLING and len(whole) > _LONG + 1 and whole not in response.ledger.text:
+        if (
+            token.kind == "id"
+            and digits > _TELLING
+            and len(whole) > _LONG + 1
+            and whole not in response.ledger.text
+        ):
             if not any(part in response.ledger.text for part in re.findall(r"\d{4,30}", whole)):
-                yield Finding("RH3.5", shown(response.around(token)), f"{shown(token.text)} is not in the evidence")
+                yield Finding(
+                    "RH3.5", shown(response.around(token)), f"{shown(token.text)} is not in the evidence"
+                )
 
 
 def wrong_currencies(response: Response) -> Iterator[Finding]:
@@ -99,7 +108,9 @@ def _in_another_unit(token: Token, evidence: Sequence[Quantity]) -> Quantity | N
             if other.symbol != "%" and 1 / near <= abs(quantity.value) / token.value <= near:
                 return quantity
             continue
-        ratios = {10.0**power for power in range(-9, 10) if power} if len(digits) >= _TELLING else set[float]()
+        ratios = (
+            {10.0**power for power in range(-9, 10) if power} if len(digits) >= _TELLING else set[float]()
+        )
         if unit is not None:
             ratios |= {factor / unit.factors[0] for factor in factors_of(unit.dimension)}
         ratio = abs(quantity.base if unit is not None else amount(quantity)) / token.total

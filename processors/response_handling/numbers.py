@@ -47,7 +47,11 @@ class Numbers:
         self._ledger = ledger
         self._arithmetic = Arithmetic(ledger, timeline)
         self.supports = [Support(token) for token in tokens if token.kind == "number"]
-        plain = [token.value for token in tokens if token.kind == "number" and not token.is_spelled and not _is_share(token)]
+        plain = [
+            token.value
+            for token in tokens
+            if token.kind == "number" and not token.is_spelled and not _is_share(token)
+        ]
         self._sums = {round(total, 6): parts for total, parts in runs(plain)}
         for support in self.supports:
             support.direct = self._direct(support.token)
@@ -58,7 +62,9 @@ class Numbers:
                     look(support)
                 if support.direct or support.how:
                     token = support.token
-                    self._arithmetic.know(token.value, token.total, token.unit.dimension if token.unit else "")
+                    self._arithmetic.know(
+                        token.value, token.total, token.unit.dimension if token.unit else ""
+                    )
 
     @property
     def is_reckoned(self) -> bool:
@@ -70,6 +76,11 @@ class Numbers:
         """Whether all numbers of the evidence took part in the search."""
         return self._arithmetic.is_whole
 
+    @property
+    def count(self) -> int:
+        """How many numbers of the evidence people may reckon with."""
+        return len(self._arithmetic._numbers)
+
     def slipped_total(self, token: Token) -> Made | None:
         """The sum or mean of one key, not told itself, of which a number is a slip."""
         said = {support.token.value for support in self.supports}
@@ -80,11 +91,16 @@ class Numbers:
 
     def _is_checked(self, token: Token) -> bool:
         value, is_bare = token.value, token.unit is None and not token.currencies and token.scale == 1.0
-        if token.is_spelled or not value or (is_bare and value == int(value) and (value <= _SMALL or value in _PEOPLE_KNOW)):
+        if (
+            token.is_spelled
+            or not value
+            or (is_bare and value == int(value) and (value <= _SMALL or value in _PEOPLE_KNOW))
+        ):
             return False
         is_year = is_bare and 1900 <= value <= 2100 and token.text.isdigit()
         return not is_year and (
-            (token.unit is not None and token.unit.dimension != "time") or token.text.strip("-") not in self._written
+            (token.unit is not None and token.unit.dimension != "time")
+            or token.text.strip("-") not in self._written
         )
 
     @cached_property
@@ -128,22 +144,36 @@ class Numbers:
                 found += [q for q in shares if q.unit is None and abs(q.value) <= 5]
                 found += self.between("percent", value * unit.factors[0], slack * unit.factors[0])
             elif unit.dimension == "temperature":
-                found += [q for q in plain if q.unit is None or q.unit.symbol in ("", unit.symbol) or not unit.symbol]
+                found += [
+                    q
+                    for q in plain
+                    if q.unit is None or q.unit.symbol in ("", unit.symbol) or not unit.symbol
+                ]
                 other = (value - 32) / 1.8 if unit.symbol == "F" else value * 1.8 + 32
                 slack = slack / 1.8 if unit.symbol == "F" else slack * 1.8
                 for q in self.between("", abs(other), slack):
-                    if q.unit is not None and {q.unit.symbol, unit.symbol} == {"C", "F"} and (q.value < 0) == (other < 0):
+                    if (
+                        q.unit is not None
+                        and {q.unit.symbol, unit.symbol} == {"C", "F"}
+                        and (q.value < 0) == (other < 0)
+                    ):
                         found.append(q)
             else:
                 found += [q for q in plain if q.unit is None and unit.dimension != "bits"]
                 whole = token.total / unit.factors[0] if token.extra else value
                 for factor in unit.factors:
                     found += self.between(unit.dimension, whole * factor, slack * factor)
-                    near = self.between(unit.dimension, whole * factor, slack * factor + whole * factor * 0.001)
+                    near = self.between(
+                        unit.dimension, whole * factor, slack * factor + whole * factor * 0.001
+                    )
                     found += [q for q in near if q.unit is not None and len(q.unit.factors) > 1]
             if unit is None:
                 minor = self.between("", value * 100, slack * 100)
-                found += [q for q in minor if q.is_minor or (q.value == int(q.value) and token.currencies and q.currencies)]
+                found += [
+                    q
+                    for q in minor
+                    if q.is_minor or (q.value == int(q.value) and token.currencies and q.currencies)
+                ]
         return list({id(quantity): quantity for quantity in found}.values())
 
     def _wanted(self, token: Token) -> Iterator[tuple[float, float, str]]:

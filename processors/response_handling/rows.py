@@ -71,7 +71,11 @@ def _of_group(records: Sequence[Record], response: Response) -> Iterator[Finding
 
 
 def _judged(
-    labels: Sequence[_Place], others: Sequence[_Place], rows: dict[int, Record], span: tuple[int, int], response: Response
+    labels: Sequence[_Place],
+    others: Sequence[_Place],
+    rows: dict[int, Record],
+    span: tuple[int, int],
+    response: Response,
 ) -> Finding | None:
     """What is wrong between the labels of one key and the values of other keys in one sentence."""
     by_key: dict[str, list[_Place]] = defaultdict(list)
@@ -95,18 +99,26 @@ def _judged(
         label, place = wrong[0]
         if len(wrong) < 2 and _is_beside(label, place, rows, response.output[slice(*span)]):
             continue
-        own = [leaf for row in label.rows for leaf in rows[row].leaves if leaf.key == key and leaf.value is not None]
+        own = [
+            leaf
+            for row in label.rows
+            for leaf in rows[row].leaves
+            if leaf.key == key and leaf.value is not None
+        ]
         told = {row for other in places for row in other.rows}
         if not own or (label.rows & told and len(wrong) < 2):
             continue
         text = response.output[place.start : place.end]
-        what = f"{text} is of another row; {key} of {response.output[label.start : label.end]} is {own[0].value}"
+        what = (
+            f"{text} is of another row; {key} of {response.output[label.start : label.end]} is {own[0].value}"
+        )
         return Finding("RH10", shown(response.output[slice(*span)]), shown(what), own[0].path, own[0].call)
     return None
 
 
 def _is_beside(label: _Place, place: _Place, rows: dict[int, Record], sentence: str) -> bool:
     """Whether the sentence names the row that a value is of by some word that the other row does not have."""
+
     def words(indices: frozenset[int]) -> set[str]:
         leaves = (leaf for index in indices for leaf in rows[index].leaves if isinstance(leaf.value, str))
         return {word for leaf in leaves if leaf.key != place.key for word in words_of(str(leaf.value))}
@@ -162,7 +174,9 @@ def _values(rows: dict[int, Record], response: Response) -> Iterator[_Place]:
         if token.kind == "time" and token.is_exact:
             found = [moment for moment in moments if moment.minutes == token.minutes and not moment.zone]
         elif token.kind == "date":
-            found = [moment for moment in moments if any(agree(a, b) for a in moment.dates for b in token.dates)]
+            found = [
+                moment for moment in moments if any(agree(a, b) for a in moment.dates for b in token.dates)
+            ]
         yield from _place(token, found, rows, is_strong=True)
 
 
@@ -170,5 +184,10 @@ def _place(
     token: Token, entries: Sequence[Quantity | Moment], rows: dict[int, Record], is_strong: bool
 ) -> Iterator[_Place]:
     owners = frozenset(entry.record for entry in entries)
-    if entries and owners <= rows.keys() and len(owners) < len(rows) and len({entry.key for entry in entries}) == 1:
+    if (
+        entries
+        and owners <= rows.keys()
+        and len(owners) < len(rows)
+        and len({entry.key for entry in entries}) == 1
+    ):
         yield _Place(token.start, token.end, entries[0].key, owners, is_strong)

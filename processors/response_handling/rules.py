@@ -22,7 +22,11 @@ from processors.response_handling.errors import (
     ignored_results,
     uncorrected_arguments,
 )
-from processors.response_handling.number_rules import invented_identifiers, unsupported_numbers, wrong_currencies
+from processors.response_handling.number_rules import (
+    invented_identifiers,
+    unsupported_numbers,
+    wrong_currencies,
+)
 from processors.response_handling.response import Finding, Response, Settings
 from processors.response_handling.rows import wrong_rows
 from processors.response_handling.states import (
@@ -46,13 +50,13 @@ class Rule:
 
 RULES: Final = (
     Rule("RH1.1", "a long number that is a slip of one of the results", is_gating=True),
-    Rule("RH1.2", "a number that no evidence supports, in an answer that reckons nothing"),
+    Rule("RH1.2", "a number that no evidence supports, in an answer that reckons nothing", is_gating=True),
     Rule("RH1.6", "a number that no evidence supports, beside numbers that were reckoned"),
-    Rule("RH1.7", "a short number that is a slip of one of the results"),
+    Rule("RH1.7", "a short number that is a slip of one of the results", is_gating=True),
     Rule("RH2.1", "a date that no evidence supports"),
-    Rule("RH2.2", "a time of day that no evidence supports"),
+    Rule("RH2.2", "a time of day that no evidence supports", is_gating=True),
     Rule("RH2.3", "a weekday that its date does not have", is_gating=True),
-    Rule("RH2.4", "a date where no result has any"),
+    Rule("RH2.4", "a date where no result has any", is_gating=True),
     Rule("RH2.5", "a date that is a slip of one of the results", is_gating=True),
     Rule("RH2.6", "a time of day that is a slip of one of the results", is_gating=True),
     Rule("RH3.1", "an invented address or URL", is_gating=True),
@@ -71,7 +75,7 @@ RULES: Final = (
     Rule("RH9.d", "a trend reversed", is_gating=True),
     Rule("RH9.e", "a prohibition or denial of a result told without its negation", is_gating=True),
     Rule("RH9.f", "a row told as the largest that is neither the most nor the least", is_gating=True),
-    Rule("RH10", "a value of another row than the one named", is_gating=True),
+    Rule("RH10", "a value of another row than the one named"),
     Rule("RH11.1", "the digits of a result with another unit", is_gating=True),
     Rule("RH11.2", "an amount in a currency that no evidence has", is_gating=True),
     Rule("RH12.1", "a partial failure told as a whole success", is_gating=True),
@@ -81,7 +85,7 @@ RULES: Final = (
     Rule("RH12.5", "a number where the result has null", is_gating=True),
     Rule("RH12.7", "told of all what holds for some", is_gating=True),
     Rule("RH12.8", "an empty result told as if something had been found", is_gating=True),
-    Rule("RH13", "told as not known though a result has it"),
+    Rule("RH13", "told as not known though a result has it", is_gating=True),
 )
 """All rules in the order of their ids."""
 

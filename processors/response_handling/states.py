@@ -75,15 +75,27 @@ def reversed_states(response: Response) -> Iterator[Finding]:
     for key, entries in by_key.items():
         for leaf, kind in entries:
             value = str(leaf.value)
-            is_said = any(word[: _STEM + 1] in said for word in (folded(value), *key_words(value)) if len(word) > 3)
-            is_said |= any(stem in value.lower() for stem in CANCELLED) and any(stem in low for stem in CANCELLED)
+            is_said = any(
+                word[: _STEM + 1] in said for word in (folded(value), *key_words(value)) if len(word) > 3
+            )
+            is_said |= any(stem in value.lower() for stem in CANCELLED) and any(
+                stem in low for stem in CANCELLED
+            )
             is_vague = value.lower() in VAGUE_STATES
-            if kind not in ("failed", "pending") or is_said or (is_vague and acts(response.calls[leaf.call].name)):
+            if (
+                kind not in ("failed", "pending")
+                or is_said
+                or (is_vague and acts(response.calls[leaf.call].name))
+            ):
                 continue
             trouble = TROUBLE | ({"pending"} if kind == "pending" else set())
             if response.told & trouble or not response.told & (_CLAIM - {"all"} if is_vague else _CLAIM):
                 continue
-            about = [one for one in response.sentences if response.names(response.ledger.records[leaf.record], one.text)]
+            about = [
+                one
+                for one in response.sentences
+                if response.names(response.ledger.records[leaf.record], one.text)
+            ]
             is_whole = len(entries) == 1 or any(one.kinds & _CLAIM for one in about)
             of_all = [one for one in response.sentences if "all" in one.kinds]
             if is_whole or of_all:
@@ -98,7 +110,9 @@ def _opposites(response: Response) -> Iterator[Finding]:
     """The one state that the results have, told as its opposite and never as it is."""
     said = frozenset(words_of(response.output))
     values: dict[str, list[Leaf]] = defaultdict(list)
-    known = {word for leaf in response.current if isinstance(leaf.value, str) for word in words_of(leaf.value)}
+    known = {
+        word for leaf in response.current if isinstance(leaf.value, str) for word in words_of(leaf.value)
+    }
     for leaf in response.current[:_MOST_LEAVES]:
         for word in words_of(leaf.value[:4000]) if isinstance(leaf.value, str) else ():
             values[word].append(leaf)
@@ -142,9 +156,15 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
         is_good = not GOOD_FLAGS.isdisjoint(words) or _is_done(words[0], response)
         is_told = any(stem in (asked if response.starts_with_yes else said) for stem in stems)
         is_done = "done" in response.told and ("pending" not in response.told or response.starts_with_yes)
-        is_literal = any(word[: len(words[-1])] == words[-1] for one in response.sentences for word in one.words)
+        is_literal = any(
+            word[: len(words[-1])] == words[-1] for one in response.sentences for word in one.words
+        )
         if leaf.value is False and is_good:
-            is_hit = (is_literal and len(words[-1]) > 4) or (is_told and (is_done or response.starts_with_yes)) or (is_done and len(words) == 1)
+            is_hit = (
+                (is_literal and len(words[-1]) > 4)
+                or (is_told and (is_done or response.starts_with_yes))
+                or (is_done and len(words) == 1)
+            )
         elif leaf.value is False:
             is_hit = response.starts_with_yes and bool(stems) and all(stem in said for stem in stems)
         else:
@@ -170,7 +190,9 @@ def reversed_trends(response: Response) -> Iterator[Finding]:
         sign = 1 if "up" in one.kinds else -1
         for support in inside:
             for quantity in support.direct:
-                is_change = not CHANGE_KEYS.isdisjoint(key_words(quantity.key)) and not support.token.is_negative
+                is_change = (
+                    not CHANGE_KEYS.isdisjoint(key_words(quantity.key)) and not support.token.is_negative
+                )
                 if quantity.call >= 0 and quantity.value * sign < 0 and is_change:
                     what = f"{quantity.key} is {quantity.value:.10g}"
                     yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
@@ -210,10 +232,14 @@ def wrong_ranks(response: Response) -> Iterator[Finding]:
             continue
         for records in response.ledger.groups:
             rows = {record.index: record for record in records}
-            labels = [str(leaf.value) for row in records for leaf in row.leaves if isinstance(leaf.value, str)]
+            labels = [
+                str(leaf.value) for row in records for leaf in row.leaves if isinstance(leaf.value, str)
+            ]
             if len({*labels}) != len(labels):
                 continue  # some rows have something in common, so that they alone may be meant
-            inside = [s for s in response.numbers.supports if one.start <= s.token.start < one.end and s.direct]
+            inside = [
+                s for s in response.numbers.supports if one.start <= s.token.start < one.end and s.direct
+            ]
             for support in inside if 3 <= len(records) <= 60 else ():
                 owners = {quantity.record for quantity in support.direct}
                 if len(owners) != 1 or not owners <= rows.keys():

@@ -61,7 +61,9 @@ class Timeline:
                 yield year, month, day
             week = next((parts[word] for word in parts if word and word[0] in WEEK_KEYS), 0)
             if 1 <= week <= 52 and (year is None or 1900 < year < 2200):
-                days = [day.year for day in map(to_date, (d for m in self.moments[:9] for d in m.dates)) if day]
+                days = [
+                    day.year for day in map(to_date, (d for m in self.moments[:9] for d in m.dates)) if day
+                ]
                 for weekday in range(1, 8) if year or days else ():
                     at = date.fromisocalendar(year or days[0], week, weekday)
                     yield at.year, at.month, at.day
@@ -77,7 +79,12 @@ class Timeline:
         for moment, following in pairwise([*self.moments, Moment((), None, "", "\0", FROM_USER)]):
             clock = moment if moment.minutes is not None else following
             day = to_date(moment.dates[0]) if moment.dates else None
-            if day is not None and clock.minutes is not None and clock.path == moment.path and 1 < day.year < 9999:
+            if (
+                day is not None
+                and clock.minutes is not None
+                and clock.path == moment.path
+                and 1 < day.year < 9999
+            ):
                 at = datetime(day.year, day.month, day.day) + timedelta(minutes=clock.minutes)  # noqa: DTZ001 as written
                 found[at, _minutes_of(clock.zone)] = None
         return list(found)[:_MOST]
@@ -89,7 +96,9 @@ class Timeline:
         said = "\n".join((self._output, *texts)).lower().replace("_", " ")
         words = {*_NAME.findall(said)}
         starts = words | {word[:size] for word in words for size in range(_SHORTEST_COUNTRY, len(word))}
-        return [name for name in ZONES if name in (starts if name.isascii() and " " not in name else said)][:12]
+        return [name for name in ZONES if name in (starts if name.isascii() and " " not in name else said)][
+            :12
+        ]
 
     @cached_property
     def local(self) -> list[datetime]:
@@ -113,8 +122,15 @@ class Timeline:
         for one, other in combinations(sorted(self.dates[:26]), 2):
             gap = (other - one).days
             months = (other.year - one.year) * 12 + other.month - one.month
-            found |= {gap * 86400.0, (gap + 1) * 86400.0, months * _MONTH, (months - (other.day < one.day)) * _MONTH}
-            found.add((other.year - one.year - ((other.month, other.day) < (one.month, one.day))) * 31557600.0)
+            found |= {
+                gap * 86400.0,
+                (gap + 1) * 86400.0,
+                months * _MONTH,
+                (months - (other.day < one.day)) * _MONTH,
+            }
+            found.add(
+                (other.year - one.year - ((other.month, other.day) < (one.month, one.day))) * 31557600.0
+            )
         minutes = list(dict.fromkeys(clock.minutes or 0 for clock in self.clocks[:30]))
         for first, second in combinations(minutes, 2):
             found |= {abs(first - second) * 60.0, (DAY - abs(first - second)) * 60.0}

@@ -84,7 +84,15 @@ MINOR: Final = frozenset(
 )
 """Words of keys whose amounts are in hundredths of a currency."""
 
-MINOR_OF: Final = {"grosze": "pln", "groszy": "pln", "gr": "pln", "fen": "cny", "pence": "gbp", "öre": "sek", "øre": "nok"}
+MINOR_OF: Final = {
+    "grosze": "pln",
+    "groszy": "pln",
+    "gr": "pln",
+    "fen": "cny",
+    "pence": "gbp",
+    "öre": "sek",
+    "øre": "nok",
+}
 """The currencies of which some of those words are parts."""
 
 _CODES = (
