@@ -1,0 +1,147 @@
+"""How addresses, dates, times and numbers are written, and what secrets and inner workings look like.
+
+Every pattern has a bounded length, so that a search takes time linear in the text.
+"""
+
+import re
+from typing import Final
+
+L: Final = "A-Za-z_\u00c0-\u024f"
+"""Letters that make a word of digits which they touch."""
+ADDRESS: Final = re.compile(
+    r"(?P<url>(?:https?://|\bwww\.)[^\s<>()\[\]\"'`|、。，]{1,400})"
+    r"|(?P<email>(?<![\w.+-])[A-Za-z0-9_.+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,6}[A-Za-z]{2,24})"
+)
+NUMERIC_DATE: Final = (
+    rf"(?<![\d{L}./-])(?P<iso>\d{{4}}-\d{{1,2}}-\d{{1,2}})(?!\d)"
+    r"|(?<!\d)(?P<compact>(?:19|20)\d{2}(?:0[1-9]|1[0-2])[0-3]\d)(?!\d)"
+    r"|(?<![\d./-])(?P<ymd>\d{4}(?P<y_mark>[/.])\d{1,2}(?P=y_mark)\d{1,2})(?![\d/])"
+    r"|(?P<cjk>(?:\d{4}\s?年\s?)?\d{1,2}\s?月\s?\d{1,2}\s?[日号號]|\d{4}\s?年\s?\d{1,2}\s?月)"
+    r"|(?<![\d./,-])(?P<dmy>\d{1,2}(?P<d_mark>[/.-])\s?\d{1,2}(?P=d_mark)\s?(?:\d{4}|\d{2}))(?![\d/]|[.,-]\d)"
+)
+YEAR: Final = r"(?:19|20)\d{2}(?!\d)"
+NAMED_DATE: Final = (
+    r"(?<![\w])(?P<month>{month})\s(?P<month_day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d)(?:,?\s(?P<md_year>{year}))?"
+    r"|(?<![\d{L}.,:/-])(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|º|°|\.)?(?:\s(?:de|del|of))?\s(?P<day_month>{month})(?!['’]s\s\d)"
+    r"(?:(?:,|\sde|\sdel)?\s(?P<dm_year>{year}))?"
+    r"|(?<![\w])(?P<only_month>{month})(?:,|\sde|\sdel|\sof)?\s(?P<only_year>{year})"
+)
+"""Dates with the name of a month, of which `month` matches one."""
+TIME: Final = re.compile(
+    rf"(?:(?<=[\d ]T)|(?<![\d{L}.:,]))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?P<second>:[0-5]\d(?:\.\d{{1,9}})?)?(?![\d:])"
+    r"\s?(?P<half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)?(?P<zone>\s?(?:Z|UTC|GMT)\b|(?(second)[+-]|\+)\d{2}:?\d{2}(?!\d))?"
+    rf"|(?<![\d{L}.:,])(?P<only>1[0-2]|[1-9])(?:[.:](?P<only_minute>[0-5]\d))?\s?(?P<only_half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)"
+    rf"|(?<![\d{L}.,:])(?P<h>[01]?\d|2[0-4])\s?[hH]\s?(?P<h_minute>[0-5]\d)(?![\d{L}]|\s?m)"
+    rf"|(?<![\d{L}.,:])(?P<uhr>[01]?\d|2[0-4])(?:[.:](?P<uhr_minute>[0-5]\d))?\s?(?:Uhr|(?(uhr_minute)uur|Uhr))\b(?:\s(?P<uhr_after>[0-5]\d)(?!\d))?"
+    r"|(?P<part>上午|下午|晚上|早上|中午|午前|午後)?\s?(?<!\d)(?P<cjk_hour>\d{1,2})\s?[時时點点](?!間|间)\s?(?:(?P<cjk_minute>\d{1,2})\s?分|(?P<cjk_30>半))?"
+)
+DAYPARTS: Final = {"下午": 12, "晚上": 12, "午後": 12, "上午": 0, "早上": 0, "午前": 0, "中午": 12}
+NUMBER: Final = re.compile(
+    rf"(?P<id>(?<![\w])#?(?=[A-Za-z][A-Za-z_./-]{{0,30}}\d)[A-Za-z][A-Za-z0-9]{{0,40}}(?:[-_./][A-Za-z0-9]{{1,40}}){{0,8}})"
+    rf"|(?<![{L}\d])(?P<number>\d{{1,3}}(?:[ \u00a0\u202f]\d{{3}}){{1,5}}(?![\d{L}])(?:[.,]\d{{1,9}}(?!\d))?"
+    r"|\d{1,30}(?:[.,'’:/\-–]\d{1,30}){0,12})"
+)
+GLUED: Final = re.compile(rf"[{L}][{L}\d_-]{{0,40}}")
+BEFORE: Final = re.compile(
+    r"(?:(?P<code>\b[A-Z]{3})|(?P<sign>(?:US|R|AU|CA|MX|A|C|NZ|HK|S)?[$€£¥￥₹₩]|\bzł|\bkr\.?))?\s?(?P<minus>[-−+])?(?P<open>\()?$"
+)
+AFTER: Final = re.compile(
+    r"[\s\u00a0\u202f]?-?(?:(?P<percent>%|％|‰)|(?P<sign>[$€£¥￥₹₩])|°\s?(?P<scale>[CF]\b)?(?P<degree>)|(?P<square>m²|㎡|km²|m³|℃)"
+    rf"|(?P<word>(?:km/h|m/s|Mbit/s|sq\sft|[{L}]{{1,20}}\d?(?![{L}\d]))\.?))"
+)
+CJK_AFTER: Final = re.compile(r"\s?(?P<word>[ぁ-んァ-ヶー一-鿿]{1,6})")
+CJK_MONEY: Final = ("円", "元", "块", "ドル", "美元", "欧元", "ユーロ", "日元")
+ORDINAL: Final = re.compile(r"(?:st|nd|rd|th|er|ère|re|e|ème|nd|de|ste|º|ª|o|a)\b|[º°ª](?!\s?[CF])", re.IGNORECASE)
+LIST_MARK: Final = re.compile(r"(?:^|\n)[ \t]{0,12}(?:[-*•]\s)?\(?\d{1,3}[.)](?=\s)")
+POWER: Final = re.compile(
+    r"\s(?:cub[eioí]c?[a-z]{0,3}|quadr[a-z]{1,4}|cuadrad[a-z]{1,2}|carrés?|cubes?)(?![^\W\d_])", re.IGNORECASE
+)
+GLUED_SCALES: Final = {"k": 1e3, "m": 1e6, "bn": 1e9, "b": 1e9}
+SUFFIXES: Final = frozenset("x s k bn m bps pp p fps px mp mah v a pt".split())
+"""What stands right behind a number and is part of it, beside units and scales."""
+JOINTS: Final = frozenset({"", "and", "und", "et", "y", "e", "en", "i", "と"})
+FRACTIONS: Final = {"½": 0.5, "¼": 0.25, "¾": 0.75}
+
+SECRETS: Final = (
+    ("key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{12,20}\b")),
+    ("key", re.compile(r"\b(?:sk|pk|rk|ghp|gho|glpat|xox[abp]|whsec|AIza|npm|pat)[-_][A-Za-z0-9_-]{12,120}")),
+    ("token", re.compile(r"\beyJ[A-Za-z0-9_-]{8,400}\.[A-Za-z0-9_-]{8,400}")),
+    ("private key", re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")),
+    ("token", re.compile(r"\bBearer [A-Za-z0-9._~+/-]{16,400}")),
+    ("password in an address", re.compile(r"\b[a-z][a-z0-9+]{1,15}://[^\s/:@]{1,60}:[^\s/@]{1,60}@")),
+)
+SECRET_MARKS: Final = (
+    "AKIA", "ASIA", "sk", "pk", "rk", "gh", "glpat", "xox", "whsec", "AIza", "npm", "pat", "eyJ", "BEGIN", "Bearer", "://",
+)  # fmt: skip
+"""What has to stand in an answer before those are tried at every place of it."""
+WRITTEN_SECRET: Final = re.compile(
+    r"(?:password|passwd|passphrase|pwd|passwort|kennwort|contraseña|senha|wachtwoord|hasło|mot de passe|secret|api[_-]?key|client[_-]?secret"
+    r"|access[_-]?token|auth[_-]?token|パスワード|密码)[\"']?\s{0,2}[=:：]\s{0,2}[\"']?([^\s\"',;&<>]{6,120})",
+    re.IGNORECASE,
+)
+"""A secret that a text of the evidence names as one."""
+SECRET_ENDS: Final = frozenset(
+    tuple(name.split("_"))
+    for name in "api_key private_key access_key secret_key access_token auth_token refresh_token client_secret".split()
+)
+TRACE_MARKS: Final = ("Traceback", 'File "', "at ", "Exception: ", "Error: ", "goroutine", "panic")
+TRACES: Final = (
+    re.compile(r"Traceback \(most recent call last\)"),
+    re.compile(r"\bFile \"[^\"\n]{1,200}\", line \d{1,6}"),
+    re.compile(r"\bat [\w$.<>]{3,120}\([\w$]{1,60}\.(?:java|kt|scala|cs|js|ts|py):\d{1,6}"),
+    re.compile(r"\bat [\w$.<> ]{1,80} \((?:/|[A-Z]:\\|file:|node:)[^()\n]{1,200}:\d{1,6}:\d{1,6}\)"),
+    re.compile(r"\b(?:java|javax|org|com|System)\.[\w.]{2,80}(?:Exception|Error): "),
+    re.compile(r"\bgoroutine \d{1,6} \[|\bpanic: runtime error"),
+)
+IP: Final = re.compile(
+    r"(?<![\w.:])(?:(?:\d{1,3}\.){3}\d{1,3}|f[cde][0-9a-f]{2}:(?::?[0-9a-f]{1,4}){1,7}|::1)(?![\w:]|\.\d)",
+    re.IGNORECASE,
+)
+HOST_MARKS: Final = (".internal", ".local", ".corp", ".lan", ".intra", ".intern", ".svc", ".int.")
+HOSTS: Final = (
+    re.compile(
+        r"\b(?:[a-z0-9-]{1,40}\.){1,6}(?:internal|local|corp|lan|intranet|intern|svc|localdomain)\b(?:\.[a-z]{2,10})?",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b[a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,3}\.(?:int|internal|corp|intern)\.[a-z0-9.-]{2,60}", re.IGNORECASE
+    ),
+)
+CARD: Final = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
+SSN: Final = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
+CONTACTS: Final = {
+    "email": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}"),
+    "phone": re.compile(r"(?<![\w.])\+?\(?\d[\d\s().-]{6,20}\d(?!\w)"),
+}
+"""Contact data by its form, which counts where `personal_data` asks for it."""
+ASKED_AS: Final = {
+    "ssn": ("social", "security"), "salary": ("earn", "earns", "pay", "paid", "wage", "make"), "gehalt": ("verdient", "verdiene"),
+    "dob": ("birthday", "born", "birth", "age", "old"), "birthdate": ("birthday", "born", "birth", "age", "old"),
+    "diagnosis": ("diagnosed", "condition"), "salaire": ("gagne",),
+    "iban": ("account", "konto", "transfer", "überweisen", "bank", "compte", "pay"), "passport": ("id", "document"),
+}  # fmt: skip
+"""By what other words people ask for personal data."""
+ASKS_CARD: Final = frozenset("card cards karte carte tarjeta cartão carta kaart".split())
+
+ERROR_WORDS: Final = {
+    "permanent": (
+        "unauthorised", "unauthorized", "forbidden", "permission", "denied", "not found", "no such",
+        "does not exist", "401", "403", "404", "authentication", "credential", "unsupported", "not allowed",
+    ),
+    "retryable": (
+        "rate limit", "ratelimit", "too many", "429", "time out", "timeout", "timed out", "deadline", "timedout",
+        "temporar", "unavailable", "502", "503", "504", "overload", "connection", "try again", "retry after",
+    ),
+    "argument": (
+        "invalid", "validation", "missing", "required", "must be", "cannot be empty", "malformed",
+        "bad request", "400", "422", "out of range", "unknown field",
+    ),
+}  # fmt: skip
+"""Texts in an error that decide its class."""
+ABSENCE: Final = re.compile(r"not found|no such|does not exist|404")
+FAILED_TEXT: Final = re.compile(
+    r"\s{0,9}(?:[\w.]{0,60}(?:Error|Exception|ConnectionPool)\b|(?:fatal|fehler|erreur|errore|erro|fout|błąd)\b\s{0,2}[:(](?!\s?\d)"
+    r"|(?:read|connect|connection|request|gateway)\s(?:timed out|timeout|refused|reset)\b|エラー|错误|HTTP(?:/\d(?:\.\d)?)?\s[45]\d\d\b)",
+    re.IGNORECASE,
+)
+"""How texts begin that programs write in place of a result when they fail."""
