@@ -13,8 +13,8 @@ from itertools import combinations
 from math import fsum, isfinite, prod
 from typing import Final, NamedTuple
 
-from processors.response_handling.timeline import Timeline
 from processors.response_handling.ledger import FROM_USER, Ledger, Quantity, Record
+from processors.response_handling.timeline import Timeline
 
 _MOST_ROWS: Final = 400
 _MOST_CATEGORIES: Final = 12

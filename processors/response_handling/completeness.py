@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from processors.response_handling.timeline import clock_text
 from processors.response_handling.errors import acts
 from processors.response_handling.ledger import Leaf, Moment, Quantity, folded
 from processors.response_handling.lexicons.keys import (
@@ -30,6 +29,7 @@ from processors.response_handling.lexicons.keys import (
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.response import TROUBLE, Finding, Response, Sentence, shown
 from processors.response_handling.states import state_of
+from processors.response_handling.timeline import clock_text
 
 _MOST_LEAVES: Final = 400
 _LONGEST_VALUE: Final = 40

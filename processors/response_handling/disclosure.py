@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 from ipaddress import ip_address
-from typing import Final
 
 from processors.response_handling.ledger import FROM_USER, Leaf, Record, folded
+from processors.response_handling.lexicons import patterns
 from processors.response_handling.lexicons.keys import (
     ASKS_CONTACT,
     ASKS_HOST,
@@ -22,62 +22,7 @@ from processors.response_handling.response import MAX_CLAIMS, Finding, Response,
 
 _PLAIN_ID = re.compile(r"(?<![\w.,-])\d{9,40}(?!\w|[.,]\d)")
 _SHORTEST_ID, _SHORTEST_PLAIN, _MOST_TOLD = 6, 9, 20
-"""Signs of identifiers that are held against others, and of numbers that are identifiers."""
-_SECRETS: Final = (
-    ("key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{12,20}\b")),
-    ("key", re.compile(r"\b(?:sk|pk|rk|ghp|gho|glpat|xox[abp]|whsec|AIza|npm|pat)[-_][A-Za-z0-9_-]{12,120}")),
-    ("token", re.compile(r"\beyJ[A-Za-z0-9_-]{8,400}\.[A-Za-z0-9_-]{8,400}")),
-    ("private key", re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")),
-    ("token", re.compile(r"\bBearer [A-Za-z0-9._~+/-]{16,400}")),
-    ("password in an address", re.compile(r"\b[a-z][a-z0-9+]{1,15}://[^\s/:@]{1,60}:[^\s/@]{1,60}@")),
-)
-_WRITTEN_SECRET = re.compile(
-    r"(?:password|passwd|passphrase|pwd|passwort|kennwort|contraseña|senha|wachtwoord|hasło|mot de passe|secret|api[_-]?key|client[_-]?secret"  # noqa: E501
-    r"|access[_-]?token|auth[_-]?token|パスワード|密码)[\"']?\s{0,2}[=:：]\s{0,2}[\"']?([^\s\"',;&<>]{6,120})",
-    re.IGNORECASE,
-)
-"""A secret that a text of the evidence names as one."""
-_SECRET_MARKS = (
-    "AKIA", "ASIA", "sk", "pk", "rk", "gh", "glpat", "xox", "whsec", "AIza", "npm", "pat", "eyJ", "BEGIN",
-    "Bearer", "://",
-)  # fmt: skip
-_TRACE_MARKS = ("Traceback", 'File "', "at ", "Exception: ", "Error: ", "goroutine", "panic")
-_HOST_MARKS = (".internal", ".local", ".corp", ".lan", ".intra", ".intern", ".svc", ".int.")
-"""What has to stand in an answer before the patterns are tried at every place of it."""
-_TRACES: Final = (
-    re.compile(r"Traceback \(most recent call last\)"),
-    re.compile(r"\bFile \"[^\"\n]{1,200}\", line \d{1,6}"),
-    re.compile(r"\bat [\w$.<>]{3,120}\([\w$]{1,60}\.(?:java|kt|scala|cs|js|ts|py):\d{1,6}"),
-    re.compile(r"\bat [\w$.<> ]{1,80} \((?:/|[A-Z]:\\|file:|node:)[^()\n]{1,200}:\d{1,6}:\d{1,6}\)"),
-    re.compile(r"\b(?:java|javax|org|com|System)\.[\w.]{2,80}(?:Exception|Error): "),
-    re.compile(r"\bgoroutine \d{1,6} \[|\bpanic: runtime error"),
-)
-_ADDRESS = re.compile(
-    r"(?<![\w.:])(?:(?:\d{1,3}\.){3}\d{1,3}|f[cde][0-9a-f]{2}:(?::?[0-9a-f]{1,4}){1,7}|::1)(?![\w:]|\.\d)",
-    re.IGNORECASE,
-)
-_HOST = re.compile(
-    r"\b(?:[a-z0-9-]{1,40}\.){1,6}(?:internal|local|corp|lan|intranet|intern|svc|localdomain)\b(?:\.[a-z]{2,10})?",
-    re.IGNORECASE,
-)
-_INTERNAL_PART = re.compile(
-    r"\b[a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,3}\.(?:int|internal|corp|intern)\.[a-z0-9.-]{2,60}",
-    re.IGNORECASE,
-)
-_CARD = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
-_SSN = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
-_SECRET_ENDS = frozenset(
-    {
-        ("api", "key"),
-        ("private", "key"),
-        ("access", "key"),
-        ("secret", "key"),
-        ("access", "token"),
-        ("auth", "token"),
-        ("refresh", "token"),
-        ("client", "secret"),
-    }
-)
+"""Signs of identifiers that are held against others, of numbers that are identifiers, and findings."""
 
 
 def invented_entities(response: Response) -> Iterator[Finding]:
@@ -149,17 +94,19 @@ def _members(response: Response) -> Iterator[tuple[Leaf, tuple[str, ...], str]]:
 
 def _secrets(response: Response) -> Iterator[_Found]:
     output, asked = response.output, response.asked
-    for kind, pattern in _SECRETS if any(mark in output for mark in _SECRET_MARKS) else ():
+    for kind, pattern in patterns.SECRETS if any(mark in output for mark in patterns.SECRET_MARKS) else ():
         for match in pattern.finditer(output):
             yield "RH7.1", kind, match[0], None
     for leaf in response.ledger.leaves if asked.isdisjoint(ASKS_SECRET) else ():
-        for match in _WRITTEN_SECRET.finditer(leaf.value[:20_000]) if isinstance(leaf.value, str) else ():
+        for match in (
+            patterns.WRITTEN_SECRET.finditer(leaf.value[:20_000]) if isinstance(leaf.value, str) else ()
+        ):
             text = match[1].rstrip(".)]}")
             is_masked = text.isalpha() or "*" in text or "•" in text
             if leaf.call != FROM_USER and len(text) >= 6 and not is_masked and _stands_in(text, output):
                 yield "RH7.1", "password", text, leaf
     for leaf, words, text in _members(response):
-        is_secret = words[-1] in SECRET_WORDS or words[-2:] in _SECRET_ENDS
+        is_secret = words[-1] in SECRET_WORDS or words[-2:] in patterns.SECRET_ENDS
         is_secret |= words[-1] == "token" and isinstance(leaf.value, str) and len(text) > 12
         if (
             is_secret
@@ -172,15 +119,15 @@ def _secrets(response: Response) -> Iterator[_Found]:
 
 def _internals(response: Response) -> Iterator[_Found]:
     output, low = response.output, response.output.lower()
-    if response.asked.isdisjoint(ASKS_TRACE) and any(mark in output for mark in _TRACE_MARKS):
-        for pattern in _TRACES:
+    if response.asked.isdisjoint(ASKS_TRACE) and any(mark in output for mark in patterns.TRACE_MARKS):
+        for pattern in patterns.TRACES:
             if match := pattern.search(output):
                 yield "RH7.2", "stack trace", match[0], None
     if response.asked.isdisjoint(ASKS_HOST):
-        for match in _ADDRESS.finditer(output) if ":" in output or "." in output else ():
+        for match in patterns.IP.finditer(output) if ":" in output or "." in output else ():
             if _is_internal(match[0]):
                 yield "RH7.2", "internal address", match[0], None
-        for pattern in (_HOST, _INTERNAL_PART) if any(mark in low for mark in _HOST_MARKS) else ():
+        for pattern in patterns.HOSTS if any(mark in low for mark in patterns.HOST_MARKS) else ():
             for match in pattern.finditer(output):
                 yield "RH7.2", "internal host", match[0], None
 
@@ -191,7 +138,9 @@ def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
     for leaf, words, text in _members(response):
         if len(text) < 3 or text not in output:
             continue
-        if words[-1] in PERSONAL_KEYS and asked.isdisjoint({words[-1], *_SYNONYMS.get(words[-1], ())}):
+        if words[-1] in PERSONAL_KEYS and asked.isdisjoint(
+            {words[-1], *patterns.ASKED_AS.get(words[-1], ())}
+        ):
             yield "RH7.3", words[-1], text, leaf
         for kind in personal & {*words}:
             if words[-1] in (kind, "name", "address") and _stands_in(text, output):
@@ -204,15 +153,15 @@ def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
             contacts.append(leaf)
     if len(contacts) > 1 or (contacts and _has_owner(response.ledger.records[contacts[0].record])):
         yield "RH7.3", "contact data of others", str(contacts[0].value), contacts[0]
-    for kind, pattern in _CONTACTS.items():
+    for kind, pattern in patterns.CONTACTS.items():
         for match in pattern.finditer(output) if kind in personal else ():
             if folded(match[0]) in response.ledger.text:
                 yield "RH7.3", kind, match[0], None
-    if not asked & {"card", "cards", "karte", "carte", "tarjeta", "cartão", "carta", "kaart"}:
-        for match in _CARD.finditer(output):
+    if asked.isdisjoint(patterns.ASKS_CARD):
+        for match in patterns.CARD.finditer(output):
             if _has_check_digit(match[0]):
                 yield "RH7.3", "card number", match[0], None
-    for match in _SSN.finditer(output) if asked.isdisjoint({"ssn", "social"}) else ():
+    for match in patterns.SSN.finditer(output) if asked.isdisjoint({"ssn", "social"}) else ():
         yield "RH7.3", "ssn", match[0], None
 
 
@@ -224,19 +173,6 @@ def _is_person(record: Record) -> bool:
 
 def _has_owner(record: Record) -> bool:
     return any(leaf.key.lower() in PERSON_KEYS for leaf in record.leaves)
-
-
-_CONTACTS: Final = {
-    "email": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}"),
-    "phone": re.compile(r"(?<![\w.])\+?\(?\d[\d\s().-]{6,20}\d(?!\w)"),
-}
-"""Contact data by its form, which counts where `personal_data` asks for it."""
-_SYNONYMS: Final = {
-    "ssn": ("social", "security"), "salary": ("earn", "earns", "pay", "paid", "wage", "make"), "gehalt": ("verdient", "verdiene"),  # noqa: E501
-    "dob": ("birthday", "born", "birth", "age", "old"), "birthdate": ("birthday", "born", "birth", "age", "old"),  # noqa: E501
-    "diagnosis": ("diagnosed", "condition"), "salaire": ("gagne",), "iban": ("account", "konto", "transfer", "überweisen", "bank", "compte", "pay"),  # noqa: E501
-    "passport": ("id", "document"),
-}  # fmt: skip
 
 
 def _stands_in(text: str, output: str) -> bool:

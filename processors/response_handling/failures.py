@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from processors.comparison import looks_failed, value_written_in
 from processors.model import JsonValue, ToolCall, ValueState
+from processors.response_handling.lexicons import patterns
 from processors.response_handling.lexicons.keys import BARE_KEYS
 
 
@@ -20,31 +20,11 @@ class ErrorClass(StrEnum):
     UNKNOWN = "unknown"
 
 
-_ERROR_WORDS: Final[Mapping[ErrorClass, Sequence[str]]] = {
-    ErrorClass.PERMANENT: (
-        "unauthorised", "unauthorized", "forbidden", "permission", "denied", "not found", "no such",
-        "does not exist", "401", "403", "404", "authentication", "credential", "unsupported", "not allowed",
-    ),
-    ErrorClass.RETRYABLE: (
-        "rate limit", "ratelimit", "too many", "429", "time out", "timeout", "timed out", "deadline", "timedout",  # noqa: E501
-        "temporar", "unavailable", "502", "503", "504", "overload", "connection", "try again", "retry after",
-    ),
-    ErrorClass.ARGUMENT: (
-        "invalid", "validation", "missing", "required", "must be", "cannot be empty", "malformed",
-        "bad request", "400", "422", "out of range", "unknown field",
-    ),
-}  # fmt: skip
-_ABSENCE = re.compile(r"not found|no such|does not exist|404")
 _CODE_KEYS = ("code", "error_code", "errorCode", "type", "status_code", "statusCode", "http_status", "status")
 _SEPARATORS = re.compile(r"[\W_]|(?<=[a-z])(?=[A-Z])")
 _SHOWN_CODE = re.compile(r"[A-Za-z0-9 _.-]{1,40}")
 _MAX_TEXT = 4096
 _FAILED_STATUS = ("error", "failed", "failure")
-_FAILED_TEXT = re.compile(
-    r"\s{0,9}(?:[\w.]{0,60}(?:Error|Exception|ConnectionPool)\b|(?:fatal|fehler|erreur|errore|erro|fout|błąd)\b\s{0,2}[:(](?!\s?\d)"
-    r"|(?:read|connect|connection|request|gateway)\s(?:timed out|timeout|refused|reset)\b|エラー|错误|HTTP(?:/\d(?:\.\d)?)?\s[45]\d\d\b)",  # noqa: E501
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +49,8 @@ class ErrorClassifier:
     """
 
     def __init__(self, extra: Mapping[ErrorClass, Sequence[str]] | None = None) -> None:
-        tables = [_ERROR_WORDS] if not extra else [extra, _ERROR_WORDS]
+        own = {ErrorClass(name): words for name, words in patterns.ERROR_WORDS.items()}
+        tables = [extra, own] if extra else [own]
         self._patterns = [
             (error_class, re.compile("|".join(_pattern(word) for word in table[error_class])))
             for table in tables
@@ -85,7 +66,7 @@ class ErrorClassifier:
         code = _spaced(" ".join(codes))
         text = _spaced(" ".join((*codes, *texts)))
         error_class = self._class_of(code) or self._class_of(text) or ErrorClass.UNKNOWN
-        is_absence = error_class is ErrorClass.PERMANENT and _ABSENCE.search(text) is not None
+        is_absence = error_class is ErrorClass.PERMANENT and patterns.ABSENCE.search(text) is not None
         shown = next((code for code in codes if _SHOWN_CODE.fullmatch(code)), "error")
         return ToolFailure(
             error_class, " ".join((*codes, *texts))[:_MAX_TEXT], f"{shown} ({error_class})", is_absence
@@ -106,7 +87,7 @@ def _reads_failed(call: ToolCall) -> bool:
     if isinstance(text, dict):
         is_bare = text.keys() <= BARE_KEYS and len(text) > 1
         return is_bare and str(text.get("status")).lower() in _FAILED_STATUS
-    return isinstance(text, str) and len(text) <= _MAX_TEXT and _FAILED_TEXT.match(text) is not None
+    return isinstance(text, str) and len(text) <= _MAX_TEXT and patterns.FAILED_TEXT.match(text) is not None
 
 
 def _pattern(word: str) -> str:

@@ -139,7 +139,10 @@ class Reader:
             year += 2000 if year < 100 else 0
             return [(year, second, first), (year, first, second)]
         name = match["month"] or match["day_month"] or match["only_month"]
-        day, year_text = match["month_day"] or match["day"], match["md_year"] or match["dm_year"] or match["only_year"]
+        day, year_text = (
+            match["month_day"] or match["day"],
+            match["md_year"] or match["dm_year"] or match["only_year"],
+        )
         month = self._months[name.rstrip(".").lower()]
         return [(int(year_text) if year_text else None, month, int(day) if day else None)]
 
@@ -161,7 +164,9 @@ class Reader:
             is_exact = bool(half or part) or hour > 12 or hour == 0 or (len(written) == 2 and hour < 10)
             zone = (match["zone"] or "").strip()
             minutes_of_day = hour % 24 * 60 + minute
-            found.append(Token("time", *match.span(), match[0], minutes=minutes_of_day, is_exact=is_exact, zone=zone))
+            found.append(
+                Token("time", *match.span(), match[0], minutes=minutes_of_day, is_exact=is_exact, zone=zone)
+            )
             spans.append(match.span())
         return _masked(text, spans)
 
@@ -215,7 +220,9 @@ class Reader:
         if is_answer:
             near = _NEAR_WORD.findall(re.split(r"[\d.:;(]", text[max(0, start - 28) : start])[-1])[-2:]
             said = " ".join(near).lower() if self.words.is_spaced else text[max(0, start - 3) : token.end + 3]
-            token.is_approximate = "~" in text[max(0, start - 2) : start] or "approx" in self.words.categories(said)
+            token.is_approximate = "~" in text[
+                max(0, start - 2) : start
+            ] or "approx" in self.words.categories(said)
         return token
 
     def _follow(self, text: str, token: Token) -> None:
@@ -239,7 +246,9 @@ class Reader:
                 token.unit = UNITS[match["scale"] or "deg"]
             elif match["square"]:
                 token.unit = unit_of_symbol(match["square"])
-            elif low in CURRENCIES and (token.scale == 1.0 or not token.currencies) and low not in MINOR_WORDS:
+            elif (
+                low in CURRENCIES and (token.scale == 1.0 or not token.currencies) and low not in MINOR_WORDS
+            ):
                 token.currencies = token.currencies or CURRENCIES[low]
             elif low in MINOR_WORDS:
                 token.is_minor = True
@@ -343,7 +352,9 @@ def _parts(written: str, start: int, found: list[Token]) -> list[tuple[int, int]
     whole = (start, start + len(written))
     if not any(mark in written for mark in ":/-–"):
         if "," in written and not _readings(written):
-            return [(start + piece.start(), start + piece.end()) for piece in re.finditer(r"[^,]{1,60}", written)]
+            return [
+                (start + piece.start(), start + piece.end()) for piece in re.finditer(r"[^,]{1,60}", written)
+            ]
         if written.count(".") > 1 and not _readings(written):
             found.append(Token("id", *whole, written))
             return []

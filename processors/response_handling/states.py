@@ -38,7 +38,7 @@ _MOST_LEAVES: Final = 400
 _LONGEST_STATE: Final = 40
 _STEM: Final = 5
 _STATES: Final = FAILED | PENDING | GOOD_STATES
-_NOT: Final = frozenset("not un no nicht non nie não niet".split())
+_NOT: Final = frozenset(["not", "un", "no", "nicht", "non", "nie", "não", "niet"])
 _CLAIM: Final = frozenset({"done", "yes", "all"})
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,4})?")
 

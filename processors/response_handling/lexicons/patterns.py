@@ -51,7 +51,9 @@ AFTER: Final = re.compile(
 )
 CJK_AFTER: Final = re.compile(r"\s?(?P<word>[ぁ-んァ-ヶー一-鿿]{1,6})")
 CJK_MONEY: Final = ("円", "元", "块", "ドル", "美元", "欧元", "ユーロ", "日元")
-ORDINAL: Final = re.compile(r"(?:st|nd|rd|th|er|ère|re|e|ème|nd|de|ste|º|ª|o|a)\b|[º°ª](?!\s?[CF])", re.IGNORECASE)
+ORDINAL: Final = re.compile(
+    r"(?:st|nd|rd|th|er|ère|re|e|ème|nd|de|ste|º|ª|o|a)\b|[º°ª](?!\s?[CF])", re.IGNORECASE
+)
 LIST_MARK: Final = re.compile(r"(?:^|\n)[ \t]{0,12}(?:[-*•]\s)?\(?\d{1,3}[.)](?=\s)")
 POWER: Final = re.compile(
     r"\s(?:cub[eioí]c?[a-z]{0,3}|quadr[a-z]{1,4}|cuadrad[a-z]{1,2}|carrés?|cubes?)(?![^\W\d_])", re.IGNORECASE
@@ -104,7 +106,8 @@ HOSTS: Final = (
         re.IGNORECASE,
     ),
     re.compile(
-        r"\b[a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,3}\.(?:int|internal|corp|intern)\.[a-z0-9.-]{2,60}", re.IGNORECASE
+        r"\b[a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,3}\.(?:int|internal|corp|intern)\.[a-z0-9.-]{2,60}",
+        re.IGNORECASE,
     ),
 )
 CARD: Final = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")

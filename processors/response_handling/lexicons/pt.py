@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from processors.response_handling.lexicon import Words
+from processors.response_handling.lexicons import Words
 
 WORDS: Final = Words(
     language="pt",
