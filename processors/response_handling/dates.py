@@ -40,29 +40,13 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
         elif (wrong := _wrong_weekday(token, timeline, response)) is not None:
             yield wrong
         elif any(agree(day, other) for day in token.dates for other in known):
-            yield from _elsewhere(token, timeline, response)
+            continue
         elif _is_reached(token, known, timeline, response):
             known.extend(token.dates[:1])
         elif token.dates[0][2] is None:
             continue  # a month alone often is one that rows or questions mean without naming it
         else:
             yield _wrong_date(token, told, timeline, response)
-
-
-def _elsewhere(token: Token, timeline: Timeline, response: Response) -> Iterator[Finding]:
-    """The day in UTC told beside a time that clocks of the place show on another day."""
-    claim = response.around(token)
-    beside = [
-        other
-        for other in response.tokens
-        if response.around(other) == claim and other.kind in ("date", "time")
-    ]
-    times = [other for other in beside if other.kind == "time"]
-    if len(beside) == 2 and len(times) == 1 and all(clock.zone for clock in timeline.clocks):
-        shown_at = [at for at in timeline.local if at.hour * 60 + at.minute == times[0].minutes]
-        days = [(at.year, at.month, at.day) for at in shown_at]
-        if days and not any(agree(day, other) for day in days for other in token.dates):
-            yield Finding("RH2.5", shown(claim), f"{times[0].text.strip()} is on {_day_text(days[0])} there")
 
 
 def _wrong_date(token: Token, told: list[CalendarDay], timeline: Timeline, response: Response) -> Finding:

@@ -156,46 +156,6 @@ def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Fi
                 yield Finding("RH6", call.name, what, "", later)
 
 
-def ignored_results(response: Response) -> Iterator[Finding]:
-    """RH8: a result of which the answer says nothing, and which no later call used."""
-    output = folded(response.output)
-    supports = response.numbers.supports
-    used = {quantity.call for support in supports for quantity in support.direct}
-    for token in response.tokens:
-        for moment in response.ledger.moments if token.kind in ("date", "time") else ():
-            is_day = any(agree(day, other) for day in moment.dates for other in token.dates)
-            if is_day or (moment.minutes is not None and (moment.minutes - token.minutes) % 30 == 0):
-                used.add(moment.call)
-    if any(support.how or not support.is_supported for support in supports):
-        return
-    for position in sorted(response.last_calls - used):
-        leaves = [leaf for leaf in response.current if leaf.call == position]
-        telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False)]
-        has_flags = any(isinstance(leaf.value, bool) for leaf in leaves) and "negation" not in response.kinds
-        has_state = any(not STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:]) for leaf in leaves)
-        if not telling or has_flags or has_state or not response.calls[position].result_known:
-            continue
-        later = folded(
-            " ".join(shown(other.arguments) for other in response.calls[position + 1 :] if other.arguments)
-        )
-        if not any(_is_used(leaf, output, later, response) for leaf in telling):
-            what = f"nothing of {response.calls[position].name}: {telling[0].key} {shown(telling[0].value)}"
-            yield Finding("RH8", shown(response.output), what, telling[0].path, position)
-
-
-def _is_used(leaf: Leaf, output: str, later: str, response: Response) -> bool:
-    whole = folded(str(leaf.value))
-    if len(whole) > 1 and (whole in output or whole in later):
-        return True
-    for word in words_of(str(leaf.value)) if isinstance(leaf.value, str) else ():
-        stem = folded(word)[: _STEM + 1]
-        is_telling = len(stem) >= 4 or not word.isascii()
-        if is_telling and stem in output and word not in lexicon("en").function:
-            if stem not in response.user_text or len(whole) > 200:
-                return True
-    return False
-
-
 def denied_results(response: Response) -> Iterator[Finding]:
     """RH13: told as not known, though a result has a value under that name, or a text about it."""
     given = {

@@ -66,6 +66,10 @@ class Numbers:
                         token.value, token.total, token.unit.dimension if token.unit else ""
                     )
 
+    def within(self, start: int, end: int) -> list[Support]:
+        """The numbers told in a part of the answer."""
+        return [support for support in self.supports if start <= support.token.start < end]
+
     @property
     def is_reckoned(self) -> bool:
         """Whether the answer reckons with what it was given."""

@@ -37,7 +37,9 @@ _SENTENCE_END = re.compile(
 )
 _WORD = re.compile(r"[^\W_]{1,40}")
 _QUESTION_ENDS = ("?", "？", "か。", "吗。")
-_RETRY_KEYS = frozenset(["force", "cache", "cached", "from_cache", "stale", "retry", "attempt", "nocache", "refresh"])
+_RETRY_KEYS = frozenset(
+    ["force", "cache", "cached", "from_cache", "stale", "retry", "attempt", "nocache", "refresh"]
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from processors.response_handling.errors import (
     denied_results,
     futile_repetitions,
     hidden_errors,
-    ignored_results,
     uncorrected_arguments,
 )
 from processors.response_handling.number_rules import (
@@ -34,7 +33,6 @@ from processors.response_handling.states import (
     reversed_states,
     reversed_trends,
     unheard_negations,
-    wrong_ranks,
 )
 
 
@@ -68,13 +66,11 @@ RULES: Final = (
     Rule("RH7.1", "a credential in the answer", is_gating=True),
     Rule("RH7.2", "a stack trace, an internal host or address", is_gating=True),
     Rule("RH7.3", "data of a person that nobody asked for", is_gating=True),
-    Rule("RH8", "a result ignored"),
     Rule("RH9.a", "success claimed after an error", is_gating=True),
     Rule("RH9.b", "a state told as done that is not, or as its opposite", is_gating=True),
     Rule("RH9.c", "a flag reversed", is_gating=True),
     Rule("RH9.d", "a trend reversed", is_gating=True),
     Rule("RH9.e", "a prohibition or denial of a result told without its negation", is_gating=True),
-    Rule("RH9.f", "a row told as the largest that is neither the most nor the least", is_gating=True),
     Rule("RH10", "a value of another row than the one named"),
     Rule("RH11.1", "the digits of a result with another unit", is_gating=True),
     Rule("RH11.2", "an amount in a currency that no evidence has", is_gating=True),
@@ -99,7 +95,7 @@ _SHORTEST_PART, _PIECE = 3, 4
 RULE_IDS: Final = tuple(rule.id for rule in RULES)
 _ORDER: Final = {rule: number for number, rule in enumerate(RULE_IDS)}
 _OF_WORDS: Final = frozenset(
-    {"RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH9.f", "RH12.1", "RH12.3", "RH12.7", "RH12.8", "RH13"}
+    {"RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.7", "RH12.8", "RH13"}
 )
 """Rules that read the words of an answer, and so need a lexicon."""
 
@@ -120,12 +116,10 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH5", futile_repetitions),
     ("RH6", uncorrected_arguments),
     ("RH7.1 RH7.2 RH7.3", lambda response, settings: disclosures(response, settings.personal_data)),
-    ("RH8", _plain(ignored_results)),
     ("RH9.b RH12.1", _plain(reversed_states)),
     ("RH9.c", _plain(reversed_flags)),
     ("RH9.d", _plain(reversed_trends)),
     ("RH9.e", _plain(unheard_negations)),
-    ("RH9.f", _plain(wrong_ranks)),
     ("RH10", _plain(wrong_rows)),
     ("RH11.2", _plain(wrong_currencies)),
     ("RH12.1", _plain(partial_failures)),

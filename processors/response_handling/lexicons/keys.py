@@ -184,6 +184,7 @@ GOOD_STATES: Final = frozenset(
 DRY_KEYS: Final = frozenset(
     "dry_run dryrun simulated simulate preview test_mode what_if whatif check_mode plan_only".split()
 )
+MODE_KEYS: Final = frozenset("mode action phase modo modus tryb".split())
 DRY_MODES: Final = frozenset(
     "plan dry-run dry_run dryrun preview simulate simulation check noop test".split()
 )
@@ -211,7 +212,8 @@ ACTION_VERBS: Final = (
     "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",
     "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "restart", "enabl", "disabl", "print", "rotat", "scale", "merg", "approv", "invit", "enrol",
     "subscrib", "patch", "revok", "modif", "renam", "archiv", "prenot", "rimbors", "reembols", "rembours", "annul", "réserv",
-    "reprogram", "zarezerw", "anuluj", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout",
+    "reprogram", "zarezerw", "anuluj", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout", "aggiorn", "aktualis", "actualiz", "atualiz",
+    "aktualiz", "änder", "aender", "wijzig", "bijwerk", "zmien", "zmień", "aggiung", "añad", "agreg", "replac", "chang", "switch", "upgrad", "register", "assign", "appl",
 )  # fmt: skip
 """How the names of tools begin that do something."""
 FROM_TO: Final = frozenset(
