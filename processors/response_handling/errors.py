@@ -102,7 +102,7 @@ def _is_named_alone(position: int, later: list[int], response: Response) -> bool
 def _tells_of(position: int, response: Response) -> bool:
     """Whether the answer repeats what a refusal came with and nobody had said: times, dates, names."""
     output, user = folded(response.output), response.user_text
-    moments = [moment for moment in response.ledger.moments if moment.call == position and moment.is_whole]
+    moments = [moment for moment in response.ledger.moments if moment.call == position]
     for token in response.tokens:
         for moment in moments if token.kind in ("date", "time") else ():
             if token.kind == "time" and moment.minutes == token.minutes:

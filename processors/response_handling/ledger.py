@@ -10,21 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from processors.comparison import value_written_in
 from processors.model import JsonObject, JsonValue
-from processors.response_handling.lexicons.keys import CURRENCY_KEYS, NO_OPERANDS, UNIT_KEYS
-from processors.response_handling.lexicons.units import (
-    CURRENCIES,
-    MINOR,
-    MINOR_OF,
-    UNITS,
-    Unit,
-    key_words,
-    unit_of_key,
-    unit_of_symbol,
-)
+from processors.response_handling.lexicons import keys, units
+from processors.response_handling.lexicons.units import CURRENCIES, UNITS, Unit, key_words, unit_of_key
 from processors.response_handling.reading import CalendarDay, Reader, Token, moment_of_number
 
 MAX_OUTPUT_CHARACTERS: Final = 8_192
@@ -50,17 +41,8 @@ _MEMBER = re.compile(r"\s{0,8}([^\W\d][\w .-]{0,30}?)\s{0,8}(?::\s|=)\s{0,8}(\S.
 _ROW_END = re.compile(r"</tr>", re.IGNORECASE)
 _CELL_END = re.compile(r"</t[dh]>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]{1,200}>")
+_INDEX = re.compile(r"\[\d{1,6}\]")
 _DROPPED = re.compile(r"[\s\-_‐-―−'‘’ʼ.,()\[\]{}\"#*]")
-_SCALES = {
-    "thousand": 1e3,
-    "thousands": 1e3,
-    "million": 1e6,
-    "millions": 1e6,
-    "billion": 1e9,
-    "billions": 1e9,
-}
-_MYRIADS = {"man": 1e4, "wan": 1e4, "oku": 1e8}
-"""Words that scale amounts of money in yen and yuan, and mean other things elsewhere."""
 _LONGEST_HEADER = 40
 
 
@@ -68,8 +50,7 @@ class OverLimitError(Exception):
     """The evidence or the answer is larger than what is checked; the message says which."""
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """One plain value as it stands in the evidence; `made_for` is the call that it was an argument of."""
 
     value: str | int | float | bool | None
@@ -78,6 +59,51 @@ class Leaf:
     call: int
     record: int
     made_for: int = -1
+
+
+@dataclass(slots=True)
+class Quantity:
+    """A number of the evidence. `is_whole`: it is the value of its member, not a number inside a text."""
+
+    value: float
+    key: str
+    path: str
+    call: int
+    record: int
+    made_for: int
+    unit: Unit | None = None
+    currencies: frozenset[str] = frozenset()
+    is_minor: bool = False
+    is_operand: bool = True
+    is_whole: bool = True
+
+    @property
+    def base(self) -> float:
+        """The value in the base unit of its dimension."""
+        return self.value * self.unit.factors[0] if self.unit else self.value
+
+
+class Moment(NamedTuple):
+    """A date or a time of the evidence."""
+
+    dates: tuple[CalendarDay, ...]
+    minutes: int | None
+    key: str
+    path: str
+    call: int
+    record: int
+    made_for: int = -1
+    zone: str = ""
+    is_exact: bool = True
+
+
+class ListOf(NamedTuple):
+    """A list of the evidence: its key and path, and how many items it has."""
+
+    key: str
+    path: str
+    call: int
+    length: int
 
 
 @dataclass(slots=True)
@@ -91,54 +117,11 @@ class Record:
     key: str
     path: str = ""
     leaves: list[Leaf] = field(default_factory=list)
-    numbers: "list[Quantity]" = field(default_factory=list)
+    numbers: list[Quantity] = field(default_factory=list)
     labels: list[tuple[str, str]] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Quantity:
-    """A number of the evidence. `is_whole`: it is the value of its member, not a number inside a text."""
-
-    value: float
-    key: str
-    path: str
-    call: int
-    record: int
-    unit: Unit | None = None
-    currencies: frozenset[str] = frozenset()
-    is_minor: bool = False
-    is_operand: bool = True
-    is_whole: bool = True
-
-    @property
-    def base(self) -> float:
-        """The value in the base unit of its dimension."""
-        return self.value * self.unit.factors[0] if self.unit else self.value
-
-
-@dataclass(slots=True)
-class Moment:
-    """A date or a time of the evidence."""
-
-    dates: tuple[CalendarDay, ...]
-    minutes: int | None
-    key: str
-    path: str
-    call: int
-    record: int = -1
-    zone: str = ""
-    is_exact: bool = True
-    is_whole: bool = True
-
-
-@dataclass(slots=True)
-class ListOf:
-    """A list of the evidence: its key and path, and how many items it has."""
-
-    key: str
-    path: str
-    call: int
-    length: int
+_Work = tuple[JsonValue, str, str, Record]
 
 
 def folded(text: str) -> str:
@@ -166,19 +149,14 @@ class Ledger:
         self._characters = self._tokens = 0
         self._made_for = -1
 
-    def add(self, value: JsonValue, call: int, name: str = "", arguments: JsonObject | None = None,
-            *, made_for: int = -1) -> None:  # fmt: skip
-        """Add a text or any JSON value; `arguments` label the records of the call that returned it."""
-        self._made_for = made_for
+    def add(self, value: JsonValue, call: int, name: str = "", labels: JsonObject | None = None) -> None:
+        """Add a text or any JSON value; `labels`, the arguments, name the records that their call returned."""
         root = self._record(-1, call, name, name, "")
-        for key, member in (arguments or {}).items():
-            if isinstance(member, (str, int)) and not isinstance(member, bool):
-                root.labels.append((key, str(member)))
-        stack: list[tuple[JsonValue, str, str, Record]] = [(unwrapped(value), "", "", root)]
+        root.labels = [(k, str(v)) for k, v in (labels or {}).items() if type(v) in (str, int)]
+        stack: list[_Work] = [(unwrapped(value), "", "", root)]
         while stack:  # an explicit stack, since depth is the telemetry's choice
             value, key, path, record = stack.pop()
-            if isinstance(value, str):
-                value = structured(value) or value
+            value = (structured(value) or value) if isinstance(value, str) else value
             if isinstance(value, dict):
                 stack.extend(self._members(value, key, path, record))
             elif isinstance(value, list):
@@ -188,60 +166,56 @@ class Ledger:
             else:
                 self._leaf(value, key, path, record)
 
-    def _members(
-        self, value: JsonObject, key: str, path: str, record: Record
-    ) -> Iterable[tuple[JsonValue, str, str, Record]]:
+    def add_arguments(self, arguments: JsonObject, call: int) -> None:
+        """Add the arguments of a call: what the agent knew, but no result shows."""
+        self._made_for = call
+        self.add(arguments, FROM_USER)
+        self._made_for = -1
+
+    def _members(self, value: JsonObject, key: str, path: str, record: Record) -> Iterable[_Work]:
         self._count(sum(map(len, value)), len(value))
         value = _with_rows(value)
         self.keys.update(value)
         if path:
-            parent = self.records[record.index]
-            is_of_map = not path.endswith("]") and parent.group.endswith(".*")
-            group = parent.group if is_of_map else re.sub(r"\[\d{1,6}\]", "[]", f"{parent.group}.{key}")
-            record = self._record(
-                record.index, record.call, group + ("[]" if path.endswith("]") else ""), key, path
-            )
-            if is_of_map:
-                record.labels.append(("", key))
+            is_of_map = not path.endswith("]") and record.group.endswith(".*")
+            group = record.group if is_of_map else f"{record.group}.{key}" + "[]" * path.endswith("]")
+            record = self._record(record.index, record.call, _INDEX.sub("[]", group), key, path)
+            record.labels += [("", key)] if is_of_map else []
         inner = [member for member in value.values() if isinstance(member, dict)]
         if len(inner) > 1 and not inner[0].keys().isdisjoint(inner[1]):
             record.group += ".*"
-        unit, scale, currencies = self._of_members(value)
-        before = len(record.numbers)
-        nested: list[tuple[JsonValue, str, str, Record]] = []
+        before, nested = len(record.numbers), list[_Work]()
         for name, member in value.items():
             where = f"{path}.{name}" if path else name
-            if isinstance(member, str):
-                member = structured(member) or member
+            member = (structured(member) or member) if isinstance(member, str) else member
             if isinstance(member, (dict, list)):
                 nested.append((member, name, where, record))
             else:
                 self._leaf(member, name, where, record)
-        for quantity in record.numbers[before:]:
-            quantity.unit = quantity.unit or unit
-            quantity.value *= scale if quantity.value > 9999 or scale == 1.0 else 1.0
-            quantity.currencies = quantity.currencies or currencies
+        self._tell_of_units(value, record.numbers[before:])
         return reversed(nested)
 
-    def _of_members(self, value: JsonObject) -> tuple[Unit | None, float, frozenset[str]]:
-        """What members such as `unit` and `currency` say of the numbers beside them."""
-        unit, scale, currencies = None, 1.0, frozenset[str]()
+    def _tell_of_units(self, value: JsonObject, numbers: Sequence[Quantity]) -> None:
+        """Give numbers what members such as `unit` and `currency` beside them say."""
         for key, member in value.items():
             if not isinstance(member, str) or len(member) > _LONGEST_HEADER:
                 continue
-            if key.lower() in CURRENCY_KEYS:
+            unit, scale, currencies = None, 1.0, frozenset[str]()
+            if key.lower() in keys.CURRENCY_KEYS:
                 currencies = CURRENCIES.get(member.lower(), frozenset())
-            elif key.lower() in UNIT_KEYS or key_words(key)[-1:] in (("unit",), ("units",)):
+            elif key.lower() in keys.UNIT_KEYS or key_words(key)[-1:] in (("unit",), ("units",)):
                 named = self._reader.words.units.get(member.lower())
-                unit = unit_of_symbol(member) or (UNITS[named] if named else unit_of_key("x_" + member))
-                scale = next((_SCALES[word] for word in key_words(member) if word in _SCALES), 1.0)
-        self.currencies |= currencies
-        return unit, scale, currencies
+                unit = units.unit_of_symbol(member) or (UNITS[named] if named else unit_of_key("x_" + member))
+                scale = next((units.SCALES[word] for word in key_words(member) if word in units.SCALES), 1.0)
+            self.currencies |= currencies
+            for quantity in numbers:
+                quantity.unit = quantity.unit or unit
+                quantity.value *= scale if quantity.value > 9999 else 1.0
+                quantity.currencies = quantity.currencies or currencies
 
     def _record(self, parent: int, call: int, group: str, key: str, path: str) -> Record:
         record = Record(len(self.records), parent, call, group, key, path)
-        if parent >= 0:
-            record.labels = self.records[parent].labels[:8]
+        record.labels = self.records[parent].labels[:8] if parent >= 0 else []
         self.records.append(record)
         return record
 
@@ -253,79 +227,69 @@ class Ledger:
             raise OverLimitError(f"evidence of more than {MAX_LEAVES} values")
 
     def _leaf(self, value: str | int | float | bool | None, key: str, path: str, record: Record) -> None:
-        if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 60:
+        if isinstance(value, int) and value.bit_length() > 60:
             value = str(value)[:400]
         leaf = Leaf(value, key, path, record.call, record.index, self._made_for)
         self.leaves.append(leaf)
         record.leaves.append(leaf)
         if isinstance(value, str):
             self._count(len(value), 1)
-            self._text(value, leaf, record)
+            self._text(value, leaf)
         elif value is not None and not isinstance(value, bool) and abs(value) < 1e18:
-            self._number(float(value), leaf, record)
+            self._number(float(value), leaf)
 
-    def _number(self, value: float, leaf: Leaf, record: Record) -> None:
+    def _number(self, value: float, leaf: Leaf) -> None:
         words, unit = key_words(leaf.key), unit_of_key(leaf.key)
         named = (
-            MINOR_OF.get(word, word if len(word) == 3 or not word.isascii() else "") for word in words[1:]
+            units.MINOR_OF.get(word, word if len(word) == 3 or not word.isascii() else "")
+            for word in words[1:]
         )
-        currencies = next((CURRENCIES[word] for word in named if word in CURRENCIES), frozenset())
+        currencies = next((CURRENCIES[word] for word in named if word in CURRENCIES), frozenset[str]())
         moment = moment_of_number(value) if value == int(value) and not currencies else None
         if moment is not None:
-            day = (moment.year, moment.month, moment.day)
-            minutes = moment.hour * 60 + moment.minute
-            self.moments.append(Moment((day,), minutes, leaf.key, leaf.path, leaf.call, leaf.record, "Z"))
-        is_yen = not {"yen", "jpy", "yuan", "cny", "rmb"}.isdisjoint(words)
-        scaled = value
+            day, minutes = (moment.year, moment.month, moment.day), moment.hour * 60 + moment.minute
+            self.moments.append(Moment((day,), minutes, *leaf[1:], "Z"))
+        is_minor = value == int(value) and not units.MINOR.isdisjoint(words)
+        is_name = not keys.NO_OPERANDS.isdisjoint(words[-1:]) or leaf.key.lower() in ("month", "day", "room")
         for word in words:
-            scaled *= _SCALES.get(word, _MYRIADS.get(word, 1.0) if is_yen else 1.0)
-        is_name = NO_OPERANDS & {*words[-1:]} or leaf.key.lower() in ("month", "day", "room")
-        self._add(Quantity(
-            scaled, leaf.key, leaf.path, leaf.call, leaf.record, unit, currencies,
-            is_minor=value == int(value) and not MINOR.isdisjoint(words),
-            is_operand=moment is None and (unit is not None or not is_name),
-        ), record)  # fmt: skip
+            value *= units.SCALES.get(word, 1.0)
+        is_operand = moment is None and (unit is not None or not is_name)
+        self._add(Quantity(value, *leaf[1:], unit, currencies, is_minor, is_operand))
 
-    def _add(self, quantity: Quantity, record: Record) -> None:
+    def _add(self, quantity: Quantity) -> None:
         self.quantities.append(quantity)
-        record.numbers.append(quantity)
+        self.records[quantity.record].numbers.append(quantity)
         self.currencies |= quantity.currencies
 
-    def _text(self, text: str, leaf: Leaf, record: Record) -> None:
+    def _text(self, text: str, leaf: Leaf) -> None:
         for code in _CODE.findall(text[:2000]) if len(text) in (3, 7) or not text.isupper() else ():
             self.currencies |= CURRENCIES.get(code.lower(), frozenset())
         if len(text) < 20 and _PLAIN_NUMBER.fullmatch(text) and not _AMBIGUOUS.fullmatch(text):
             self.ids.append(text.strip())
-            self._number(float(text), leaf, record)
-            return
-        if text[:1] == "P" and (match := _DURATION.fullmatch(text)) is not None:
-            parts = zip(match.groups(), (86400, 3600, 60, 1), strict=True)
-            seconds = float(sum(int(number) * size for number, size in parts if number))
-            self._add(Quantity(seconds, leaf.key, leaf.path, leaf.call, leaf.record, UNITS["s"]), record)
-            return
-        tokens = self._reader.read(text)
-        self._tokens += len(tokens)
-        if self._tokens > MAX_TEXT_TOKENS:
-            raise OverLimitError(f"evidence of more than {MAX_TEXT_TOKENS} numbers and dates in texts")
-        for token in tokens:
-            self._note(token, leaf, record, is_whole=len(token.text) * 2 > len(text))
+            self._number(float(text), leaf)
+        elif text[:1] == "P" and (match := _DURATION.fullmatch(text)) is not None:
+            parts = zip(match.groups("0"), (86400, 3600, 60, 1), strict=True)
+            self._add(Quantity(float(sum(int(n) * size for n, size in parts)), *leaf[1:], UNITS["s"]))
+        else:
+            tokens = self._reader.read(text)
+            self._tokens += len(tokens)
+            if self._tokens > MAX_TEXT_TOKENS:
+                raise OverLimitError(f"evidence of more than {MAX_TEXT_TOKENS} numbers and dates in texts")
+            for token in tokens:
+                self._note(token, leaf, is_whole=len(token.text) * 2 > len(text))
 
-    def _note(self, token: Token, leaf: Leaf, record: Record, *, is_whole: bool) -> None:
+    def _note(self, token: Token, leaf: Leaf, *, is_whole: bool) -> None:
         if token.kind == "number":
-            is_name = bool(NO_OPERANDS & {*key_words(leaf.key)[-1:]})
+            is_name = not keys.NO_OPERANDS.isdisjoint(key_words(leaf.key)[-1:])
             is_operand = not is_name and (not token.is_spelled or leaf.call == FROM_USER)
-            unit = token.unit or unit_of_key(leaf.key)
+            unit, currencies = token.unit or unit_of_key(leaf.key), token.currencies
             for value in token.values:
                 value = token.total / token.unit.factors[0] if token.extra and token.unit else value
-                self._add(Quantity(
-                    -value if token.is_negative else value, leaf.key, leaf.path, leaf.call, leaf.record, unit,
-                    token.currencies, token.is_minor, is_operand, is_whole,
-                ), record)  # fmt: skip
+                value = -value if token.is_negative else value
+                self._add(Quantity(value, *leaf[1:], unit, currencies, token.is_minor, is_operand, is_whole))
         elif token.kind in ("date", "time"):
             minutes = token.minutes if token.kind == "time" else None
-            self.moments.append(Moment(
-                token.dates, minutes, leaf.key, leaf.path, leaf.call, leaf.record, token.zone, token.is_exact, is_whole
-            ))  # fmt: skip
+            self.moments.append(Moment(token.dates, minutes, *leaf[1:], token.zone, token.is_exact))
         elif token.kind == "id":
             self.ids.append(token.text)
 
@@ -339,7 +303,7 @@ class Ledger:
         """The records of results that have siblings: items of a list or map, results of one tool."""
         found: dict[str, list[Record]] = defaultdict(list)
         for record in self.records:
-            if record.call >= 0 and (record.leaves or record.numbers):
+            if record.call >= 0 and record.leaves:
                 found[record.group].append(record)
         return [records for records in found.values() if len(records) > 1]
 
@@ -353,9 +317,8 @@ def unwrapped(value: JsonValue) -> JsonValue:
         if texts and is_mcp and all(isinstance(text, str) for text in texts):
             inner = [unwrapped(text) for text in texts]
             return inner[0] if len(inner) == 1 else inner
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        return value_written_in(value)
-    return value
+    is_json = isinstance(value, str) and value.lstrip()[:1] in ("{", "[")
+    return value_written_in(value) if is_json and isinstance(value, str) else value
 
 
 def _with_rows(value: JsonObject) -> JsonObject:
@@ -365,45 +328,38 @@ def _with_rows(value: JsonObject) -> JsonObject:
         rows = value.get(key)
         if isinstance(names, list) and isinstance(rows, list) and rows:
             if all(isinstance(row, list) and len(row) == len(names) for row in rows):
-                made = [dict(zip(map(str, names), row, strict=True)) for row in rows if isinstance(row, list)]
-                return {**value, key: [*made]}
+                return {
+                    **value,
+                    key: [dict(zip(map(str, names), row)) for row in rows if isinstance(row, list)],
+                }  # noqa: B905
     columns = {key: column for key, column in value.items() if isinstance(column, list) and len(column) > 1}
-    sizes = {len(column) for column in columns.values()}
-    if len(columns) > 1 and len(sizes) == 1:
-        if not any(isinstance(cell, (dict, list)) for column in columns.values() for cell in column):
-            rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-            return {**{key: member for key, member in value.items() if key not in columns}, "": [*rows]}
+    is_plain = not any(isinstance(cell, (dict, list)) for column in columns.values() for cell in column)
+    if len(columns) > 1 and len({len(column) for column in columns.values()}) == 1 and is_plain:
+        cells = zip(*columns.values(), strict=True)
+        rest = {key: member for key, member in value.items() if key not in columns}
+        return {**rest, "": [dict(zip(columns, row, strict=True)) for row in cells]}
     return value
 
 
 def structured(text: str) -> JsonValue:
     """JSON, or the rows of a table and the lines around it; None for anything else."""
-    if text[:1] not in "{[" and "\n" not in text and "<tr" not in text:
+    if text[:1] not in ("{", "[") and "\n" not in text and "<tr" not in text:
         return None
-    if text.lstrip()[:1] in ("{", "["):
-        value = value_written_in(text)
-        if isinstance(value, (dict, list)):
-            return value
+    value = value_written_in(text) if text.lstrip()[:1] in ("{", "[") else None
+    if isinstance(value, (dict, list)):
+        return value
     if "<tr" in text.lower():
-        *rows, rest = _ROW_END.split(text)
+        *rows, end = _ROW_END.split(text)
         cells = [[_TAG.sub("", cell).strip() for cell in _CELL_END.split(row)[:-1]] for row in rows]
-        text = "\n".join([*(" | ".join(row) for row in cells), _TAG.sub(" ", rest).strip()])
+        text = "\n".join([*(" | ".join(row) for row in cells), _TAG.sub(" ", end).strip()])
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2:
         return None
     members = {line: match for line in lines if (match := _MEMBER.fullmatch(line[:400]))}
-    names = {match[1] for match in members.values()}
-    if len(members) * 2 > len(lines) and len(names) == len(members):
-        rest_of: list[JsonValue] = [line for line in lines if line not in members]
-        return {
-            **{m[1].strip(): m[2].strip() for m in members.values()},
-            **({"": rest_of} if rest_of else {}),
-        }
-    for mark in ("|", "\t", ";", ",", ""):
-        found = _table(lines, mark)
-        if found:
-            return found
-    return [*lines]
+    found: JsonObject = {match[1].strip(): match[2].strip() for match in members.values()}
+    if len(members) * 2 > len(lines) and len(found) == len(members):
+        return {**found, "": [line for line in lines if line not in members]}
+    return next(filter(None, (_table(lines, mark) for mark in ("|", "\t", ";", ",", ""))), [*lines])
 
 
 def _table(lines: Sequence[str], mark: str) -> list[JsonValue]:
@@ -411,22 +367,16 @@ def _table(lines: Sequence[str], mark: str) -> list[JsonValue]:
     header: list[str] = []
     rows: list[JsonValue] = []
     rest: list[JsonValue] = []
-    for place, line in enumerate(lines):
-        if _RULE_LINE.fullmatch(line[:400]):
-            continue
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
         bare = line.strip().strip("|") if mark == "|" else line.strip()
         cells = [cell.strip() for cell in bare.split(mark)] if mark else _COLUMNS.split(bare)
-        is_ruled = place + 1 < len(lines) and mark == "|" and _RULE_LINE.fullmatch(lines[place + 1][:400])
-        if (
-            (not header or is_ruled)
-            and len(cells) > 1
-            and all(cells)
-            and max(map(len, cells)) < _LONGEST_HEADER
-        ):
-            if not any(_PLAIN_NUMBER.fullmatch(cell) for cell in cells):
-                header = cells
-                continue
-        if header and len(cells) == len(header):
+        is_ruled = mark == "|" and _RULE_LINE.fullmatch(following[:400])
+        is_header = len(cells) > 1 and all(0 < len(cell) < _LONGEST_HEADER for cell in cells)
+        if _RULE_LINE.fullmatch(line[:400]):
+            continue
+        if (not header or is_ruled) and is_header and not any(map(_PLAIN_NUMBER.fullmatch, cells)):
+            header = cells
+        elif header and len(cells) == len(header):
             rows.append(dict(zip(header, cells, strict=True)))
         else:
             rest.append(line)

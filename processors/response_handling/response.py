@@ -125,7 +125,7 @@ class Response:
             self.ledger.add(text, FROM_USER)
         for position, call in enumerate(calls):
             if call.arguments:
-                self.ledger.add(call.arguments, FROM_USER, made_for=position)
+                self.ledger.add_arguments(call.arguments, position)
             if call.failure is not None:
                 self.ledger.add(call.failure.text, position, call.name)
             if call.result_known and call.result is not None:

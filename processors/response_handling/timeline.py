@@ -76,7 +76,7 @@ class Timeline:
     def instants(self) -> list[tuple[datetime, int | None]]:
         """The dates with a time, as written, with the minutes from UTC where they are told."""
         found: dict[tuple[datetime, int | None], None] = {}
-        for moment, following in pairwise([*self.moments, Moment((), None, "", "\0", FROM_USER)]):
+        for moment, following in pairwise([*self.moments, Moment((), None, "", "\0", FROM_USER, -1)]):
             clock = moment if moment.minutes is not None else following
             day = to_date(moment.dates[0]) if moment.dates else None
             if (

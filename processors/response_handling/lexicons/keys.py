@@ -213,7 +213,7 @@ ACTION_VERBS: Final = (
     "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "restart", "enabl", "disabl", "print", "rotat", "scale", "merg", "approv", "invit", "enrol",
     "subscrib", "patch", "revok", "modif", "renam", "archiv", "prenot", "rimbors", "reembols", "rembours", "annul", "réserv",
     "reprogram", "zarezerw", "anuluj", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout", "aggiorn", "aktualis", "actualiz", "atualiz",
-    "aktualiz", "änder", "aender", "wijzig", "bijwerk", "zmien", "zmień", "aggiung", "añad", "agreg", "replac", "chang", "switch", "upgrad", "register", "assign", "appl",
+    "aktualiz", "änder", "aender", "wijzig", "bijwerk", "zmien", "zmień", "aggiung", "añad", "agreg",
 )  # fmt: skip
 """How the names of tools begin that do something."""
 FROM_TO: Final = frozenset(

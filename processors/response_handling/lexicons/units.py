@@ -84,6 +84,15 @@ MINOR: Final = frozenset(
 )
 """Words of keys whose amounts are in hundredths of a currency."""
 
+SCALES: Final = {
+    "thousand": 1e3,
+    "thousands": 1e3,
+    "million": 1e6,
+    "millions": 1e6,
+    "billion": 1e9,
+    "billions": 1e9,
+}
+"""Words of keys that scale their numbers."""
 MINOR_OF: Final = {
     "grosze": "pln",
     "groszy": "pln",
