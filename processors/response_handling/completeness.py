@@ -12,6 +12,7 @@ from processors.response_handling.errors import acts
 from processors.response_handling.ledger import Leaf, Quantity, folded
 from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
+from processors.response_handling.numbers import Numbers
 from processors.response_handling.response import TROUBLE, Finding, Response, Sentence, shown
 
 _LONGEST_VALUE: Final = 40
@@ -42,7 +43,7 @@ def first_pages(response: Response) -> Iterator[Finding]:
         return
     is_asked = "all" in response.words.categories(response.question)
     is_all = "all" in response.told or (is_asked and not any(word in low for word in keys.SAYS_MORE))
-    said = {value for support in response.numbers.supports for value in support.token.values}
+    said = {value for support in response.once(Numbers).supports for value in support.token.values}
     tops = [leaf for leaf in response.current if leaf.path.count(".") < 2 and "[" not in leaf.path]
     for entry in response.ledger.lists:
         is_first = entry.call in response.last_calls and entry.length and entry.path.count(".") < 2
@@ -84,9 +85,9 @@ def dry_runs(response: Response) -> Iterator[Finding]:
 
 def replaced_values(response: Response) -> Iterator[Finding]:
     """RH12.4: a number that a later call replaced, or that was asked for and not given, without the new one."""
-    said = {value for support in response.numbers.supports for value in support.token.values}
+    said = {value for support in response.once(Numbers).supports for value in support.token.values}
     current = [q for q in response.ledger.quantities if q.is_whole and q.call in response.last_calls]
-    for support in response.numbers.supports:
+    for support in response.once(Numbers).supports:
         for old in support.direct if all(quantity.is_whole for quantity in support.direct) else ():
             for new in current:
                 if new.key == old.key and new.value not in said and _replaces(new, old, response):
@@ -127,7 +128,7 @@ def empty_results(response: Response) -> Iterator[Finding]:
         return
     is_counted = any(leaf.value == 0 and leaf.key.lower() in keys.TOTAL_KEYS for leaf in response.current)
     if response.starts_with_yes or (
-        is_counted and any(not s.is_supported for s in response.numbers.supports)
+        is_counted and any(not s.is_supported for s in response.once(Numbers).supports)
     ):
         what = f"{lists[0].key or 'the result'} is empty"
         yield Finding("RH12.8", shown(response.output), what, lists[0].path, lists[0].call)
@@ -146,7 +147,7 @@ def all_for_some(response: Response) -> Iterator[Finding]:
                 values[leaf.key][str(leaf.value)] += 1
                 leaves.setdefault((leaf.key, str(leaf.value)), leaf)
         for one in response.sentences:
-            inside = {s.token.value for s in response.numbers.within(one.start, one.end)}
+            inside = {s.token.value for s in response.once(Numbers).within(one.start, one.end)}
             is_all = "all" in one.kinds or (size > 2 and float(size) in inside)
             is_all &= not one.kinds & {*TROUBLE, "contrast", "approx"} and (
                 size == 2 or keys.BOTH.isdisjoint(one.words)

@@ -5,9 +5,9 @@ from typing import Final
 
 from processors.comparison import equal_values, equality_key
 from processors.response_handling.failures import ErrorClass, ToolFailure
-from processors.response_handling.ledger import Leaf, folded
+from processors.response_handling.ledger import folded
 from processors.response_handling.lexicon import lexicon
-from processors.response_handling.lexicons.keys import ACTION_VERBS, NAME_KEYS, STATE_KEYS
+from processors.response_handling.lexicons.keys import ACTION_VERBS, NAME_KEYS
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.reading import agree
 from processors.response_handling.response import TROUBLE, Finding, Response, Settings, shown, words_of

@@ -331,7 +331,7 @@ def _with_rows(value: JsonObject) -> JsonObject:
                 return {
                     **value,
                     key: [dict(zip(map(str, names), row)) for row in rows if isinstance(row, list)],
-                }  # noqa: B905
+                }
     columns = {key: column for key, column in value.items() if isinstance(column, list) and len(column) > 1}
     is_plain = not any(isinstance(cell, (dict, list)) for column in columns.values() for cell in column)
     if len(columns) > 1 and len({len(column) for column in columns.values()}) == 1 and is_plain:

@@ -1,27 +1,48 @@
-"""The numbers of an answer: which stand in the evidence, which are reckoned from it, and which are neither.
+"""Rules RH1, RH11 and RH12.5: numbers of the answer, and how the evidence gives them, if it does.
 
-A number is supported directly (as it stands, rounded, in another unit), naturally (a sum, a mean, a count)
-or in steps; supported ones are operands of the next.
+A number is supported directly (as it stands, rounded, in another unit), naturally (sums, means, ranges and
+counts of one key over records, whole and by category; time between moments) or in two or three steps over
+operands that are few: numbers of the evidence, totals, and what the answer told before.
 """
 
+import re
 from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from itertools import accumulate, combinations, islice
+from math import fsum, prod
+from typing import Final, NamedTuple
 
-from processors.response_handling.arithmetic import Arithmetic, Made, Reached, runs
-from processors.response_handling.ledger import Ledger, Quantity
+from processors.response_handling.dates import Timeline
+from processors.response_handling.ledger import FROM_USER, Quantity, Record, folded
+from processors.response_handling.lexicons.units import factors_of, key_words
 from processors.response_handling.reading import Token
-from processors.response_handling.timeline import Timeline
+from processors.response_handling.response import Finding, Response, shown, words_of
 
-_SMALL: Final = 12
-"""Whole numbers up to this one without a unit are counts and marks that are not looked up."""
-_SHORTEST_SLIP: Final = 3
-_ABOUT: Final = 0.06
-"""By how much what is said to be approximate may differ."""
-_PEOPLE_KNOW: Final = frozenset({24.0, 60.0, 100.0, 365.0, 1000.0})
-_MOST_MATCHES: Final = 60
+_SMALL, _PEOPLE_KNOW = 12, frozenset({24.0, 60.0, 100.0, 365.0, 1000.0})
+"""Whole numbers up to the first, and those, without a unit are counts and marks that are not looked up."""
+_CONSTANTS: Final = (2.0, 7.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 365.0, 1000.0)
+"""By what people multiply and divide though nobody told them."""
+_ABOUT, _VAGUE = 0.06, 0.004
+"""By how much what is said to be approximate may differ, and a tolerance that two steps meet by chance."""
+_SHORT, _LONG = 3, 5
+"""Digits below which a slip says nothing, and from which it says much."""
+_MOST_INVENTED: Final = 2
+"""Where more numbers of one answer have no support, it goes by something that was not read."""
+_MOST_ROWS, _MOST_VALUES, _MOST_MADE, _MOST_OPERANDS, _MOST_DEEP = 400, 12, 3_000, 36, 16
+_PLAIN: Final = {"": None, "percent": ("", "percent"), "money": ("", "money")}
+"""Dimensions in which numbers are taken as they stand, and which others fit them; the last is of amounts."""
+
+
+class Made(NamedTuple):
+    """A number to reckon with, as it stands and in base units, its dimension, and how it was made."""
+
+    value: float
+    base: float
+    dimension: str
+    how: str
 
 
 @dataclass(slots=True)
@@ -43,32 +64,25 @@ class Support:
 class Numbers:
     """The numbers of one answer, each looked up once."""
 
-    def __init__(self, ledger: Ledger, tokens: Sequence[Token], timeline: Timeline) -> None:
-        self._ledger = ledger
-        self._arithmetic = Arithmetic(ledger, timeline)
-        self.supports = [Support(token) for token in tokens if token.kind == "number"]
-        plain = [
-            token.value
-            for token in tokens
-            if token.kind == "number" and not token.is_spelled and not _is_share(token)
-        ]
-        self._sums = {round(total, 6): parts for total, parts in runs(plain)}
+    def __init__(self, response: Response) -> None:
+        self._response, self._ledger = response, response.ledger
+        self._made = [*islice(self._all_made(), _MOST_MADE)]
+        self._known: list[Made] = []
+        self._tables: dict[str, tuple[list[float], list[Made]]] = {}
+        self.supports = [Support(token) for token in response.tokens if token.kind == "number"]
         for support in self.supports:
             support.direct = self._direct(support.token)
             support.is_checked = self._is_checked(support.token)
-        for look in (self._natural, self._reached, self._reached):
+        plain = [s.token.value for s in self.supports if not s.token.is_spelled and not _is_share(s.token)]
+        runs = [plain[start : start + size] for start in range(len(plain)) for size in range(2, 9)]
+        self._sums = {round(fsum(run), 6): run for run in runs}
+        for look in (self._natural, self._reach, self._reach):
             for support in self.supports:
                 if not support.direct and not support.how and (support.is_checked or look == self._natural):
                     look(support)
-                if support.direct or support.how:
-                    token = support.token
-                    self._arithmetic.know(
-                        token.value, token.total, token.unit.dimension if token.unit else ""
-                    )
-
-    def within(self, start: int, end: int) -> list[Support]:
-        """The numbers told in a part of the answer."""
-        return [support for support in self.supports if start <= support.token.start < end]
+                token = support.token
+                if (support.direct or support.how) and all(made.value != token.value for made in self._known):
+                    self._known.append(Made(token.value, token.total, _dimension(token), "told"))
 
     @property
     def is_reckoned(self) -> bool:
@@ -78,106 +92,72 @@ class Numbers:
     @property
     def is_whole(self) -> bool:
         """Whether all numbers of the evidence took part in the search."""
-        return self._arithmetic.is_whole
+        return len(self._numbers) <= _MOST_OPERANDS
 
-    @property
-    def count(self) -> int:
-        """How many numbers of the evidence people may reckon with."""
-        return len(self._arithmetic._numbers)
+    def within(self, start: int, end: int) -> list[Support]:
+        """The numbers told in a part of the answer."""
+        return [support for support in self.supports if start <= support.token.start < end]
 
     def slipped_total(self, token: Token) -> Made | None:
         """The sum or mean of one key, not told itself, of which a number is a slip."""
         said = {support.token.value for support in self.supports}
-        for made in self._arithmetic.totals:
-            if made.value not in said and is_slip(token, made.value):
-                return made
-        return None
+        totals = (made for made in self._made[:_MOST_ROWS] if made.how.startswith(("sum of", "mean of")))
+        return next((made for made in totals if made.value not in said and _is_slip(token, made.value)), None)
 
     def _is_checked(self, token: Token) -> bool:
         value, is_bare = token.value, token.unit is None and not token.currencies and token.scale == 1.0
-        if (
-            token.is_spelled
-            or not value
-            or (is_bare and value == int(value) and (value <= _SMALL or value in _PEOPLE_KNOW))
-        ):
-            return False
+        is_small = is_bare and value == int(value) and (value <= _SMALL or value in _PEOPLE_KNOW)
         is_year = is_bare and 1900 <= value <= 2100 and token.text.isdigit()
-        return not is_year and (
-            (token.unit is not None and token.unit.dimension != "time")
-            or token.text.strip("-") not in self._written
-        )
+        is_name = token.text.strip("-") in self._written and _dimension(token) in ("", "time")
+        return not (token.is_spelled or not value or is_small or is_year or is_name)
 
     @cached_property
     def _written(self) -> frozenset[str]:
         """Runs of digits in texts and keys of the evidence, as names and codes have them."""
         texts = [str(leaf.value) for leaf in self._ledger.leaves if isinstance(leaf.value, str)]
-        joined = " ".join((*texts, *self._ledger.keys))
-        plain = "".join(c if c.isdigit() or c in ".," else " " for c in joined)
-        return frozenset(piece.strip(".,") for piece in plain.split())
+        runs = re.findall(r"\d[\d.,]{0,30}", " ".join((*texts, *self._ledger.keys)))
+        return frozenset(run.strip(".,") for run in runs)
 
     @cached_property
-    def _views(self) -> dict[str, tuple[list[float], list[Quantity]]]:
+    def _views(self) -> dict[str, list[tuple[float, int, Quantity]]]:
         """The numbers of the evidence in order: as they stand, and in base units by dimension."""
-        found: dict[str, list[tuple[float, Quantity]]] = {"": []}
-        for quantity in self._ledger.quantities:
-            found[""].append((abs(quantity.value), quantity))
+        found: dict[str, list[tuple[float, int, Quantity]]] = defaultdict(list)
+        for place, quantity in enumerate(self._ledger.quantities):
+            found[""].append((abs(quantity.value), place, quantity))
             if quantity.unit is not None:
-                found.setdefault(quantity.unit.dimension, []).append((abs(quantity.base), quantity))
-        for entries in found.values():
-            entries.sort(key=lambda entry: entry[0])
-        return {view: ([value for value, _ in es], [q for _, q in es]) for view, es in found.items()}
+                found[quantity.unit.dimension].append((abs(quantity.base), place, quantity))
+        return {view: sorted(entries) for view, entries in found.items()}
 
-    def between(self, view: str, value: float, tolerance: float) -> list[Quantity]:
-        """The numbers of the evidence that are `value`, in base units of a dimension or as they stand."""
-        values, quantities = self._views.get(view, ([], []))
-        start = bisect_left(values, value - tolerance)
-        return quantities[start : min(bisect_right(values, value + tolerance), start + _MOST_MATCHES)]
+    def _between(self, view: str, value: float, slack: float) -> list[Quantity]:
+        entries = self._views.get(view, [])
+        start, end = bisect_left(entries, (value - slack,)), bisect_right(entries, (value + slack, 1 << 60))
+        return [quantity for _, _, quantity in entries[start : min(end, start + 60)]]
 
     def _direct(self, token: Token) -> list[Quantity]:
         unit, found = token.unit, list[Quantity]()
         for value in token.values:
             slack = _slack(token, value)
-            plain = self.between("", value, slack)
-            if token.extra:
-                plain = []
+            plain = [] if token.extra else self._between("", value, slack)
             if unit is None:
-                found += plain
-            elif _is_share(token):
+                minor = self._between("", value * 100, slack * 100)
+                found += plain + [q for q in minor if q.is_minor or (token.currencies and q.currencies)]
+            elif unit.dimension == "percent":
                 found += [q for q in plain if q.unit is None or q.unit.dimension == "percent"]
-                shares = self.between("", value / 100, slack / 100)
-                found += [q for q in shares if q.unit is None and abs(q.value) <= 5]
-                found += self.between("percent", value * unit.factors[0], slack * unit.factors[0])
+                found += [q for q in self._between("", value / 100, slack / 100) if q.unit is None]
+                found += self._between("percent", value * unit.factors[0], slack * unit.factors[0])
             elif unit.dimension == "temperature":
                 found += [
-                    q
-                    for q in plain
-                    if q.unit is None or q.unit.symbol in ("", unit.symbol) or not unit.symbol
+                    q for q in plain if not q.unit or not unit.symbol or q.unit.symbol in ("", unit.symbol)
                 ]
-                other = (value - 32) / 1.8 if unit.symbol == "F" else value * 1.8 + 32
-                slack = slack / 1.8 if unit.symbol == "F" else slack * 1.8
-                for q in self.between("", abs(other), slack):
-                    if (
-                        q.unit is not None
-                        and {q.unit.symbol, unit.symbol} == {"C", "F"}
-                        and (q.value < 0) == (other < 0)
-                    ):
-                        found.append(q)
+                by, other = (1 / 1.8, (value - 32) / 1.8) if unit.symbol == "F" else (1.8, value * 1.8 + 32)
+                near = self._between("", abs(other), slack * by)
+                found += [q for q in near if q.unit and {q.unit.symbol, unit.symbol} == {"C", "F"}]
             else:
-                found += [q for q in plain if q.unit is None and unit.dimension != "bits"]
-                whole = token.total / unit.factors[0] if token.extra else value
+                found += [q for q in plain if q.unit is None]
                 for factor in unit.factors:
-                    found += self.between(unit.dimension, whole * factor, slack * factor)
-                    near = self.between(
-                        unit.dimension, whole * factor, slack * factor + whole * factor * 0.001
-                    )
-                    found += [q for q in near if q.unit is not None and len(q.unit.factors) > 1]
-            if unit is None:
-                minor = self.between("", value * 100, slack * 100)
-                found += [
-                    q
-                    for q in minor
-                    if q.is_minor or (q.value == int(q.value) and token.currencies and q.currencies)
-                ]
+                    whole = token.total / unit.factors[0] * factor if token.extra else value * factor
+                    loose = slack * factor + (whole * 0.001 if unit.dimension == "time" else 0.0)
+                    found += self._between(unit.dimension, whole, loose)
         return list({id(quantity): quantity for quantity in found}.values())
 
     def _wanted(self, token: Token) -> Iterator[tuple[float, float, str]]:
@@ -187,26 +167,200 @@ class Numbers:
             whole = token.total / unit.factors[0]
             yield from ((whole * factor, slack * factor, unit.dimension) for factor in unit.factors)
         if not token.extra:
-            yield token.value, slack, "percent" if _is_share(token) else "" if unit is None else "money"
+            yield token.value, slack, "" if unit is None else "percent" if _is_share(token) else "money"
 
     def _natural(self, support: Support) -> None:
         for value, slack, dimension in self._wanted(support.token):
-            how = self._arithmetic.natural(value, slack, dimension)
-            if how:
-                support.how, support.steps = how, 1
+            values, made = self._table(dimension)
+            place = bisect_left(values, value - slack)
+            if place < len(values) and values[place] <= value + slack:
+                support.how, support.steps = made[place].how, 1
                 return
 
-    def _reached(self, support: Support) -> None:
-        token = support.token
-        parts = self._sums.get(round(token.value, 6), [])
-        if parts and token.value not in parts:
-            support.how, support.steps = " + ".join(f"{part:.10g}" for part in parts), 2
+    def _table(self, dimension: str) -> tuple[list[float], list[Made]]:
+        if dimension not in self._tables:
+            fitting = _PLAIN.get(dimension, (dimension,))
+            own = [
+                (_of(made, dimension), made)
+                for made in self._made
+                if not fitting or made.dimension in fitting
+            ]
+            own.sort(key=lambda entry: entry[0])
+            self._tables[dimension] = [value for value, _ in own], [made for _, made in own]
+        return self._tables[dimension]
+
+    def _reach(self, support: Support) -> None:
+        """Look for two or three steps that give a number."""
+        run = self._sums.get(round(support.token.value, 6), [])
+        if run and support.token.value not in run:
+            support.how, support.steps = " + ".join(f"{part:.10g}" for part in run), 2
             return
-        for value, slack, dimension in self._wanted(token):
-            found: Reached | None = self._arithmetic.reach(value, slack, dimension)
-            if found is not None:
-                support.how, support.steps = found
+        for value, slack, dimension in self._wanted(support.token):
+            operands, deep = self._operands(dimension, _MOST_OPERANDS), self._operands(dimension, _MOST_DEEP)
+            constants = () if dimension else _CONSTANTS
+            factors = dict.fromkeys((*self._shares, *self._operands("", _MOST_OPERANDS), *constants))
+            if dimension == "percent":
+                shares = [share for share in (value / 100, 1 + value / 100, 1 - value / 100) if share > 0]
+                tries = [(one * share, one * slack / 100, one) for one in operands for share in shares]
+                support.how = _first([one for one in tries if one[0] != one[2]], operands)
+            support.how = support.how or _first(_tries(value, slack, operands, factors), operands)
+            support.steps = 2 if support.how else 0
+            if not support.how:
+                factors = dict.fromkeys((*self._shares, *self._operands("", _MOST_DEEP)))
+                support.how = _first(_tries(value, slack, deep, factors), self._pairs(deep))
+                support.steps = 3 if support.how else 0
+            if support.how:
                 return
+
+    @cached_property
+    def _numbers(self) -> list[Made]:
+        """The numbers that people reckon with, each once, those of results first."""
+        usable = [q for q in self._ledger.quantities if q.is_operand and q.value]
+        usable.sort(key=lambda quantity: quantity.call == FROM_USER)
+        found = {abs(amount(q)): Made(amount(q), q.base, _dimension(q), q.key) for q in reversed(usable)}
+        return [*reversed(found.values())]
+
+    def _operands(self, dimension: str, most: int) -> list[float]:
+        """The values that steps are made of, in order: told ones, totals, numbers of the evidence."""
+        totals = [made for made in self._made if made.how.startswith(("sum of", "items", "time", "first"))]
+        totals = [made for made in totals if " of " not in made.how[7:]][: most // 2]
+        chosen = (*self._known[-most // 2 :], *totals, *self._numbers[:most])
+        if dimension in _PLAIN:
+            chosen = tuple(made for made in chosen if not made.how.startswith("time"))
+        is_fitting = dimension in _PLAIN
+        return sorted(
+            {_of(made, dimension) for made in chosen if is_fitting or made.dimension == dimension} - {0.0}
+        )
+
+    @property
+    def _shares(self) -> list[float]:
+        """The shares that were told, as parts of one, what is left of one and what is more than one by them."""
+        told = (*self._known, *self._numbers)
+        shares = (abs(made.value) / (100 if made.dimension == "percent" else 1) for made in told)
+        found = {by: None for share in shares if 0 < share < 1 for by in (share, 1 + share, 1 - share)}
+        return [*found][: 3 * _MOST_DEEP]
+
+    def _pairs(self, operands: Sequence[float]) -> list[float]:
+        found = {operand * share for operand in operands for share in self._shares}
+        for one, other in combinations(operands, 2):
+            found |= {one + other, other - one, one * other, one / other, other / one}
+        return sorted(found - {0.0})
+
+    def _all_made(self) -> Iterator[Made]:
+        """What is natural to reckon."""
+        for lapse in sorted(self._response.once(Timeline).lapses)[:_MOST_ROWS]:
+            yield Made(lapse, lapse, "time", "time between two moments")
+        yield from (_count(entry.length, f"items of {entry.key}") for entry in self._ledger.lists)
+        for records in (group[:_MOST_ROWS] for group in self._ledger.groups):
+            rows = [members(record) for record in records]
+            parts = [("", {*range(len(rows))}), *_categories(records)]
+            sizes = Counter(key for row in rows for key in row)
+            for name, part in parts:
+                yield from (
+                    _count(len(part), f"rows of {name}"),
+                    _count(len(rows) - len(part), f"rows but {name}"),
+                )
+                for key in sizes:
+                    series = [rows[n][key] for n in sorted(part) if key in rows[n]]
+                    if len(series) > 1:
+                        yield from _of_series(f"{key} of {name}" if name else key, series)
+                for one, other in combinations([key for key, size in sizes.items() if size > 1][:5], 2):
+                    pairs = [
+                        (amount(rows[n][one]), amount(rows[n][other]))
+                        for n in part
+                        if {one, other} <= rows[n].keys()
+                    ]
+                    total = fsum(a * b for a, b in pairs)
+                    yield Made(total, total, "", f"sum of {one} × {other} of {name}")
+                    yield _count(sum(a < b for a, b in pairs), f"rows with {one} below {other}")
+            total = fsum(prod(map(amount, row.values())) for row in rows if row)
+            yield Made(total, total, "", "sum of rows")
+        for record in self._ledger.records[:_MOST_ROWS]:
+            own = [amount(quantity) for quantity in members(record).values()]
+            if 2 < len(own) <= _MOST_VALUES:
+                yield Made(fsum(own), fsum(own), "", f"all of {record.key}")
+        texts: dict[str, list[Quantity]] = defaultdict(list)
+        for q in self._ledger.quantities:
+            if q.call >= 0 and not (q.is_whole and q.key) and q.is_operand:
+                texts[f"{q.path.partition('[')[0]} {_dimension(q)}"].append(q)
+        for series in texts.values():
+            yield from _of_series("text", series[:_MOST_ROWS])
+            for total in islice(accumulate(map(amount, series)), 1, _MOST_VALUES):
+                yield Made(total, total, _dimension(series[0]), "first of text")
+
+
+def _of(made: Made, dimension: str) -> float:
+    return abs(made.value if dimension in _PLAIN else made.base)
+
+
+def _count(value: int, how: str) -> Made:
+    return Made(float(value), float(value), "", how)
+
+
+def _of_series(key: str, series: Sequence[Quantity]) -> Iterator[Made]:
+    """Sum, mean, median and range of one key, what is gained and lost, and counts of what is above nothing."""
+    values = [amount(quantity) for quantity in series]
+    factor = series[0].base / series[0].value if series[0].value else 1.0
+    ups, median = [value for value in values if value > 0], sorted(values)[len(values) // 2]
+    sums = {"sum": fsum(values), "mean": fsum(values) / len(values), "range": max(values) - min(values)}
+    for how, value in {
+        **sums,
+        "median": median,
+        "gains": fsum(ups),
+        "losses": fsum(values) - fsum(ups),
+    }.items():
+        yield Made(value, value * factor, _dimension(series[0]), f"{how} of {key}")
+    yield from (_count(len(ups), f"{key} above 0"), _count(values.count(0.0), f"{key} 0"))
+
+
+def _categories(records: Sequence[Record]) -> list[tuple[str, set[int]]]:
+    """Which records share a value of one key, where the values of the key are few."""
+    found: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for place, record in enumerate(records):
+        for leaf in record.leaves:
+            if isinstance(leaf.value, (str, bool)) or leaf.value is None:
+                found[leaf.key, str(leaf.value)[:40]].add(place)
+    sizes = Counter(key for key, _ in found)
+    return [(f"{key} {value}", rows) for (key, value), rows in found.items() if sizes[key] <= _MOST_VALUES]
+
+
+def _tries(
+    value: float, slack: float, terms: Sequence[float], factors: dict[float, None]
+) -> Iterator[tuple[float, float, float]]:
+    """What a further number has to be, within what tolerance, to give `value` with one of the others."""
+    for one in terms:
+        yield from ((wanted, slack, one) for wanted in (value - one, value + one, one - value) if wanted > 0)
+    for by in factors:
+        yield from (
+            (value / by, slack / by, by),
+            (value * by, slack * by, by),
+            (by / value, by * slack / value**2, by),
+        )
+
+
+def _first(
+    tries: Iterator[tuple[float, float, float]] | list[tuple[float, float, float]], values: list[float]
+) -> str:
+    for wanted, slack, other in tries:
+        place = bisect_left(values, wanted - slack)
+        if place < len(values) and values[place] <= wanted + slack:
+            return f"{values[place]:.10g} and {other:.10g}"
+    return ""
+
+
+def members(record: Record) -> dict[str, Quantity]:
+    """The numbers of a record that people reckon with, by key, each in its most natural reading."""
+    return {q.key: q for q in reversed(record.numbers) if q.is_operand and q.is_whole}
+
+
+def amount(quantity: Quantity) -> float:
+    """The number of a quantity as people tell it: cents as a part of the currency."""
+    return quantity.value / 100 if quantity.is_minor else quantity.value
+
+
+def _dimension(number: Quantity | Token) -> str:
+    is_money = bool(number.currencies or number.is_minor) and isinstance(number, Quantity)
+    return number.unit.dimension if number.unit else "money" if is_money else ""
 
 
 def _is_share(token: Token) -> bool:
@@ -214,23 +368,104 @@ def _is_share(token: Token) -> bool:
 
 
 def _slack(token: Token, value: float) -> float:
-    """How far a number of the evidence may lie from one that is told: as rounded, cut off, or approximate."""
-    own = token.tolerance(value)
-    digits = "".join(filter(str.isdigit, token.text))
+    """How far a number of the evidence may lie from one that is told: as rounded, or as approximate."""
+    own, digits = token.tolerance(value), "".join(filter(str.isdigit, token.text))
     last = 10.0 ** (len(digits) - len(digits.rstrip("0")))  # what is rounded ends with zeros
     return max(own, min(_ABOUT * value, 2 * own * last)) if token.is_approximate else own
 
 
-def is_slip(token: Token, value: float) -> bool:
+def _is_slip(token: Token, value: float) -> bool:
     """Whether a number is another one with one digit changed, or two near each other transposed."""
-    if token.scale != 1.0 or token.is_approximate:
-        return False
     one, other = (f"{abs(number):.{token.readings[token.reading][1]}f}" for number in (token.value, value))
-    if len(one) != len(other):
+    is_rounded = abs(abs(value) - token.value) <= 2.1 * token.tolerance(token.value)
+    if len(one) != len(other) or is_rounded or token.scale != 1.0 or token.is_approximate:
         return False
-    if abs(abs(value) - token.value) <= 2.1 * token.tolerance(token.value):
-        return False  # rounded otherwise
     places = [place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
     is_moved = len(places) == 2 and sorted(one) == sorted(other) and places[1] - places[0] <= 2
     digits = sum(map(str.isdigit, one))
-    return digits >= _SHORTEST_SLIP and (is_moved or (len(places) == 1 and digits > _SHORTEST_SLIP))
+    return digits >= _SHORT and (is_moved or (len(places) == 1 and digits > _SHORT))
+
+
+def unsupported_numbers(response: Response) -> Iterator[Finding]:
+    """RH1: numbers that nothing gives; RH11.1: those that fit in another unit; RH12.5: those of what is null."""
+    numbers = response.once(Numbers)
+    evidence = [quantity for quantity in response.ledger.quantities if quantity.call >= 0]
+    told = {quantity.value for support in numbers.supports for quantity in support.direct}
+    is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
+    for support in numbers.supports:
+        token, claim = support.token, shown(response.around(support.token))
+        if not support.is_checked or support.direct or support.steps == 1:
+            continue
+        is_vague = token.tolerance(token.value) > _VAGUE * token.value
+        other = _in_another_unit(token, evidence) if support.steps != 2 or is_vague else None
+        slip = next(
+            (q for q in evidence if q.value not in told and q.is_operand and _is_slip(token, amount(q))), None
+        )
+        digits = sum(map(str.isdigit, token.text))
+        if other is not None and response.may_mean(other, token):
+            what = f"{token.text} is {other.key} {other.value:.10g} in another unit"
+            yield Finding("RH11.1", claim, what, other.path, other.call)
+        elif slip is not None and (not support.how or (support.steps == 3 and digits >= _LONG)):
+            what = f"{token.text} is not in the results; nearest: {slip.key} {amount(slip):.10g}"
+            yield Finding("RH1.1" if digits >= _LONG - 1 else "RH1.7", claim, what, slip.path, slip.call)
+        elif support.steps != 2 and (total := numbers.slipped_total(token)) is not None:
+            yield Finding("RH1.7", claim, f"{token.text} is not {total.how}: {total.value:.10g}")
+        elif not support.how and not is_unread and numbers.is_whole:
+            stems = {word[:5] for word in words_of(claim)}
+            nulls = (leaf for leaf in response.current if leaf.value is None)
+            null = next((leaf for leaf in nulls if stems & {word[:5] for word in key_words(leaf.key)}), None)
+            near = min(evidence, key=lambda q: abs(abs(amount(q)) - token.value), default=None)
+            if null is not None:
+                yield Finding("RH12.5", claim, f"{null.key} is null", null.path, null.call)
+            else:
+                beside = f"; nearest: {near.key} {amount(near):.10g}" if near is not None else ""
+                rule = "RH1.6" if numbers.is_reckoned else "RH1.2"
+                yield Finding(rule, claim, f"{token.text} is not in the results{beside}")
+
+
+def _in_another_unit(token: Token, evidence: Sequence[Quantity]) -> Quantity | None:
+    """The number of the evidence that has the digits of one told, in another unit or power of ten."""
+    unit = token.unit
+    if not token.value or (unit is not None and unit.dimension in ("percent", "temperature", "time")):
+        return None
+    near = 1 + token.tolerance(token.value) / token.value
+    digits = f"{token.readings[token.reading][0]:.10g}".replace(".", "").strip("0")
+    ratios = {10.0**power for power in range(-9, 10) if power and len(digits) >= _SHORT}
+    ratios |= {factor / unit.factors[0] for factor in factors_of(unit.dimension)} if unit else set()
+    for quantity in evidence:
+        other = quantity.unit
+        if not quantity.value or (unit is None) != (other is None):
+            continue
+        ratio = abs(quantity.base if unit is not None else amount(quantity)) / token.total
+        if unit is not None and other is not None and other.dimension != unit.dimension:
+            if other.symbol != "%" and 1 / near <= abs(quantity.value) / token.value <= near:
+                return quantity
+        elif any(1 / near <= ratio / by <= near for by in ratios):
+            return quantity
+    return None
+
+
+def invented_identifiers(response: Response) -> Iterator[Finding]:
+    """RH3.5: an identifier that no evidence has, nor any that it is a part of."""
+    for token in response.tokens:
+        whole = folded(token.text)
+        is_long = token.kind == "id" and sum(map(str.isdigit, whole)) > _SHORT and len(whole) > _LONG + 1
+        if is_long and not any(
+            part in response.ledger.text for part in (whole, *re.findall(r"\d{4,30}", whole))
+        ):
+            yield Finding(
+                "RH3.5", shown(response.around(token)), f"{shown(token.text)} is not in the evidence"
+            )
+
+
+def wrong_currencies(response: Response) -> Iterator[Finding]:
+    """RH11.2: an amount in a currency that no evidence has, where the evidence tells of one."""
+    known = response.ledger.currencies
+    for support in response.once(Numbers).supports:
+        if known and support.token.currencies and support.token.currencies.isdisjoint(known):
+            claim, what = (
+                shown(response.around(support.token)),
+                f"the evidence is in {', '.join(sorted(known)[:3])}",
+            )
+            path, call = (support.direct[0].path, support.direct[0].call) if support.direct else ("", None)
+            yield Finding("RH11.2", claim, what, path, call)

@@ -1,10 +1,10 @@
 """One agent's answer with the calls behind it, taken apart once: what every rule reads."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeVar, cast
 
 from processors.comparison import equality_key
 from processors.model import JsonObject, JsonValue, json_text
@@ -21,9 +21,7 @@ from processors.response_handling.ledger import (
     folded,
 )
 from processors.response_handling.lexicon import detect
-from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token, reader
-from processors.response_handling.timeline import Timeline
 
 MAX_CLAIMS: Final = 100
 """Tokens of an answer that are looked up; later ones are not checked."""
@@ -32,6 +30,7 @@ MAX_SHOWN: Final = 80
 TROUBLE: Final = frozenset({"negation", "failure", "no", "absent"})
 """Kinds of words by which an answer tells that something is not as it was wanted."""
 
+_Made = TypeVar("_Made")
 _SENTENCE_END = re.compile(
     r"(?:(?<=[^\W\d]{3})|(?<=[\d)%\"'»”*`°€]))\.(?=\s|$)|[!?](?=\s|$)|[。！？;\n]|(?<=\s)[–—](?=\s)"
 )
@@ -109,6 +108,7 @@ class Response:
             raise OverLimitError(f"more than {MAX_CALLS} calls")
         if output is not None and len(output) > MAX_OUTPUT_CHARACTERS:
             raise OverLimitError(f"answer of more than {MAX_OUTPUT_CHARACTERS} characters")
+        self._made: dict[object, object] = {}
         self.question = question or ""
         self.output = output or ""
         self.calls = calls
@@ -131,15 +131,11 @@ class Response:
             if call.result_known and call.result is not None:
                 self.ledger.add(call.result, position, call.name, call.arguments)
 
-    @cached_property
-    def timeline(self) -> Timeline:
-        """What the evidence tells of time."""
-        return Timeline(self.ledger, self.tokens, self.words, self.output)
-
-    @cached_property
-    def numbers(self) -> Numbers:
-        """The numbers of the answer, each looked up."""
-        return Numbers(self.ledger, self.tokens, self.timeline)
+    def once(self, make: "Callable[[Response], _Made]") -> _Made:
+        """What `make` makes of the response, made once for all rules."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast("_Made", self._made[make])
 
     @cached_property
     def tokens(self) -> list[Token]:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from processors.response_handling.ledger import Moment, Quantity, Record
 from processors.response_handling.lexicons.keys import STATE_KEYS
 from processors.response_handling.lexicons.units import key_words
+from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token, agree
 from processors.response_handling.response import Finding, Response, shown, words_of
 
@@ -162,7 +163,7 @@ def _is_label(text: str) -> bool:
 
 def _values(rows: dict[int, Record], response: Response) -> Iterator[_Place]:
     """The numbers, dates and times of the answer that stand under one key of the rows and nowhere else."""
-    for support in response.numbers.supports:
+    for support in response.once(Numbers).supports:
         entries = support.direct
         if entries and not support.token.is_spelled:
             value = abs(entries[0].value)

@@ -21,7 +21,7 @@ from processors.response_handling.errors import (
     hidden_errors,
     uncorrected_arguments,
 )
-from processors.response_handling.number_rules import (
+from processors.response_handling.numbers import (
     invented_identifiers,
     unsupported_numbers,
     wrong_currencies,

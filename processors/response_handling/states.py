@@ -14,6 +14,7 @@ from processors.response_handling.ledger import Leaf, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
+from processors.response_handling.numbers import Numbers
 from processors.response_handling.response import TROUBLE, Finding, Response, shown, words_of
 
 _MOST_LEAVES: Final = 400
@@ -147,7 +148,7 @@ def reversed_trends(response: Response) -> Iterator[Finding]:
     for one in response.sentences:
         if ("up" in one.kinds) == ("down" in one.kinds) or "negation" in one.kinds:
             continue
-        for support in response.numbers.within(one.start, one.end):
+        for support in response.once(Numbers).within(one.start, one.end):
             for quantity in support.direct if not support.token.is_negative else ():
                 is_change = not keys.CHANGE_KEYS.isdisjoint(key_words(quantity.key)) and quantity.call >= 0
                 if is_change and quantity.value * (1 if "up" in one.kinds else -1) < 0:
