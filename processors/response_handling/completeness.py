@@ -22,7 +22,7 @@ _CONTENT: Final = 20_000
 
 def partial_failures(response: Response) -> Iterator[Finding]:
     """RH12.1: a part of the result counts or lists what failed, and the answer tells of no trouble."""
-    if not response.is_sure or "contrast" in response.told or not response.told & {"done", "all"}:
+    if response.told & TROUBLE or "contrast" in response.told or not response.told & {"done", "all"}:
         return
     counted = [(one.key, float(one.length), one.path, one.call) for one in response.ledger.lists]
     for quantity in response.ledger.quantities:
@@ -120,7 +120,7 @@ def empty_results(response: Response) -> Iterator[Finding]:
     """RH12.8: nothing was found, and the answer tells of something without any word of negation."""
     lists = [entry for entry in response.ledger.lists if entry.call in response.last_calls]
     if (
-        not response.is_sure
+        response.told & TROUBLE
         or not lists
         or any(entry.length for entry in lists)
         or len(response.last_calls) != 1

@@ -1,4 +1,4 @@
-"""Rules RH4, RH5, RH6, RH8, RH9.a and RH13: how calls ended, and whether the answer makes use of it."""
+"""Rules RH4, RH5, RH6, RH9.a and RH13: how calls ended, and whether the answer makes use of it."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,12 +10,19 @@ from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons.keys import ACTION_VERBS, NAME_KEYS
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.reading import agree
-from processors.response_handling.response import TROUBLE, Finding, Response, Settings, shown, words_of
+from processors.response_handling.response import (
+    TROUBLE,
+    Finding,
+    Response,
+    Settings,
+    shown,
+    target_of,
+    words_of,
+)
 
 _MOST_SHOWN: Final = 5
 _FUTILE: Final = 2
 _STEM: Final = 5
-_LONG_TEXT: Final = 40
 
 
 def acts(name: str) -> bool:
@@ -23,12 +30,11 @@ def acts(name: str) -> bool:
     return any(word.startswith(ACTION_VERBS) for word in key_words(name))
 
 
-def admits_trouble(response: Response, settings: Settings) -> bool:
-    """Whether the answer says that something did not work, in words of its language."""
+def _admits_trouble(response: Response, settings: Settings) -> bool:
+    """Whether the answer says that something did not work, in words of its language, or that cannot be read."""
     low = response.output.casefold()
-    if any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip()):
-        return True
-    return bool(response.kinds & TROUBLE)
+    is_told = any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip())
+    return is_told or bool(response.kinds & TROUBLE) or not (response.is_answered and response.words.language)
 
 
 def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
@@ -46,20 +52,14 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
             yield Finding("RH4", f"no further call of {calls[position].name}", what, "", position)
         elif not _tells_of(position, response):
             hidden.append((position, failure))
-    if (
-        not hidden
-        or not response.is_answered
-        or not response.words.language
-        or admits_trouble(response, settings)
-    ):
-        return
-    for position, failure in hidden[:_MOST_SHOWN]:
-        if failure.error_class is not ErrorClass.ARGUMENT:
-            yield Finding("RH4", shown(response.output), f"not admitted: {failure.summary}", "", position)
-    if response.kinds & {"done", "yes"}:
-        position, failure = hidden[-1]
-        what = f"{calls[position].name} failed: {failure.summary}"
-        yield Finding("RH9.a", shown(response.output), what, "", position)
+    if hidden and not _admits_trouble(response, settings):
+        for position, failure in hidden[:_MOST_SHOWN]:
+            if failure.error_class is not ErrorClass.ARGUMENT:
+                yield Finding("RH4", shown(response.output), f"not admitted: {failure.summary}", "", position)
+        if response.kinds & {"done", "yes"}:
+            position, failure = hidden[-1]
+            what = f"{calls[position].name} failed: {failure.summary}"
+            yield Finding("RH9.a", shown(response.output), what, "", position)
 
 
 def _outstanding(response: Response) -> Iterator[tuple[int, ToolFailure]]:
@@ -71,45 +71,35 @@ def _outstanding(response: Response) -> Iterator[tuple[int, ToolFailure]]:
     calls = response.calls
     last_success = max((position for position, call in enumerate(calls) if call.failure is None), default=-1)
     for position, call in enumerate(calls):
-        if call.failure is None:
-            continue
         same = [other for other, made in enumerate(calls) if made.name == call.name and made.failure is None]
         later = [other for other in same if other > position]
-        own = response.target_of(call)
+        if call.failure is None or (not later and position < last_success and not acts(call.name)):
+            continue
         is_series = len(later) < len(same) or (acts(call.name) and _is_named_alone(position, later, response))
-        if not later:
-            if position > last_success or acts(call.name):
-                yield position, call.failure
-        elif (
-            is_series
-            and call.arguments is not None
-            and all(response.target_of(calls[n]) != own for n in later)
-        ):
+        is_other = call.arguments is not None and all(target_of(calls[n]) != target_of(call) for n in later)
+        if not later or (is_series and is_other):
             yield position, call.failure
 
 
 def _is_named_alone(position: int, later: list[int], response: Response) -> bool:
     """Whether the answer names what a failed action was for, and no later success was for the same."""
-    call = response.calls[position]
-    if call.failure is None or call.failure.error_class is ErrorClass.ARGUMENT:
-        return False
-    output = folded(response.output)
+    call, output = response.calls[position], folded(response.output)
     own = {folded(text) for text in (call.arguments or {}).values() if isinstance(text, str)}
     done = {folded(str(text)) for other in later for text in (response.calls[other].arguments or {}).values()}
-    return any(len(text) > 3 and text in output for text in own - done)
+    is_argument = call.failure is not None and call.failure.error_class is ErrorClass.ARGUMENT
+    return not is_argument and any(len(text) > 3 and text in output for text in own - done)
 
 
 def _tells_of(position: int, response: Response) -> bool:
     """Whether the answer repeats what a refusal came with and nobody had said: times, dates, names."""
-    output, user = folded(response.output), response.user_text
     moments = [moment for moment in response.ledger.moments if moment.call == position]
-    for token in response.tokens:
-        for moment in moments if token.kind in ("date", "time") else ():
-            if token.kind == "time" and moment.minutes == token.minutes:
-                return True
-            if any(agree(day, other) for day in moment.dates for other in token.dates):
-                return True
     texts = (folded(str(leaf.value)) for leaf in response.ledger.leaves if leaf.call == position)
+    for token in response.tokens:
+        if token.kind == "time" and any(moment.minutes == token.minutes for moment in moments):
+            return True
+        if any(agree(day, other) for moment in moments for day in moment.dates for other in token.dates):
+            return True
+    output, user = folded(response.output), response.user_text
     return any(len(text) > 4 and text in output and text not in user for text in texts)
 
 
@@ -118,21 +108,19 @@ def futile_repetitions(response: Response, settings: Settings) -> Iterator[Findi
 
     Calls of other tools do not break a streak; a success or other arguments do.
     """
-    streaks: dict[str, tuple[object, list[ErrorClass]]] = {}
+    streaks: dict[str, tuple[object, int, int]] = {}
     for position, call in enumerate(response.calls):
         failure = call.failure
         if failure is None or failure.error_class is ErrorClass.ARGUMENT or call.arguments is None:
             streaks.pop(call.name, None)
             continue
-        key = equality_key(call.arguments)
-        streak = streaks.get(call.name)
-        if streak is None or streak[0] != key:
-            streak = streaks[call.name] = (key, [])
-        streak[1].append(failure.error_class)
-        final = sum(error is not ErrorClass.RETRYABLE for error in streak[1])
-        before = final - (failure.error_class is not ErrorClass.RETRYABLE)
-        most = settings.retryable_attempts
-        if (final >= _FUTILE or len(streak[1]) >= most) and not (before >= _FUTILE or len(streak[1]) > most):
+        key, most = equality_key(call.arguments), settings.retryable_attempts
+        before, size, final = streaks.get(call.name, (key, 0, 0))
+        size, final = (size, final) if before == key else (0, 0)
+        is_told = final >= _FUTILE or size >= most
+        size, final = size + 1, final + (failure.error_class is not ErrorClass.RETRYABLE)
+        streaks[call.name] = key, size, final
+        if not is_told and (final >= _FUTILE or size >= most):
             what = f"{call.name} repeated unchanged after: {failure.summary}"
             yield Finding("RH5", call.name, what, "", position)
 
@@ -145,13 +133,12 @@ def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Fi
         if failure is None or failure.error_class is not ErrorClass.ARGUMENT:
             continue
         later = next((n for n in range(position + 1, len(calls)) if calls[n].name == call.name), None)
-        if later is None:
-            if response.is_answered and response.words.language and not admits_trouble(response, settings):
-                what = f"neither corrected nor admitted: {failure.summary}"
-                yield Finding("RH6", shown(response.output), what, "", position)
-        elif calls[later].failure is not None and call.arguments is not None:
-            other = calls[later].arguments
-            if other is not None and equal_values(call.arguments, other):
+        own, other = call.arguments, calls[later].arguments if later is not None else None
+        if later is None and not _admits_trouble(response, settings):
+            what = f"neither corrected nor admitted: {failure.summary}"
+            yield Finding("RH6", shown(response.output), what, "", position)
+        elif later is not None and calls[later].failure and own is not None and other is not None:
+            if equal_values(own, other):
                 what = f"{call.name} repeated unchanged after: {failure.summary}"
                 yield Finding("RH6", call.name, what, "", later)
 
@@ -162,23 +149,20 @@ def denied_results(response: Response) -> Iterator[Finding]:
         stem for leaf in response.ledger.leaves if leaf.made_for >= 0 for stem in _stems(str(leaf.value))
     }
     for one in response.sentences:
+        both = _topics(one.text, response) & _topics(response.question, response)
+        topics = (both - given) or both
         if "absent" not in one.kinds or not one.kinds & {"negation", "no", "failure"}:
             continue
-        both = _topics(one.text, response) & _topics(response.question, response)
-        topics = {stem for stem in both if stem not in given} or both
         for leaf in response.current:
             whole = folded(str(leaf.value))
-            if leaf.value in (None, False, "", 0) or NAME_KEYS & {*key_words(leaf.key)}:
-                continue
-            names = {
-                word[:_STEM]
-                for word in key_words(f"{leaf.path.rpartition('.')[0].rpartition('.')[2]}_{leaf.key}")
-            }
+            names = _stems(leaf.path.rpartition(".")[0].rpartition(".")[2]) | _stems(
+                " ".join(key_words(leaf.key))
+            )
             if isinstance(leaf.value, str):
-                is_text = len(leaf.value) >= _LONG_TEXT
-                names = _stems(leaf.value[:2000]) if is_text else names | _stems(leaf.value)
+                names = _stems(leaf.value[:2000]) | (names if len(leaf.value) < 40 else set())
             is_told = len(whole) > _STEM and whole in folded(response.output)
-            if not is_told and any(_alike(topic, name) for topic in topics for name in names):
+            is_name = leaf.value in (None, False, "", 0) or NAME_KEYS & {*key_words(leaf.key)}
+            if not is_told and not is_name and any(_alike(topic, name) for topic in topics for name in names):
                 yield Finding(
                     "RH13", shown(one.text), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call
                 )

@@ -1,25 +1,16 @@
 """One agent's answer with the calls behind it, taken apart once: what every rule reads."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeVar, cast
 
 from processors.comparison import equality_key
 from processors.model import JsonObject, JsonValue, json_text
+from processors.response_handling import ledger
 from processors.response_handling.failures import ToolFailure
-from processors.response_handling.ledger import (
-    FROM_USER,
-    MAX_CALLS,
-    MAX_OUTPUT_CHARACTERS,
-    Leaf,
-    Ledger,
-    OverLimitError,
-    Quantity,
-    Record,
-    folded,
-)
+from processors.response_handling.ledger import FROM_USER, Leaf, Ledger, Quantity, Record, folded
 from processors.response_handling.lexicon import detect
 from processors.response_handling.reading import Token, reader
 
@@ -37,7 +28,7 @@ _SENTENCE_END = re.compile(
 _WORD = re.compile(r"[^\W_]{1,40}")
 _QUESTION_ENDS = ("?", "？", "か。", "吗。")
 _RETRY_KEYS = frozenset(
-    ["force", "cache", "cached", "from_cache", "stale", "retry", "attempt", "nocache", "refresh"]
+    {"force", "cache", "cached", "from_cache", "stale", "retry", "attempt", "nocache", "refresh"}
 )
 
 
@@ -104,32 +95,31 @@ class Response:
         calls: Sequence[ObservedCall],
         texts: Sequence[str] = (),
     ) -> None:
-        if len(calls) > MAX_CALLS:
-            raise OverLimitError(f"more than {MAX_CALLS} calls")
-        if output is not None and len(output) > MAX_OUTPUT_CHARACTERS:
-            raise OverLimitError(f"answer of more than {MAX_OUTPUT_CHARACTERS} characters")
-        self._made: dict[object, object] = {}
-        self.question = question or ""
-        self.output = output or ""
-        self.calls = calls
+        if len(calls) > ledger.MAX_CALLS:
+            raise ledger.OverLimitError(f"more than {ledger.MAX_CALLS} calls")
+        if len(output or "") > ledger.MAX_OUTPUT_CHARACTERS:
+            raise ledger.OverLimitError(f"answer of more than {ledger.MAX_OUTPUT_CHARACTERS} characters")
+        self.question, self.output, self.calls = question or "", output or "", calls
         self.is_answered = output is not None
-        self.is_captured = (
-            question is not None
-            and output is not None
-            and all(call.result_known or call.failure is not None for call in calls)
-        )
+        known = all(call.result_known or call.failure is not None for call in calls)
+        self.is_captured = question is not None and output is not None and known
         self.words = detect(self.output, self.question)
         self.reader = reader(self.words.language)
         self.ledger = Ledger(self.reader)
+        self._made: dict[object, object] = {}
         for text in (self.question, *texts):
             self.ledger.add(text, FROM_USER)
         for position, call in enumerate(calls):
-            if call.arguments:
-                self.ledger.add_arguments(call.arguments, position)
+            self.ledger.add_arguments(call.arguments or {}, position)
             if call.failure is not None:
                 self.ledger.add(call.failure.text, position, call.name)
             if call.result_known and call.result is not None:
                 self.ledger.add(call.result, position, call.name, call.arguments)
+        found = self.reader.read(self.output, is_answer=True)
+        self.tokens = sorted(found, key=lambda token: token.start)[:MAX_CLAIMS]
+        """What the answer states, in its order."""
+        self.kinds = self.words.said(self.output)
+        """The kinds of words in the answer, set phrases aside."""
 
     def once(self, make: "Callable[[Response], _Made]") -> _Made:
         """What `make` makes of the response, made once for all rules."""
@@ -138,57 +128,38 @@ class Response:
         return cast("_Made", self._made[make])
 
     @cached_property
-    def tokens(self) -> list[Token]:
-        """What the answer states, in its order."""
-        found = self.reader.read(self.output, is_answer=True)
-        return sorted(found, key=lambda token: token.start)[:MAX_CLAIMS]
-
-    @cached_property
-    def kinds(self) -> frozenset[str]:
-        """The kinds of words in the answer, set phrases aside."""
-        return self.words.said(self.output)
+    def spans(self) -> list[tuple[int, int]]:
+        """Where the sentences of the answer stand."""
+        ends = [(match.start(), match.end()) for match in _SENTENCE_END.finditer(self.output)]
+        starts = [0, *(after for _, after in ends)]
+        stops = [*(end for end, _ in ends), len(self.output)]
+        return [(start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop]
 
     @cached_property
     def sentences(self) -> list[Sentence]:
         """What the answer says, its questions aside."""
-        return [
-            Sentence(start, end, text, frozenset(words_of(text)), self.words.said(text))
-            for start, end in self.spans
-            for text in [self.output[start:end]]
-            if not self.output[start : end + 1].rstrip().endswith(_QUESTION_ENDS)
+        said = [
+            span
+            for span in self.spans
+            if not self.output[span[0] : span[1] + 1].rstrip().endswith(_QUESTION_ENDS)
         ]
+        texts = [(*span, self.output[slice(*span)]) for span in said]
+        return [Sentence(*place, text, words_of(text), self.words.said(text)) for *place, text in texts]
 
     @cached_property
     def told(self) -> frozenset[str]:
         """The kinds of words in what the answer says, its questions aside."""
         return frozenset().union(*(one.kinds for one in self.sentences))
 
-    @cached_property
-    def is_sure(self) -> bool:
-        """Whether the answer has no word of negation, failure or absence."""
-        return not self.told & TROUBLE
-
-    @cached_property
-    def spans(self) -> list[tuple[int, int]]:
-        """Where the sentences of the answer stand."""
-        found, start = [], 0
-        for match in _SENTENCE_END.finditer(self.output):
-            if match.start() > start:
-                found.append((start, match.start()))
-            start = match.end()
-        return [*found, (start, len(self.output))] if start < len(self.output) else found
-
     def around(self, token: Token) -> str:
         """The sentence in which a token of the answer stands."""
-        for start, end in self.spans:
-            if start <= token.start < end:
-                return self.output[start:end].strip()
-        return token.text
+        inside = (self.output[start:end] for start, end in self.spans if start <= token.start < end)
+        return next(inside, token.text).strip()
 
     def names(self, record: Record, text: str) -> bool:
         """Whether a text names a record by a label of it."""
         labels = [label for _, label in record.labels]
-        labels += [str(leaf.value) for leaf in record.leaves if isinstance(leaf.value, str)]
+        labels += [leaf.value for leaf in record.leaves if isinstance(leaf.value, str)]
         low = folded(text)
         return any(2 < len(label) < 60 and folded(label) in low for label in labels)
 
@@ -200,24 +171,14 @@ class Response:
     @cached_property
     def starts_with_yes(self) -> bool:
         """Whether the answer begins with a yes."""
-        head = self.output.lstrip("*_ ¡")[:12]
-        return "yes" in self.words.categories(head if self.words.is_spaced else head[:3])
+        head = self.output.lstrip("*_ ¡")
+        return "yes" in self.words.categories(head[: 12 if self.words.is_spaced else 3])
 
     @cached_property
     def last_calls(self) -> frozenset[int]:
         """The calls that succeeded and that no later call of the same tool and target replaced."""
-        last: dict[object, int] = {}
-        for position, call in enumerate(self.calls):
-            if call.failure is None:
-                last[call.name, self.target_of(call)] = position
-        return frozenset(last.values())
-
-    def target_of(self, call: ObservedCall) -> object:
-        """What a call was for: its arguments without those that only say how."""
-        return equality_key({
-            key: value for key, value in (call.arguments or {}).items()
-            if not isinstance(value, bool) and key.lower() not in _RETRY_KEYS
-        })  # fmt: skip
+        made = [(call, position) for position, call in enumerate(self.calls) if call.failure is None]
+        return frozenset({(call.name, target_of(call)): position for call, position in made}.values())
 
     @cached_property
     def current(self) -> list[Leaf]:
@@ -227,18 +188,25 @@ class Response:
     @cached_property
     def user_text(self) -> str:
         """What the user and the arguments say, folded."""
-        said = (str(leaf.value) for leaf in self.ledger.leaves if leaf.call == FROM_USER)
-        return folded("\0".join(said))
+        return folded("\0".join(str(leaf.value) for leaf in self.ledger.leaves if leaf.call == FROM_USER))
 
     @cached_property
     def asked(self) -> frozenset[str]:
         """The words of the question."""
-        return frozenset(words_of(self.question))
+        return words_of(self.question)
 
 
-def words_of(text: str) -> Iterator[str]:
+def target_of(call: ObservedCall) -> object:
+    """What a call was for: its arguments without those that only say how."""
+    arguments = (call.arguments or {}).items()
+    return equality_key(
+        {key: value for key, value in arguments if type(value) is not bool and key not in _RETRY_KEYS}
+    )
+
+
+def words_of(text: str) -> frozenset[str]:
     """The words and numbers of a text, in lower case."""
-    return (word.lower() for word in _WORD.findall(text))
+    return frozenset(_WORD.findall(text.lower()))
 
 
 def shown(value: JsonValue) -> str:

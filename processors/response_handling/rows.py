@@ -14,7 +14,7 @@ from processors.response_handling.lexicons.keys import STATE_KEYS
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token, agree
-from processors.response_handling.response import Finding, Response, shown, words_of
+from processors.response_handling.response import Finding, Response, shown, target_of, words_of
 
 _MOST_ROWS: Final = 60
 _MOST_MOMENTS: Final = 150
@@ -47,7 +47,7 @@ def wrong_rows(response: Response) -> Iterator[Finding]:
 
 def _is_one_thing(records: Sequence[Record], response: Response) -> bool:
     """Whether the rows are results of calls for one target: one thing at several times."""
-    roots = [response.target_of(response.calls[record.call]) for record in records if record.parent < 0]
+    roots = [target_of(response.calls[record.call]) for record in records if record.parent < 0]
     return len(roots) > 1 and len(set(roots)) == 1
 
 

@@ -101,7 +101,7 @@ def _opposites(response: Response) -> Iterator[Finding]:
 
 def reversed_flags(response: Response) -> Iterator[Finding]:
     """RH9.c: a false flag, a count of nothing or a moment that never was, told as if it were so."""
-    if not response.is_sure:
+    if response.told & TROUBLE:
         return
     leaves = [leaf for leaf in response.current[:_MOST_LEAVES] if leaf.key.lower() not in keys.DRY_KEYS]
     sizes = Counter(leaf.key for leaf in leaves)
