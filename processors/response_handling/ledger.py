@@ -119,6 +119,8 @@ class Record:
     leaves: list[Leaf] = field(default_factory=list)
     numbers: list[Quantity] = field(default_factory=list)
     labels: list[tuple[str, str]] = field(default_factory=list)
+    unit: Unit | None = None
+    """What a `unit` member here or above says of numbers without one."""
 
 
 _Work = tuple[JsonValue, str, str, Record]
@@ -192,10 +194,10 @@ class Ledger:
                 nested.append((member, name, where, record))
             else:
                 self._leaf(member, name, where, record)
-        self._tell_of_units(value, record.numbers[before:])
+        self._tell_of_units(value, record, record.numbers[before:])
         return reversed(nested)
 
-    def _tell_of_units(self, value: JsonObject, numbers: Sequence[Quantity]) -> None:
+    def _tell_of_units(self, value: JsonObject, record: Record, numbers: Sequence[Quantity]) -> None:
         """Give numbers what members such as `unit` and `currency` beside them say."""
         for key, member in value.items():
             if not isinstance(member, str) or len(member) > _LONGEST_HEADER:
@@ -208,6 +210,7 @@ class Ledger:
                 unit = units.unit_of_symbol(member) or (UNITS[named] if named else unit_of_key("x_" + member))
                 scale = next((units.SCALES[word] for word in key_words(member) if word in units.SCALES), 1.0)
             self.currencies |= currencies
+            record.unit = unit or record.unit
             for quantity in numbers:
                 quantity.unit = quantity.unit or unit
                 quantity.value *= scale if quantity.value > 9999 else 1.0
@@ -215,7 +218,8 @@ class Ledger:
 
     def _record(self, parent: int, call: int, group: str, key: str, path: str) -> Record:
         record = Record(len(self.records), parent, call, group, key, path)
-        record.labels = self.records[parent].labels[:8] if parent >= 0 else []
+        if parent >= 0:
+            record.labels, record.unit = self.records[parent].labels[:8], self.records[parent].unit
         self.records.append(record)
         return record
 
@@ -257,6 +261,7 @@ class Ledger:
         self._add(Quantity(value, *leaf[1:], unit, currencies, is_minor, is_operand))
 
     def _add(self, quantity: Quantity) -> None:
+        quantity.unit = quantity.unit or self.records[quantity.record].unit
         self.quantities.append(quantity)
         self.records[quantity.record].numbers.append(quantity)
         self.currencies |= quantity.currencies

@@ -16,10 +16,8 @@ from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token, agree
 from processors.response_handling.response import Finding, Response, shown, target_of, words_of
 
-_MOST_ROWS: Final = 60
-_MOST_MOMENTS: Final = 150
-_LONGEST_LABEL, _MOST_NAMED = 60, 3
-"""Characters of a label, and rows that it may name."""
+_MOST_ROWS, _MOST_MOMENTS, _MOST_NAMED, _LONGEST_LABEL = 60, 150, 3, 60
+"""Rows of a group, dates and times, rows that one label may name, and its characters."""
 _DISTINCT: Final = 0.6
 """Of how many rows a key has to tell apart for its texts to name rows."""
 _SMALL: Final = 100
@@ -28,167 +26,115 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 class _Place(NamedTuple):
-    """Where a text or value of rows stands in the answer: under which key, and whose it is."""
+    """Where a text or value of rows stands in the answer: under which key, and whose; strong ones not by chance."""
 
     start: int
     end: int
     key: str
     rows: frozenset[int]
     is_strong: bool
-    """Whether it can hardly stand there by chance."""
 
 
 def wrong_rows(response: Response) -> Iterator[Finding]:
     """RH10: a value that stands only in other rows than the one named beside it, which has another."""
     for records in response.ledger.groups:
-        if 1 < len(records) <= _MOST_ROWS and not _is_one_thing(records, response):
-            yield from _of_group(records, response)
+        targets = [target_of(response.calls[record.call]) for record in records if record.parent < 0]
+        is_one_thing = len(targets) > 1 and len({*targets}) == 1
+        texts = [] if is_one_thing or len(records) > _MOST_ROWS else [*_texts(records, response)]
+        rows = {record.index: record for record in records}
+        values = [*_values(rows, response)] if texts else []
+        for start, end in response.spans if texts else ():
+            named = [place for place in texts if start <= place.start < end]
+            told = [place for place in (*values, *named) if start <= place.start < end]
+            for key in dict.fromkeys(place.key for place in named):
+                labels = [place for place in named if place.key == key and len(place.rows) <= _MOST_NAMED]
+                others = [place for place in told if place.key != key]
+                if (wrong := _wrong(labels, others, rows, words_of(response.output[start:end]))) is not None:
+                    label, place = wrong
+                    name, text = (
+                        response.output[label.start : label.end],
+                        response.output[place.start : place.end],
+                    )
+                    own = next(
+                        leaf for row in label.rows for leaf in rows[row].leaves if leaf.key == place.key
+                    )
+                    what = f"{text} is of another row; {place.key} of {name} is {own.value}"
+                    yield Finding("RH10", shown(response.output[start:end]), shown(what), own.path, own.call)
+                    break
 
 
-def _is_one_thing(records: Sequence[Record], response: Response) -> bool:
-    """Whether the rows are results of calls for one target: one thing at several times."""
-    roots = [target_of(response.calls[record.call]) for record in records if record.parent < 0]
-    return len(roots) > 1 and len(set(roots)) == 1
-
-
-def _of_group(records: Sequence[Record], response: Response) -> Iterator[Finding]:
-    rows = {record.index: record for record in records}
-    texts = [*_texts(records, response)]
-    values = [*_values(rows, response)]
-    if not texts:
-        return
-    for start, end in response.spans:
-        named = [place for place in texts if start <= place.start < end]
-        told = sorted(place for place in values if start <= place.start < end)
-        for key in {place.key: None for place in named}:
-            labels = [place for place in named if place.key == key and len(place.rows) <= _MOST_NAMED]
-            others = [place for place in (*told, *named) if place.key != key]
-            if not labels:
-                continue
-            found = _judged(labels, others, rows, (start, end), response)
-            if found is not None:
-                yield found
-                return
-
-
-def _judged(
-    labels: Sequence[_Place],
-    others: Sequence[_Place],
-    rows: dict[int, Record],
-    span: tuple[int, int],
-    response: Response,
-) -> Finding | None:
-    """What is wrong between the labels of one key and the values of other keys in one sentence."""
+def _wrong(
+    labels: Sequence[_Place], others: Sequence[_Place], rows: dict[int, Record], said: frozenset[str]
+) -> tuple[_Place, _Place] | None:
+    """A label and a value in one sentence that do not belong together."""
+    labels = sorted(set(labels))
     by_key: dict[str, list[_Place]] = defaultdict(list)
-    for place in sorted(others, key=lambda place: place.start):
+    for place in sorted(others):
         by_key[place.key].append(place)
-    labels = [
-        label for label in sorted(labels, key=lambda label: label.start)
-        if not any(o.start <= label.start < label.end <= o.end and o.end - o.start > label.end - label.start for o in labels)
-    ]  # fmt: skip
     for key, places in by_key.items():
-        pairs = zip(labels, places, strict=False)
-        if len({label.rows for label in labels}) == 1:
-            pairs = zip(labels[:1] * len(places), places, strict=True)
-        elif len(labels) != len(places):
+        is_one = len({label.rows for label in labels}) == 1
+        if not is_one and len(labels) != len(places):
             continue
+        pairs = zip(labels[:1] * len(places) if is_one else labels, places, strict=True)
         wrong = [(label, place) for label, place in pairs if not label.rows & place.rows]
-        if len(wrong) < 2 and not any(place.is_strong for _, place in wrong):
-            continue
-        if len(wrong) == 1 and len(labels) == len(places) > 1:
-            continue
-        label, place = wrong[0]
-        if len(wrong) < 2 and _is_beside(label, place, rows, response.output[slice(*span)]):
-            continue
-        own = [
-            leaf
-            for row in label.rows
-            for leaf in rows[row].leaves
-            if leaf.key == key and leaf.value is not None
-        ]
-        told = {row for other in places for row in other.rows}
-        if not own or (label.rows & told and len(wrong) < 2):
-            continue
-        text = response.output[place.start : place.end]
-        what = (
-            f"{text} is of another row; {key} of {response.output[label.start : label.end]} is {own[0].value}"
-        )
-        return Finding("RH10", shown(response.output[slice(*span)]), shown(what), own[0].path, own[0].call)
+        told = {row for place in places for row in place.rows}
+        for label, place in wrong[:1]:
+            has_own = any(
+                leaf.key == key and leaf.value is not None for n in label.rows for leaf in rows[n].leaves
+            )
+            words = _words(place.rows, key, rows) - _words(label.rows, key, rows)
+            is_alone = is_one and place.is_strong and not label.rows & told and not words & said
+            if has_own and (is_alone or len(wrong) > 1):
+                return label, place
     return None
 
 
-def _is_beside(label: _Place, place: _Place, rows: dict[int, Record], sentence: str) -> bool:
-    """Whether the sentence names the row that a value is of by some word that the other row does not have."""
-
-    def words(indices: frozenset[int]) -> set[str]:
-        leaves = (leaf for index in indices for leaf in rows[index].leaves if isinstance(leaf.value, str))
-        return {word for leaf in leaves if leaf.key != place.key for word in words_of(str(leaf.value))}
-
-    telling = words(place.rows) - words(label.rows)
-    return any(len(word) > 3 and word in telling for word in words_of(sentence))
+def _words(indices: frozenset[int], key: str, rows: dict[int, Record]) -> set[str]:
+    """The words of rows, but those under one key."""
+    texts = [str(leaf.value) for n in indices for leaf in rows[n].leaves if leaf.key != key]
+    return {word for text in texts for word in words_of(text) if len(word) > 3}
 
 
 def _texts(records: Sequence[Record], response: Response) -> Iterator[_Place]:
-    """The short texts of rows that the answer repeats and that not all rows have."""
-    low = response.output.lower()
-    found: dict[tuple[str, str], set[int]] = defaultdict(set)
-    leaves: dict[tuple[str, str], str] = {}
+    """The short texts of rows that the answer repeats and that tell rows apart."""
+    low, found = response.output.lower(), defaultdict[tuple[str, str], set[int]](set)
+    written: set[str] = set()
     for record in records:
-        for key, text in record.labels:
-            if _is_label(text):
+        pairs = [(leaf.key, leaf.value) for leaf in record.leaves if isinstance(leaf.value, str)]
+        for key, text in (*record.labels, *pairs):
+            is_label = 1 < len(text) <= _LONGEST_LABEL and _LETTER.search(text) is not None
+            if is_label and STATE_KEYS.isdisjoint(key_words(key)[-1:]):
                 found[key, text.lower()].add(record.index)
-        for leaf in record.leaves:
-            is_state = not STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:])
-            if isinstance(leaf.value, str) and _is_label(leaf.value) and not is_state:
-                found[leaf.key, leaf.value.lower()].add(record.index)
-                leaves[leaf.key, leaf.value.lower()] = leaf.value
+                written.add(text)
     spread = Counter(key for key, _ in found)
     for (key, text), rows in found.items():
-        if len(rows) == len(records) or spread[key] < _DISTINCT * len(records):
-            continue
-        start = low.find(text)
+        start = low.find(text) if len(rows) < len(records) and spread[key] >= _DISTINCT * len(records) else -1
         while start >= 0:
-            edges = low[max(0, start - 1) : start] + low[start + len(text) : start + len(text) + 1]
-            if not text.isascii() or not any(character.isalnum() for character in edges):
-                written = response.output[start : start + len(text)]
-                is_name = written[:1].isupper() or any(map(str.isdigit, written)) or not written.isascii()
-                is_strong = is_name and written == leaves.get((key, text)) and len(rows) * 2 <= len(records)
-                yield _Place(start, start + len(text), key, frozenset(rows), is_strong)
-            start = low.find(text, start + len(text))
-
-
-def _is_label(text: str) -> bool:
-    return 1 < len(text) <= _LONGEST_LABEL and _LETTER.search(text) is not None
+            end = start + len(text)
+            edges, own = low[max(0, start - 1) : start] + low[end : end + 1], response.output[start:end]
+            if not text.isascii() or not any(map(str.isalnum, edges)):
+                is_name = own[:1].isupper() or any(map(str.isdigit, own)) or not own.isascii()
+                is_strong = is_name and own in written and len(rows) * 2 <= len(records)
+                yield _Place(start, end, key, frozenset(rows), is_strong)
+            start = low.find(text, end)
 
 
 def _values(rows: dict[int, Record], response: Response) -> Iterator[_Place]:
     """The numbers, dates and times of the answer that stand under one key of the rows and nowhere else."""
+    found: list[tuple[Token, Sequence[Quantity | Moment], bool]] = []
     for support in response.once(Numbers).supports:
-        entries = support.direct
-        if entries and not support.token.is_spelled:
-            value = abs(entries[0].value)
-            is_strong = value >= _SMALL or value != int(value) or bool(support.token.currencies)
-            yield from _place(support.token, entries, rows, is_strong)
+        value = abs(support.direct[0].value) if support.direct and not support.token.is_spelled else 0.0
+        is_strong = value >= _SMALL or value != int(value) or bool(support.token.currencies)
+        found.append((support.token, support.direct if value else [], is_strong))
     moments = [moment for moment in response.ledger.moments[:_MOST_MOMENTS] if moment.call >= 0]
     for token in response.tokens:
-        found: list[Moment] = []
         if token.kind == "time" and token.is_exact:
-            found = [moment for moment in moments if moment.minutes == token.minutes and not moment.zone]
+            found.append((token, [m for m in moments if m.minutes == token.minutes and not m.zone], True))
         elif token.kind == "date":
-            found = [
-                moment for moment in moments if any(agree(a, b) for a in moment.dates for b in token.dates)
-            ]
-        yield from _place(token, found, rows, is_strong=True)
-
-
-def _place(
-    token: Token, entries: Sequence[Quantity | Moment], rows: dict[int, Record], is_strong: bool
-) -> Iterator[_Place]:
-    owners = frozenset(entry.record for entry in entries)
-    if (
-        entries
-        and owners <= rows.keys()
-        and len(owners) < len(rows)
-        and len({entry.key for entry in entries}) == 1
-    ):
-        yield _Place(token.start, token.end, entries[0].key, owners, is_strong)
+            found.append(
+                (token, [m for m in moments if any(agree(a, b) for a in m.dates for b in token.dates)], True)
+            )
+    for token, entries, is_strong in found:
+        owners = frozenset(entry.record for entry in entries)
+        if owners and owners < rows.keys() and len({entry.key for entry in entries}) == 1:
+            yield _Place(token.start, token.end, entries[0].key, owners, is_strong)

@@ -342,3 +342,5 @@ SAYS_MORE: Final = (
     "more", "other", "mehr", "weiter", "autre", "más", "otr", "mais", "outr", "altr", "meer", "ander", "więcej", "inn", "さらに", "他に", "更多", "其余", "还有",
 )  # fmt: skip
 """What says that there is something beside what is told."""
+NOW: Final = frozenset("now today iso timestamp heute oggi hoy".split())
+"""Words of keys that hold the time at which somebody asked."""

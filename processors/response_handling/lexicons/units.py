@@ -67,7 +67,7 @@ _KEY_UNITS: Final = {
             "min": "minutes minute minuten minutos minuti mins", "h": "hours stunden heures horas ore uren",
             "d": "days tage jours dias giorni dagen nights", "wk": "weeks wochen semaines semanas settimane",
             "mo": "months mnd monate mois meses mesi maanden", "y": "years jahre años anos anni jaren",
-            "km": "kilometers kilometres", "m": "meters metres", "mi": "miles millas", "kg": "kilograms", "g": "grams",
+            "km": "kilometers kilometres kilometer kilometri", "m": "meters metres meter metri metros metry", "mi": "miles millas", "kg": "kilograms", "g": "grams",
             "ft": "feet", "B": "bytes", "C": "celsius tempc", "F": "fahrenheit", "l": "liters litres litros litri",
         }.items()
         for word in names.split()
