@@ -87,7 +87,7 @@ def replaced_values(response: Response) -> Iterator[Finding]:
     """RH12.4: a number that a later call replaced, or that was asked for and not given, without the new one."""
     said = {value for support in response.once(Numbers).supports for value in support.token.values}
     current = [q for q in response.ledger.quantities if q.is_whole and q.call in response.last_calls]
-    for support in response.once(Numbers).supports:
+    for support in response.once(Numbers).supports if not response.once(Numbers).is_reckoned else ():
         for old in support.direct if all(quantity.is_whole for quantity in support.direct) else ():
             for new in current:
                 if new.key == old.key and new.value not in said and _replaces(new, old, response):

@@ -54,7 +54,7 @@ class Timeline:
         written = [day for moment in self.moments for day in moment.dates]
         local = [(at.year, at.month, at.day) for at in self.local]
         years = [day[0] for day in written if day[0]] or [
-            int(q.value) for q in self._ledger.quantities if q.key == "year"
+            int(q.value) for q in self._ledger.quantities if q.key.lower() in keys.YEAR_KEYS
         ]
         weeks = [
             q.value

@@ -344,3 +344,5 @@ SAYS_MORE: Final = (
 """What says that there is something beside what is told."""
 NOW: Final = frozenset("now today iso timestamp heute oggi hoy".split())
 """Words of keys that hold the time at which somebody asked."""
+YEAR_KEYS: Final = frozenset("year jahr anno année año ano jaar rok 年".split())
+"""Keys that hold a year."""
