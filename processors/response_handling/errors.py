@@ -149,7 +149,8 @@ def denied_results(response: Response) -> Iterator[Finding]:
         stem for leaf in response.ledger.leaves if leaf.made_for >= 0 for stem in _stems(str(leaf.value))
     }
     for one in response.sentences:
-        both = _topics(one.text, response) & _topics(response.question, response)
+        told, asked = _topics(one.text, response), _topics(response.question, response)
+        both = told & asked or (told if not asked else set())
         topics = (both - given) or both
         if "absent" not in one.kinds or not one.kinds & {"negation", "no", "failure"}:
             continue

@@ -256,7 +256,7 @@ class Ledger:
         is_minor = value == int(value) and not units.MINOR.isdisjoint(words)
         is_name = not keys.NO_OPERANDS.isdisjoint(words[-1:]) or leaf.key.lower() in ("month", "day", "room")
         for word in words:
-            value *= units.SCALES.get(word, 1.0)
+            value *= units.SCALES.get(word, units.MYRIADS.get(word, 1.0) if units.YEN & {*words} else 1.0)
         is_operand = moment is None and (unit is not None or not is_name)
         self._add(Quantity(value, *leaf[1:], unit, currencies, is_minor, is_operand))
 

@@ -23,7 +23,7 @@ from processors.response_handling.response import Finding, Response, shown, word
 
 _SMALL, _PEOPLE_KNOW = 12, frozenset({24.0, 60.0, 100.0, 365.0, 1000.0})
 """Whole numbers up to the first, and those, without a unit are counts and marks that are not looked up."""
-_CONSTANTS: Final = (2.0, 7.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 365.0, 1000.0)
+_CONSTANTS: Final = (2.0, 7.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 365.0)
 """By what people multiply and divide though nobody told them."""
 _ABOUT, _VAGUE = 0.06, 0.004
 """By how much what is said to be approximate may differ, and a tolerance that two steps meet by chance."""
@@ -31,6 +31,8 @@ _SHORT, _LONG = 3, 5
 """Digits below which a slip says nothing, and from which it says much."""
 _MOST_INVENTED: Final = 2
 """Where more numbers of one answer have no support, it goes by something that was not read."""
+_MOST_SEARCHED: Final = 25
+"""Numbers of one answer that are searched for in steps."""
 _MOST_ROWS, _MOST_VALUES, _MOST_MADE, _MOST_OPERANDS, _MOST_DEEP = 400, 12, 3_000, 36, 16
 _PLAIN: Final = {"": None, "percent": ("", "percent"), "money": ("", "money")}
 """Dimensions in which numbers are taken as they stand, and which others fit them; the last is of amounts."""
@@ -69,6 +71,7 @@ class Numbers:
         self._made = [*islice(self._all_made(), _MOST_MADE)]
         self._known: list[Made] = []
         self._tables: dict[str, tuple[list[float], list[Made]]] = {}
+        self._texts: dict[int, dict[str, Made]] = {}
         self.supports = [Support(token) for token in response.tokens if token.kind == "number"]
         for support in self.supports:
             support.direct = self._direct(support.token)
@@ -76,9 +79,10 @@ class Numbers:
         plain = [s.token.value for s in self.supports if not s.token.is_spelled and not _is_share(s.token)]
         runs = [plain[start : start + size] for start in range(len(plain)) for size in range(2, 9)]
         self._sums = {round(fsum(run), 6): run for run in runs}
-        for look in (self._natural, self._reach, self._reach):
-            for support in self.supports:
-                if not support.direct and not support.how and (support.is_checked or look == self._natural):
+        for look in (lambda _: None, self._natural, self._reach, self._reach):
+            left = [s for s in self.supports if not s.how and (look != self._reach or not s.is_supported)]
+            for support in left[:_MOST_SEARCHED] if look == self._reach else left:
+                if not support.direct:
                     look(support)
                 token = support.token
                 if (support.direct or support.how) and all(made.value != token.value for made in self._known):
@@ -98,15 +102,55 @@ class Numbers:
         """The numbers told in a part of the answer."""
         return [support for support in self.supports if start <= support.token.start < end]
 
-    def slipped_total(self, token: Token) -> Made | None:
-        """The sum or mean of one key, not told itself, of which a number is a slip."""
-        said = {support.token.value for support in self.supports}
-        totals = (made for made in self._made[:_MOST_ROWS] if made.how.startswith(("sum of", "mean of")))
-        return next((made for made in totals if made.value not in said and _is_slip(token, made.value)), None)
+    def slip(self, token: Token) -> Made | None:
+        """The number of a result, or the total of one key, that is not told and of which a number is a slip.
+
+        One digit differs, or two near each other changed places.
+        """
+        if token.scale != 1.0 or token.is_approximate:
+            return None
+        decimals = token.readings[token.reading][1]
+        said = {f"{support.token.value:.{decimals}f}" for support in self.supports}
+        written, known = f"{token.value:.{decimals}f}", self._written_as(decimals)
+        for other in _slips(written) if sum(map(str.isdigit, written)) >= _SHORT else ():
+            made = known.get(other) if other not in said else None
+            if made is not None and abs(abs(made.value) - token.value) > 2.1 * token.tolerance(token.value):
+                return made
+        return None
+
+    def _written_as(self, decimals: int) -> dict[str, Made]:
+        """The totals and the numbers of results, as they are written with so many decimals."""
+        if decimals not in self._texts:
+            totals = [made for made in self._made[:_MOST_ROWS] if made.how.startswith(("sum of", "mean of"))]
+            given = [q for q in self._ledger.quantities if q.call >= 0 and q.is_operand]
+            made = [*totals, *(Made(amount(q), q.base, "given", q.key) for q in given)]
+            self._texts[decimals] = {f"{abs(one.value):.{decimals}f}": one for one in made}
+        return self._texts[decimals]
+
+    def in_another_unit(self, token: Token) -> Quantity | None:
+        """The number of the evidence that has the digits of one told, in another unit or power of ten."""
+        unit, slack = token.unit, token.tolerance(token.value)
+        if not token.value or (unit is not None and unit.dimension in ("percent", "temperature", "time")):
+            return None
+        digits = f"{token.readings[token.reading][0]:.10g}".replace(".", "").strip("0")
+        ratios = {10.0**power for power in range(-9, 10) if power and len(digits) >= _SHORT}
+        ratios |= {factor / unit.factors[0] for factor in factors_of(unit.dimension)} if unit else set()
+        factor = unit.factors[0] if unit else 1.0
+        for ratio in ratios:
+            near = self._between(unit.dimension if unit else "", token.total * ratio, slack * factor * ratio)
+            found = (q for q in near if q.call >= 0 and (unit is None) == (q.unit is None))
+            if (quantity := next(found, None)) is not None:
+                return quantity
+        others = (q for q in self._between("", token.value, slack) if unit and q.unit and q.call >= 0)
+        return next(
+            (q for q in others if q.unit and unit and q.unit.dimension not in (unit.dimension, "percent")),
+            None,
+        )
 
     def _is_checked(self, token: Token) -> bool:
         value, is_bare = token.value, token.unit is None and not token.currencies and token.scale == 1.0
-        is_small = is_bare and value == int(value) and (value <= _SMALL or value in _PEOPLE_KNOW)
+        is_small = value == int(value) and (is_bare and value <= _SMALL)
+        is_small |= value in _PEOPLE_KNOW and (is_bare or _dimension(token) == "time")
         is_year = is_bare and 1900 <= value <= 2100 and token.text.isdigit()
         is_name = token.text.strip("-") in self._written and _dimension(token) in ("", "time")
         return not (token.is_spelled or not value or is_small or is_year or is_name)
@@ -156,7 +200,7 @@ class Numbers:
                 found += [q for q in plain if q.unit is None]
                 for factor in unit.factors:
                     whole = token.total / unit.factors[0] * factor if token.extra else value * factor
-                    loose = slack * factor + (whole * 0.001 if unit.dimension == "time" else 0.0)
+                    loose = slack * factor * 0.98 + (whole * 0.001 if unit.dimension == "time" else 0.0)
                     found += self._between(unit.dimension, whole, loose)
         return list({id(quantity): quantity for quantity in found}.values())
 
@@ -203,6 +247,14 @@ class Numbers:
                 shares = [share for share in (value / 100, 1 + value / 100, 1 - value / 100) if share > 0]
                 tries = [(one * share, one * slack / 100, one) for one in operands for share in shares]
                 support.how = _first([one for one in tries if one[0] != one[2]], operands)
+                added = sorted(
+                    abs(made.value) for made in (*self._known, *self._numbers) if made.dimension == "percent"
+                )
+                support.how = support.how or _first(_tries(value, slack, added, {}), added)
+                if support.how or len(operands) > _MOST_DEEP:
+                    support.steps = 2
+                    return
+                operands = []
             support.how = support.how or _first(_tries(value, slack, operands, factors), operands)
             support.steps = 2 if support.how else 0
             if not support.how:
@@ -233,9 +285,14 @@ class Numbers:
         )
 
     @property
+    def given(self) -> list[Made]:
+        """The numbers that people reckon with, each once, those of results first."""
+        return self._numbers
+
+    @property
     def _shares(self) -> list[float]:
         """The shares that were told, as parts of one, what is left of one and what is more than one by them."""
-        told = (*self._known, *self._numbers)
+        told = (*self._known[-_MOST_DEEP:], *self._numbers[:_MOST_OPERANDS])
         shares = (abs(made.value) / (100 if made.dimension == "percent" else 1) for made in told)
         found = {by: None for share in shares if 0 < share < 1 for by in (share, 1 + share, 1 - share)}
         return [*found][: 3 * _MOST_DEEP]
@@ -331,11 +388,9 @@ def _tries(
     for one in terms:
         yield from ((wanted, slack, one) for wanted in (value - one, value + one, one - value) if wanted > 0)
     for by in factors:
-        yield from (
-            (value / by, slack / by, by),
-            (value * by, slack * by, by),
-            (by / value, by * slack / value**2, by),
-        )
+        yield from ((value / by, slack / by, by), (value * by, slack * by, by))
+        if by not in _CONSTANTS:
+            yield by / value, by * slack / value**2, by
 
 
 def _first(
@@ -374,75 +429,48 @@ def _slack(token: Token, value: float) -> float:
     return max(own, min(_ABOUT * value, 2 * own * last)) if token.is_approximate else own
 
 
-def _is_slip(token: Token, value: float) -> bool:
-    """Whether a number is another one with one digit changed, or two near each other transposed."""
-    one, other = (f"{abs(number):.{token.readings[token.reading][1]}f}" for number in (token.value, value))
-    is_rounded = abs(abs(value) - token.value) <= 2.1 * token.tolerance(token.value)
-    if len(one) != len(other) or is_rounded or token.scale != 1.0 or token.is_approximate:
-        return False
-    places = [place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
-    is_moved = len(places) == 2 and sorted(one) == sorted(other) and places[1] - places[0] <= 2
-    digits = sum(map(str.isdigit, one))
-    return digits >= _SHORT and (is_moved or (len(places) == 1 and digits > _SHORT))
+def _slips(written: str) -> Iterator[str]:
+    """A number with one digit changed, if it has enough, or with two changed places."""
+    for place, digit in enumerate(written):
+        for other in "0123456789" if digit.isdigit() and len(written) > _SHORT else "":
+            yield written[:place] + other + written[place + 1 :]
+        for end in range(place + 2, min(place + 4, len(written) + 1)):
+            yield written[:place] + written[end - 1] + written[place + 1 : end - 1] + digit + written[end:]
 
 
 def unsupported_numbers(response: Response) -> Iterator[Finding]:
     """RH1: numbers that nothing gives; RH11.1: those that fit in another unit; RH12.5: those of what is null."""
     numbers = response.once(Numbers)
-    evidence = [quantity for quantity in response.ledger.quantities if quantity.call >= 0]
-    told = {quantity.value for support in numbers.supports for quantity in support.direct}
     is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
     for support in numbers.supports:
         token, claim = support.token, shown(response.around(support.token))
         if not support.is_checked or support.direct or support.steps == 1:
             continue
-        is_vague = token.tolerance(token.value) > _VAGUE * token.value
-        other = _in_another_unit(token, evidence) if support.steps != 2 or is_vague else None
-        slip = next(
-            (q for q in evidence if q.value not in told and q.is_operand and _is_slip(token, amount(q))), None
+        digits, is_vague = (
+            sum(map(str.isdigit, token.text)),
+            token.tolerance(token.value) > _VAGUE * token.value,
         )
-        digits = sum(map(str.isdigit, token.text))
+        other = numbers.in_another_unit(token) if support.steps != 2 or is_vague else None
+        slip = numbers.slip(token) if support.steps != 2 else None
         if other is not None and response.may_mean(other, token):
             what = f"{token.text} is {other.key} {other.value:.10g} in another unit"
             yield Finding("RH11.1", claim, what, other.path, other.call)
-        elif slip is not None and (not support.how or (support.steps == 3 and digits >= _LONG)):
-            what = f"{token.text} is not in the results; nearest: {slip.key} {amount(slip):.10g}"
-            yield Finding("RH1.1" if digits >= _LONG - 1 else "RH1.7", claim, what, slip.path, slip.call)
-        elif support.steps != 2 and (total := numbers.slipped_total(token)) is not None:
-            yield Finding("RH1.7", claim, f"{token.text} is not {total.how}: {total.value:.10g}")
+        elif slip is not None and (not support.how or slip.dimension != "given" or digits >= _LONG):
+            rule = "RH1.1" if slip.dimension == "given" and digits >= _LONG - 1 else "RH1.7"
+            yield Finding(
+                rule, claim, f"{token.text} is not in the results; nearest: {slip.how} {slip.value:.10g}"
+            )
         elif not support.how and not is_unread and numbers.is_whole:
             stems = {word[:5] for word in words_of(claim)}
             nulls = (leaf for leaf in response.current if leaf.value is None)
             null = next((leaf for leaf in nulls if stems & {word[:5] for word in key_words(leaf.key)}), None)
-            near = min(evidence, key=lambda q: abs(abs(amount(q)) - token.value), default=None)
+            near = min(numbers.given, key=lambda made: abs(abs(made.value) - token.value), default=None)
             if null is not None:
                 yield Finding("RH12.5", claim, f"{null.key} is null", null.path, null.call)
             else:
-                beside = f"; nearest: {near.key} {amount(near):.10g}" if near is not None else ""
+                beside = f"; nearest: {near.how} {near.value:.10g}" if near is not None else ""
                 rule = "RH1.6" if numbers.is_reckoned else "RH1.2"
                 yield Finding(rule, claim, f"{token.text} is not in the results{beside}")
-
-
-def _in_another_unit(token: Token, evidence: Sequence[Quantity]) -> Quantity | None:
-    """The number of the evidence that has the digits of one told, in another unit or power of ten."""
-    unit = token.unit
-    if not token.value or (unit is not None and unit.dimension in ("percent", "temperature", "time")):
-        return None
-    near = 1 + token.tolerance(token.value) / token.value
-    digits = f"{token.readings[token.reading][0]:.10g}".replace(".", "").strip("0")
-    ratios = {10.0**power for power in range(-9, 10) if power and len(digits) >= _SHORT}
-    ratios |= {factor / unit.factors[0] for factor in factors_of(unit.dimension)} if unit else set()
-    for quantity in evidence:
-        other = quantity.unit
-        if not quantity.value or (unit is None) != (other is None):
-            continue
-        ratio = abs(quantity.base if unit is not None else amount(quantity)) / token.total
-        if unit is not None and other is not None and other.dimension != unit.dimension:
-            if other.symbol != "%" and 1 / near <= abs(quantity.value) / token.value <= near:
-                return quantity
-        elif any(1 / near <= ratio / by <= near for by in ratios):
-            return quantity
-    return None
 
 
 def invented_identifiers(response: Response) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from typing import Final
 
 UNIT_KEYS: Final = frozenset(
     """
-    eenheid einheit jednostka unidad unidade unit units unità unité uom 单位 単位
+    eenheid einheit jednostka unidad unidade unit units unità unité uom 单位 単位 unite unita unidade jednostki enhet
     """.split()
 )
 CURRENCY_KEYS: Final = frozenset(

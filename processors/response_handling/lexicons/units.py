@@ -93,6 +93,9 @@ SCALES: Final = {
     "billions": 1e9,
 }
 """Words of keys that scale their numbers."""
+MYRIADS: Final = {"man": 1e4, "wan": 1e4, "oku": 1e8}
+YEN: Final = frozenset({"yen", "jpy", "yuan", "cny", "rmb"})
+"""Words that scale amounts of money in yen and yuan, beside these words, and mean other things elsewhere."""
 MINOR_OF: Final = {
     "grosze": "pln",
     "groszy": "pln",
