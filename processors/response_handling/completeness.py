@@ -84,7 +84,7 @@ def dry_runs(response: Response) -> Iterator[Finding]:
 
 
 def replaced_values(response: Response) -> Iterator[Finding]:
-    """RH12.4: a number that a later call replaced, or that was asked for and not given, without the new one."""
+    """RH12.4: a number that a later call replaced, or that was asked for and not given."""
     said = {value for support in response.once(Numbers).supports for value in support.token.values}
     current = [q for q in response.ledger.quantities if q.is_whole and q.call in response.last_calls]
     for support in response.once(Numbers).supports if not response.once(Numbers).is_reckoned else ():
@@ -152,10 +152,10 @@ def all_for_some(response: Response) -> Iterator[Finding]:
             is_all &= not one.kinds & {*TROUBLE, "contrast", "approx"} and (
                 size == 2 or keys.BOTH.isdisjoint(one.words)
             )
-            hits = [
-                (key, value) for key, spread in values.items() if 1 < len(spread) < size == sum(spread.values())
-                for value in spread if _is_said(key, value, one)
-            ]  # fmt: skip
+            mixed = [
+                (key, spread) for key, spread in values.items() if 1 < len(spread) < size == spread.total()
+            ]
+            hits = [(key, value) for key, spread in mixed for value in spread if _is_said(key, value, one)]
             if not is_all or len(hits) != 1 or any(value < size and value == int(value) for value in inside):
                 continue
             key, value = hits[0]

@@ -20,7 +20,7 @@ from processors.response_handling.reading import CalendarDay, Token, agree, to_d
 from processors.response_handling.response import Finding, Response, shown
 
 _MOST, _MOST_KNOWN = 60, 600
-"""Dates, times and lengths of each kind that are looked at, and entries of the evidence that may have them."""
+"""Dates, times and lengths of each kind that are looked at, and entries of the evidence in all."""
 _DAY, _MONTH, _YEAR = 1440, 2629800.0, 31557600.0
 """Minutes of a day, and seconds of a month and a year."""
 _NEAR, _SLIP = 14, 3
@@ -213,7 +213,8 @@ def _wrong_time(token: Token, timeline: Timeline, response: Response) -> Finding
         and (minutes % 60 == token.minutes % 60 or minutes // 60 == token.minutes // 60)
     ]  # fmt: skip
     near, minutes = min(slips or clocks, key=lambda entry: abs(entry[1] - token.minutes))
-    what = f"{token.text.strip()} is not in the results; nearest: {near.key} {minutes // 60:02d}:{minutes % 60:02d}"
+    clock = f"{minutes // 60:02d}:{minutes % 60:02d}"
+    what = f"{token.text.strip()} is not in the results; nearest: {near.key} {clock}"
     return Finding("RH2.6" if slips else "RH2.2", shown(response.around(token)), what, near.path, near.call)
 
 
@@ -242,7 +243,7 @@ def _is_reached(token: Token, known: list[CalendarDay], timeline: Timeline, resp
 
 
 def _wrong_weekday(token: Token, timeline: Timeline, response: Response) -> Finding | None:
-    """A weekday right beside a date has to be the day's, in the year that is told or in those of the evidence."""
+    """A weekday right beside a date has to be the day's, in the year told or in those of the evidence."""
     years = {day[0] for day in timeline.days if day[0]}
     dates = (
         to_date((year, day[1], day[2])) for day in token.dates for year in ({day[0]} if day[0] else years)

@@ -152,7 +152,7 @@ class Ledger:
         self._made_for = -1
 
     def add(self, value: JsonValue, call: int, name: str = "", labels: JsonObject | None = None) -> None:
-        """Add a text or any JSON value; `labels`, the arguments, name the records that their call returned."""
+        """Add a text or any JSON value; `labels`, the arguments, name the records of the result."""
         root = self._record(-1, call, name, name, "")
         root.labels = [(k, str(v)) for k, v in (labels or {}).items() if type(v) in (str, int)]
         stack: list[_Work] = [(unwrapped(value), "", "", root)]
@@ -335,7 +335,9 @@ def _with_rows(value: JsonObject) -> JsonObject:
             if all(isinstance(row, list) and len(row) == len(names) for row in rows):
                 return {
                     **value,
-                    key: [dict(zip(map(str, names), row)) for row in rows if isinstance(row, list)],
+                    key: [
+                        dict(zip(map(str, names), row, strict=True)) for row in rows if isinstance(row, list)
+                    ],
                 }
     columns = {key: column for key, column in value.items() if isinstance(column, list) and len(column) > 1}
     is_plain = not any(isinstance(cell, (dict, list)) for column in columns.values() for cell in column)
@@ -364,7 +366,9 @@ def structured(text: str) -> JsonValue:
     found: JsonObject = {match[1].strip(): match[2].strip() for match in members.values()}
     if len(members) * 2 > len(lines) and len(found) == len(members):
         return {**found, "": [line for line in lines if line not in members]}
-    return next(filter(None, (_table(lines, mark) for mark in ("|", "\t", ";", ",", ""))), [*lines])
+    return next(
+        filter(None, (_table(lines, mark) for mark in ("|", "\t", ";", ",", ""))), list[JsonValue](lines)
+    )
 
 
 def _table(lines: Sequence[str], mark: str) -> list[JsonValue]:

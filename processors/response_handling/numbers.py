@@ -205,7 +205,7 @@ class Numbers:
         return list({id(quantity): quantity for quantity in found}.values())
 
     def _wanted(self, token: Token) -> Iterator[tuple[float, float, str]]:
-        """A number as it is searched for: its value, tolerance and dimension, in base units and as it stands."""
+        """Value, tolerance and dimension of a number that is searched for, in base units and as it stands."""
         slack, unit = _slack(token, token.value), token.unit
         if unit is not None and unit.dimension not in ("percent", "temperature"):
             whole = token.total / unit.factors[0]
@@ -291,7 +291,7 @@ class Numbers:
 
     @property
     def _shares(self) -> list[float]:
-        """The shares that were told, as parts of one, what is left of one and what is more than one by them."""
+        """The shares that were told, as parts of one, and one less and more by them."""
         told = (*self._known[-_MOST_DEEP:], *self._numbers[:_MOST_OPERANDS])
         shares = (abs(made.value) / (100 if made.dimension == "percent" else 1) for made in told)
         found = {by: None for share in shares if 0 < share < 1 for by in (share, 1 + share, 1 - share)}
@@ -355,7 +355,7 @@ def _count(value: int, how: str) -> Made:
 
 
 def _of_series(key: str, series: Sequence[Quantity]) -> Iterator[Made]:
-    """Sum, mean, median and range of one key, what is gained and lost, and counts of what is above nothing."""
+    """Sum, mean, median and range of one key, gains and losses, and counts of what is above nothing."""
     values = [amount(quantity) for quantity in series]
     factor = series[0].base / series[0].value if series[0].value else 1.0
     ups, median = [value for value in values if value > 0], sorted(values)[len(values) // 2]
@@ -439,7 +439,7 @@ def _slips(written: str) -> Iterator[str]:
 
 
 def unsupported_numbers(response: Response) -> Iterator[Finding]:
-    """RH1: numbers that nothing gives; RH11.1: those that fit in another unit; RH12.5: those of what is null."""
+    """RH1: numbers that nothing gives; RH11.1: that fit in another unit; RH12.5: of what is null."""
     numbers = response.once(Numbers)
     is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
     for support in numbers.supports:

@@ -359,7 +359,7 @@ def _parts(written: str, start: int, found: list[Token]) -> list[tuple[int, int]
             found.append(Token("id", *whole, written))
             return []
         return [whole]
-    low, mark, high = (re.split(r"([:/\-–])", written, maxsplit=1) + ["", ""])[:3]
+    low, mark, high = [*re.split(r"([:/\-–])", written, maxsplit=1), "", ""][:3]
     if mark in "-–" and not any(other in high for other in ":/-–"):
         ends = _readings(low), _readings(high)
         is_range = bool(ends[0] and ends[1] and ends[0][0][0] < ends[1][0][0]) and not high.startswith("0")

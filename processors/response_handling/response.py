@@ -138,13 +138,12 @@ class Response:
     @cached_property
     def sentences(self) -> list[Sentence]:
         """What the answer says, its questions aside."""
-        said = [
-            span
-            for span in self.spans
-            if not self.output[span[0] : span[1] + 1].rstrip().endswith(_QUESTION_ENDS)
-        ]
-        texts = [(*span, self.output[slice(*span)]) for span in said]
-        return [Sentence(*place, text, words_of(text), self.words.said(text)) for *place, text in texts]
+        found = []
+        for start, end in self.spans:
+            text = self.output[start:end]
+            if not self.output[start : end + 1].rstrip().endswith(_QUESTION_ENDS):
+                found.append(Sentence(start, end, text, words_of(text), self.words.said(text)))
+        return found
 
     @cached_property
     def told(self) -> frozenset[str]:
@@ -164,7 +163,7 @@ class Response:
         return any(2 < len(label) < 60 and folded(label) in low for label in labels)
 
     def may_mean(self, entry: Quantity, token: Token) -> bool:
-        """Whether a number of the answer may be told of that of the evidence: of a row, it has to be named."""
+        """Whether a number may be told of that of the evidence: if that is of a row, it has to be named."""
         record = self.ledger.records[entry.record]
         return "[" not in record.path or self.names(record, self.around(token))
 

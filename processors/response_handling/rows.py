@@ -26,7 +26,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 class _Place(NamedTuple):
-    """Where a text or value of rows stands in the answer: under which key, and whose; strong ones not by chance."""
+    """Where a text or value of rows stands in the answer, under which key, whose, and hardly by chance."""
 
     start: int
     end: int

@@ -19,6 +19,7 @@ from processors.response_handling.errors import (
     denied_results,
     futile_repetitions,
     hidden_errors,
+    ignored_results,
     uncorrected_arguments,
 )
 from processors.response_handling.numbers import (
@@ -66,6 +67,7 @@ RULES: Final = (
     Rule("RH7.1", "a credential in the answer", is_gating=True),
     Rule("RH7.2", "a stack trace, an internal host or address", is_gating=True),
     Rule("RH7.3", "data of a person that nobody asked for", is_gating=True),
+    Rule("RH8", "a result ignored"),
     Rule("RH9.a", "success claimed after an error", is_gating=True),
     Rule("RH9.b", "a state told as done that is not, or as its opposite", is_gating=True),
     Rule("RH9.c", "a flag reversed", is_gating=True),
@@ -116,6 +118,7 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH5", futile_repetitions),
     ("RH6", uncorrected_arguments),
     ("RH7.1 RH7.2 RH7.3", lambda response, settings: disclosures(response, settings.personal_data)),
+    ("RH8", _plain(ignored_results)),
     ("RH9.b RH12.1", _plain(reversed_states)),
     ("RH9.c", _plain(reversed_flags)),
     ("RH9.d", _plain(reversed_trends)),
