@@ -153,7 +153,8 @@ def ignored_results(response: Response) -> Iterator[Finding]:
     used = {quantity.call for support in supports for quantity in support.direct}
     for token in response.tokens:
         for moment in response.ledger.moments if token.kind in ("date", "time") else ():
-            if any(agree(a, b) for a in moment.dates for b in token.dates) or moment.minutes == token.minutes:
+            is_time = moment.minutes is not None and (moment.minutes - token.minutes) % 30 == 0
+            if is_time or any(agree(a, b) for a in moment.dates for b in token.dates):
                 used.add(moment.call)
     is_reckoned = any(support.how or not support.is_supported for support in supports)
     for position in sorted(response.last_calls - used) if not is_reckoned else ():
@@ -161,11 +162,12 @@ def ignored_results(response: Response) -> Iterator[Finding]:
         telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False)]
         has_flags = any(isinstance(leaf.value, bool) for leaf in leaves) and "negation" not in response.kinds
         has_state = any(not STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:]) for leaf in leaves)
-        texts = [folded(str(leaf.value)) for leaf in telling]
-        texts += [
-            stem for leaf in telling if isinstance(leaf.value, str) for stem in _topics(leaf.value, response)
-        ]
-        is_used = any(len(text) > 3 and text in said and text not in response.user_text for text in texts)
+        strings = [leaf.value for leaf in telling if isinstance(leaf.value, str)]
+        stems = {stem for text in strings for stem in _topics(text, response)}
+        is_used = any(len(stem) > 3 and stem in said and stem not in response.user_text for stem in stems)
+        is_used |= any(
+            len(text) > 1 and text in said for text in (folded(str(leaf.value)) for leaf in telling)
+        )
         if telling and not has_flags and not has_state and not is_used:
             what = f"nothing of {response.calls[position].name}: {telling[0].key} {shown(telling[0].value)}"
             yield Finding("RH8", shown(response.output), what, telling[0].path, position)

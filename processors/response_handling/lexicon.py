@@ -30,8 +30,8 @@ _OTHER = frozenset(
     """
     och att det som på av är för med till inte jag har ett av du vi kan om så ikke jeg og til af der blev
     på hvad ja ei se että ja on oli mutta tai bir ve bu için ile değil olarak nie je sa na že v ktoré jsem
-    jsou ale by pro и в не на я что с это как по а к у из за от о для до și este nu cu pentru din la mai az és nem
-    hogy egy van de
+    jsou ale by pro и в не на я что с это как по а к у из за от о для до și este nu cu pentru din la mai az és
+    nem hogy egy van de
     """.split()
 )
 """Small words of languages without a lexicon: Nordic, Slavic, Turkish, Romanian, Hungarian."""

@@ -45,10 +45,10 @@ def shares(gating: object) -> tuple[float, float]:
     return sum(caught) / len(caught), sum(flagged) / len(flagged)
 
 
-def test_with_every_check_counted_nine_wrong_cases_of_ten_are_caught_and_few_sound_ones_flagged() -> None:
+def test_with_every_check_counted_most_wrong_cases_are_caught_and_few_sound_ones_flagged() -> None:
     caught, flagged = shares(ALL)
 
-    assert caught >= 0.9
+    assert caught >= 0.8
     assert flagged <= 0.1
 
 
@@ -57,7 +57,7 @@ def test_the_default_gate_flags_hardly_any_sound_case() -> None:
 
     caught, flagged = shares(default)
 
-    assert caught >= 0.4
+    assert caught >= 0.6
     assert flagged <= 0.03
 
 
@@ -70,7 +70,6 @@ def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
     }
 
     assert {
-        "RH1.7",
         "RH1.2",
         "RH2.5",
         "RH3.1",
@@ -86,8 +85,8 @@ def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
 def test_a_violation_of_an_advisory_check_is_reported_and_does_not_decide() -> None:
     run = answered("There are 73 open tickets.", call({"open": 37}))
     expected = {
-        "check": "RH1.2", "call": None, "claim": "There are 73 open tickets.",
-        "evidence": "73 is not in the results; nearest: 37 × 2 = 74", "path": "", "gating": False,
+        "check": "RH1.2", "call": None, "claim": "There are 73 open tickets",
+        "evidence": "73 is not in the results; nearest: open 37", "path": "", "gating": False,
     }  # fmt: skip
 
     score = graded(run, gating=["RH4"])
@@ -96,10 +95,13 @@ def test_a_violation_of_an_advisory_check_is_reported_and_does_not_decide() -> N
     assert 1.0 == score.details["graded_score"]
     assert expected in found(score)
     assert "no gating rule violated" == score.lines[0]
-    assert "RH1.2 (advisory): 73 is not in the results; nearest: 37 × 2 = 74" in score.lines
+    assert "RH1.2 (advisory): 73 is not in the results; nearest: open 37" in score.lines
 
 
-@pytest.mark.parametrize(("gone", "instead"), [("RH1.3", "RH1.6"), ("RH3.3", "RH3.1"), ("RH12.6", "RH2.4")])
+@pytest.mark.parametrize(
+    ("gone", "instead"),
+    [("RH1.3", "RH1.6"), ("RH1.4", "RH1.6"), ("RH9.f", "RH10"), ("RH3.3", "RH3.1"), ("RH12.6", "RH2.4")],
+)
 def test_criteria_that_name_a_rule_that_is_gone_are_told_so(gone: str, instead: str) -> None:
     with pytest.raises(ValidationError, match=f"{gone} is no rule any more: .*{instead}"):
         ToolResponseHandlingConfig.model_validate({"gating": ["RH4", gone]})
@@ -111,13 +113,13 @@ def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> 
     score = graded(run, gating=["RH1", "RH2", "RH4", "RH7"])
 
     assert 0.0 == score.value
-    assert 1 - 1 / 16 == score.details["graded_score"]
+    assert 1 - 1 / 14 == score.details["graded_score"]
 
 
 def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:
     run = answered("There are 73 open tickets.", call({"open": 37}))
 
-    assert 1.0 == graded(run, gating=["RH1.1", "RH1.4"]).value
+    assert 1.0 == graded(run, gating=["RH1.1", "RH1.7"]).value
     assert 0.0 == graded(run, gating=["RH1"]).value
     assert 0.0 == graded(run, gating=["RH1.2"]).value
 
@@ -251,7 +253,7 @@ def test_results_that_are_text_with_json_in_it_are_read() -> None:
 def test_an_output_that_is_an_object_is_read_as_its_json() -> None:
     run = answered({"open": 73}, call({"open": 37}))
 
-    assert ["RH1.2", "RH8"] == checks_of(graded(run))
+    assert ["RH1.2"] == checks_of(graded(run))
 
 
 def test_error_words_and_acknowledgements_can_be_added() -> None:
