@@ -167,7 +167,7 @@ def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
 
 def _is_person(record: Record) -> bool:
     """Whether a row is one of a list of persons, or belongs to one."""
-    groups = {part.rstrip("[]").lower() for part in record.path.split(".")}
+    groups = {part.partition("[")[0].lower() for part in record.path.split(".")}
     return "[" in record.path and (not PERSON_GROUPS.isdisjoint(groups) or _has_owner(record))
 
 

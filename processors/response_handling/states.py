@@ -104,7 +104,10 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
     if response.told & TROUBLE:
         return
     leaves = [leaf for leaf in response.current[:_MOST_LEAVES] if leaf.key.lower() not in keys.DRY_KEYS]
-    sizes, flags = Counter(leaf.key for leaf in leaves), sum(isinstance(leaf.value, bool) for leaf in leaves)
+    sizes, flags = (
+        Counter(leaf.key for leaf in leaves),
+        [leaf.value for leaf in leaves if isinstance(leaf.value, bool)],
+    )
     told = {word for one in response.sentences for word in one.words}
     said = {word[:_STEM] for word in told}
     asked = said | {word[:_STEM] for word in response.asked} if response.starts_with_yes else said
@@ -122,8 +125,14 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
         if leaf.value is False and is_good:
             is_literal = len(words[-1]) > 4 and any(word.startswith(words[-1]) for word in told)
             is_told = (is_done or response.starts_with_yes) and any(stem in asked for stem in stems)
-            is_lone = flags == 1 and any(word.startswith(keys.GOOD_STEMS) for word in told)
-            is_hit = is_literal or is_told or is_lone or (is_done and len(words) == 1)
+            is_lone = len(flags) == 1 and any(word.startswith(keys.GOOD_STEMS) for word in told)
+            is_own = (
+                not set(".[") & {*leaf.path}
+                and bool(keys.ACTIONS & {*words})
+                and acts(response.calls[leaf.call].name)
+            )
+            is_denied = response.starts_with_yes and True not in flags
+            is_hit = is_literal or is_told or is_lone or is_own or is_denied or (is_done and len(words) == 1)
         elif leaf.value is False:
             is_hit = response.starts_with_yes and bool(stems) and said.issuperset(stems)
         else:
