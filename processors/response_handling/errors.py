@@ -21,7 +21,7 @@ from processors.response_handling.response import (
     words_of,
 )
 
-_MOST_SHOWN: Final = 5
+_MOST_SHOWN, _MOST = 5, 300
 _FUTILE: Final = 2
 _STEM: Final = 5
 
@@ -152,7 +152,7 @@ def ignored_results(response: Response) -> Iterator[Finding]:
     )
     used = {quantity.call for support in supports for quantity in support.direct}
     for token in response.tokens:
-        for moment in response.ledger.moments if token.kind in ("date", "time") else ():
+        for moment in response.ledger.moments[:_MOST] if token.kind in ("date", "time") else ():
             is_time = moment.minutes is not None and (moment.minutes - token.minutes) % 30 == 0
             if is_time or any(agree(a, b) for a in moment.dates for b in token.dates):
                 used.add(moment.call)

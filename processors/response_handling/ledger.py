@@ -209,6 +209,8 @@ class Ledger:
                 named = self._reader.words.units.get(member.lower())
                 unit = units.unit_of_symbol(member) or (UNITS[named] if named else unit_of_key("x_" + member))
                 scale = next((units.SCALES[word] for word in key_words(member) if word in units.SCALES), 1.0)
+            if unit is None and scale == 1.0 and not currencies:
+                continue
             self.currencies |= currencies
             record.unit = unit or record.unit
             for quantity in numbers:

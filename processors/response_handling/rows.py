@@ -7,6 +7,7 @@ it have to be that row's; where it names several, values are held against the na
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Final, NamedTuple
 
 from processors.response_handling.ledger import Moment, Quantity, Record
@@ -36,57 +37,58 @@ class _Place(NamedTuple):
 
 
 def wrong_rows(response: Response) -> Iterator[Finding]:
-    """RH10: a value that stands only in other rows than the one named beside it, which has another."""
+    """RH10.1: values of two rows that changed places; RH10.2: one of another row than the one named."""
     for records in response.ledger.groups:
         targets = [target_of(response.calls[record.call]) for record in records if record.parent < 0]
         is_one_thing = len(targets) > 1 and len({*targets}) == 1
         texts = [] if is_one_thing or len(records) > _MOST_ROWS else [*_texts(records, response)]
         rows = {record.index: record for record in records}
         values = [*_values(rows, response)] if texts else []
+        wrong: list[tuple[_Place, _Place, bool]] = []
         for start, end in response.spans if texts else ():
             named = [place for place in texts if start <= place.start < end]
             told = [place for place in (*values, *named) if start <= place.start < end]
             for key in dict.fromkeys(place.key for place in named):
-                labels = [place for place in named if place.key == key and len(place.rows) <= _MOST_NAMED]
+                labels = {place for place in named if place.key == key and len(place.rows) <= _MOST_NAMED}
                 others = [place for place in told if place.key != key]
-                if (wrong := _wrong(labels, others, rows, words_of(response.output[start:end]))) is not None:
-                    label, place = wrong
-                    name, text = (
-                        response.output[label.start : label.end],
-                        response.output[place.start : place.end],
-                    )
-                    own = next(
-                        leaf for row in label.rows for leaf in rows[row].leaves if leaf.key == place.key
-                    )
-                    what = f"{text} is of another row; {place.key} of {name} is {own.value}"
-                    yield Finding("RH10", shown(response.output[start:end]), shown(what), own.path, own.call)
-                    break
+                wrong += _mismatches(sorted(labels), others, rows, words_of(response.output[start:end]))
+        swapped = [
+            (label, place) for (label, place, _), (other, its, _) in combinations(wrong, 2)
+            if place.key == its.key and place.rows & other.rows and its.rows & label.rows
+        ]  # fmt: skip
+        alone = [(label, place) for label, place, is_alone in wrong if is_alone]
+        for rule, pairs in (("RH10.1", swapped), ("RH10.2", [] if swapped else alone)):
+            for label, place in pairs[:1]:
+                name, text = (
+                    response.output[label.start : label.end],
+                    response.output[place.start : place.end],
+                )
+                own = next(leaf for row in label.rows for leaf in rows[row].leaves if leaf.key == place.key)
+                what = f"{text} is of another row; {place.key} of {name} is {own.value}"
+                claim = next(
+                    response.output[start:end] for start, end in response.spans if start <= place.start < end
+                )
+                yield Finding(rule, shown(claim), shown(what), own.path, own.call)
 
 
-def _wrong(
+def _mismatches(
     labels: Sequence[_Place], others: Sequence[_Place], rows: dict[int, Record], said: frozenset[str]
-) -> tuple[_Place, _Place] | None:
-    """A label and a value in one sentence that do not belong together."""
-    labels = sorted(set(labels))
+) -> Iterator[tuple[_Place, _Place, bool]]:
+    """Labels and values of one sentence that do not belong together, and whether that is beyond doubt."""
     by_key: dict[str, list[_Place]] = defaultdict(list)
     for place in sorted(others):
         by_key[place.key].append(place)
     for key, places in by_key.items():
         is_one = len({label.rows for label in labels}) == 1
-        if not is_one and len(labels) != len(places):
-            continue
-        pairs = zip(labels[:1] * len(places) if is_one else labels, places, strict=True)
-        wrong = [(label, place) for label, place in pairs if not label.rows & place.rows]
+        pairs = zip([labels[0] for _ in places] if is_one else labels, places, strict=False)
         told = {row for place in places for row in place.rows}
-        for label, place in wrong[:1]:
+        for label, place in pairs if is_one or len(labels) == len(places) else ():
             has_own = any(
                 leaf.key == key and leaf.value is not None for n in label.rows for leaf in rows[n].leaves
             )
-            words = _words(place.rows, key, rows) - _words(label.rows, key, rows)
-            is_alone = is_one and place.is_strong and not label.rows & told and not words & said
-            if has_own and (is_alone or len(wrong) > 1):
-                return label, place
-    return None
+            if not label.rows & place.rows and has_own:
+                words = _words(place.rows, key, rows) - _words(label.rows, key, rows)
+                yield label, place, is_one and place.is_strong and not label.rows & told and not words & said
 
 
 def _words(indices: frozenset[int], key: str, rows: dict[int, Record]) -> set[str]:

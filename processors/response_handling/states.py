@@ -114,12 +114,10 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
     is_done = "done" in response.told and ("pending" not in response.told or response.starts_with_yes)
     for leaf in leaves:
         words = key_words(leaf.key)
+        if sizes[leaf.key] > 1 or leaf.value not in (None, False, 0):
+            continue
         is_good = bool(keys.GOOD_FLAGS & {*words}) or _is_done(words[:1], response)
-        if (
-            sizes[leaf.key] > 1
-            or leaf.value not in (None, False, 0)
-            or (keys.BAD_FLAGS & {*words} and not is_good)
-        ):
+        if keys.BAD_FLAGS & {*words} and not is_good:
             continue
         stems = [word[:_STEM] for word in words if len(word) > 3]
         if leaf.value is False and is_good:

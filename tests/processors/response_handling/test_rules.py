@@ -364,9 +364,9 @@ KICKOFF = call({"title": "Final", "starts": "2026-10-10T18:45:00Z"})
 @pytest.mark.parametrize(
     ("found", "output", "calls"),
     [
-        ("RH10", "HD-902 is with Felix Baum.", [TICKETS]),
+        ("RH10.2", "HD-902 is with Felix Baum.", [TICKETS]),
         (None, "HD-905 is with Felix Baum.", [TICKETS]),
-        ("RH10", "HD-902 leaves from gate A4, HD-905 from gate B7.", [TICKETS]),
+        ("RH10.1", "HD-902 leaves from gate A4, HD-905 from gate B7.", [TICKETS]),
         ("RH12.7", "Yes, all of them run ubuntu-24.04.", [RUNNERS]),
         (None, "Most of them run ubuntu-24.04, two are on ubuntu-22.04.", [RUNNERS]),
         (None, "Their average load is 25.", [RUNNERS]),
