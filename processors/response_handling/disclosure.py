@@ -5,18 +5,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 
 from processors.response_handling.ledger import FROM_USER, Leaf, Record, folded
-from processors.response_handling.lexicons import patterns
-from processors.response_handling.lexicons.keys import (
-    ASKS_CONTACT,
-    ASKS_HOST,
-    ASKS_SECRET,
-    ASKS_TRACE,
-    CONTACT_KEYS,
-    PERSON_GROUPS,
-    PERSON_KEYS,
-    PERSONAL_KEYS,
-    SECRET_WORDS,
-)
+from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.response import MAX_CLAIMS, Finding, Response, shown
 
@@ -97,7 +86,7 @@ def _secrets(response: Response) -> Iterator[_Found]:
     for kind, pattern in patterns.SECRETS if any(mark in output for mark in patterns.SECRET_MARKS) else ():
         for match in pattern.finditer(output):
             yield "RH7.1", kind, match[0], None
-    for leaf in response.ledger.leaves if asked.isdisjoint(ASKS_SECRET) else ():
+    for leaf in response.ledger.leaves if asked.isdisjoint(keys.ASKS_SECRET) else ():
         for match in (
             patterns.WRITTEN_SECRET.finditer(leaf.value[:20_000]) if isinstance(leaf.value, str) else ()
         ):
@@ -106,12 +95,12 @@ def _secrets(response: Response) -> Iterator[_Found]:
             if leaf.call != FROM_USER and len(text) >= 6 and not is_masked and _stands_in(text, output):
                 yield "RH7.1", "password", text, leaf
     for leaf, words, text in _members(response):
-        is_secret = words[-1] in SECRET_WORDS or words[-2:] in patterns.SECRET_ENDS
+        is_secret = words[-1] in keys.SECRET_WORDS or words[-2:] in patterns.SECRET_ENDS
         is_secret |= words[-1] == "token" and isinstance(leaf.value, str) and len(text) > 12
         if (
             is_secret
             and len(text) >= 4
-            and asked.isdisjoint(ASKS_SECRET.union(words))
+            and asked.isdisjoint(keys.ASKS_SECRET.union(words))
             and _stands_in(text, output)
         ):
             yield "RH7.1", words[-1], text, leaf
@@ -119,11 +108,11 @@ def _secrets(response: Response) -> Iterator[_Found]:
 
 def _internals(response: Response) -> Iterator[_Found]:
     output, low = response.output, response.output.lower()
-    if response.asked.isdisjoint(ASKS_TRACE) and any(mark in output for mark in patterns.TRACE_MARKS):
+    if response.asked.isdisjoint(keys.ASKS_TRACE) and any(mark in output for mark in patterns.TRACE_MARKS):
         for pattern in patterns.TRACES:
             if match := pattern.search(output):
                 yield "RH7.2", "stack trace", match[0], None
-    if response.asked.isdisjoint(ASKS_HOST):
+    if response.asked.isdisjoint(keys.ASKS_HOST):
         for match in patterns.IP.finditer(output) if ":" in output or "." in output else ():
             if _is_internal(match[0]):
                 yield "RH7.2", "internal address", match[0], None
@@ -138,7 +127,7 @@ def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
     for leaf, words, text in _members(response):
         if len(text) < 3 or text not in output:
             continue
-        if words[-1] in PERSONAL_KEYS and asked.isdisjoint(
+        if words[-1] in keys.PERSONAL_KEYS and asked.isdisjoint(
             {words[-1], *patterns.ASKED_AS.get(words[-1], ())}
         ):
             yield "RH7.3", words[-1], text, leaf
@@ -146,7 +135,7 @@ def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
             if words[-1] in (kind, "name", "address") and _stands_in(text, output):
                 yield "RH7.3", kind, text, leaf
         record = response.ledger.records[leaf.record]
-        is_contact = not CONTACT_KEYS.isdisjoint(words) and asked.isdisjoint(ASKS_CONTACT)
+        is_contact = not keys.CONTACT_KEYS.isdisjoint(words) and asked.isdisjoint(keys.ASKS_CONTACT)
         if is_contact and _is_person(record) and not any(
             len(str(other.value)) > 2 and str(other.value) in response.question for other in record.leaves
         ):  # fmt: skip
@@ -168,11 +157,11 @@ def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
 def _is_person(record: Record) -> bool:
     """Whether a row is one of a list of persons, or belongs to one."""
     groups = {part.partition("[")[0].lower() for part in record.path.split(".")}
-    return "[" in record.path and (not PERSON_GROUPS.isdisjoint(groups) or _has_owner(record))
+    return "[" in record.path and (not keys.PERSON_GROUPS.isdisjoint(groups) or _has_owner(record))
 
 
 def _has_owner(record: Record) -> bool:
-    return any(leaf.key.lower() in PERSON_KEYS for leaf in record.leaves)
+    return any(leaf.key.lower() in keys.PERSON_KEYS for leaf in record.leaves)
 
 
 def _stands_in(text: str, output: str) -> bool:

@@ -5,36 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from processors.response_handling.completeness import (
-    all_for_some,
-    dry_runs,
-    empty_results,
-    first_pages,
-    partial_failures,
-    replaced_values,
-)
-from processors.response_handling.dates import unsupported_dates
-from processors.response_handling.disclosure import disclosures, invented_entities, slipped_identifiers
-from processors.response_handling.errors import (
-    denied_results,
-    futile_repetitions,
-    hidden_errors,
-    ignored_results,
-    uncorrected_arguments,
-)
-from processors.response_handling.numbers import (
-    invented_identifiers,
-    unsupported_numbers,
-    wrong_currencies,
-)
+from processors.response_handling import completeness, dates, disclosure, errors, numbers, rows, states
 from processors.response_handling.response import Finding, Response, Settings
-from processors.response_handling.rows import wrong_rows
-from processors.response_handling.states import (
-    reversed_flags,
-    reversed_states,
-    reversed_trends,
-    unheard_negations,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,29 +82,32 @@ def _plain(check: Callable[[Response], Iterable[Finding]]) -> _Check:
 
 
 _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
-    ("RH1.1 RH1.2 RH1.6 RH1.7 RH11.1 RH12.5", _plain(unsupported_numbers)),
-    ("RH2.1 RH2.2 RH2.3 RH2.4 RH2.5 RH2.6", _plain(unsupported_dates)),
-    ("RH3.1", _plain(invented_entities)),
-    ("RH3.4", _plain(slipped_identifiers)),
-    ("RH3.5", _plain(invented_identifiers)),
-    ("RH4 RH9.a", hidden_errors),
-    ("RH5", futile_repetitions),
-    ("RH6", uncorrected_arguments),
-    ("RH7.1 RH7.2 RH7.3", lambda response, settings: disclosures(response, settings.personal_data)),
-    ("RH8", _plain(ignored_results)),
-    ("RH9.b RH12.1", _plain(reversed_states)),
-    ("RH9.c", _plain(reversed_flags)),
-    ("RH9.d", _plain(reversed_trends)),
-    ("RH9.e", _plain(unheard_negations)),
-    ("RH10.1 RH10.2", _plain(wrong_rows)),
-    ("RH11.2", _plain(wrong_currencies)),
-    ("RH12.1", _plain(partial_failures)),
-    ("RH12.2", _plain(first_pages)),
-    ("RH12.3", _plain(dry_runs)),
-    ("RH12.4", _plain(replaced_values)),
-    ("RH12.7", _plain(all_for_some)),
-    ("RH12.8", _plain(empty_results)),
-    ("RH13", _plain(denied_results)),
+    ("RH1.1 RH1.2 RH1.6 RH1.7 RH11.1 RH12.5", _plain(numbers.unsupported_numbers)),
+    ("RH2.1 RH2.2 RH2.3 RH2.4 RH2.5 RH2.6", _plain(dates.unsupported_dates)),
+    ("RH3.1", _plain(disclosure.invented_entities)),
+    ("RH3.4", _plain(disclosure.slipped_identifiers)),
+    ("RH3.5", _plain(numbers.invented_identifiers)),
+    ("RH4 RH9.a", errors.hidden_errors),
+    ("RH5", errors.futile_repetitions),
+    ("RH6", errors.uncorrected_arguments),
+    (
+        "RH7.1 RH7.2 RH7.3",
+        lambda response, settings: disclosure.disclosures(response, settings.personal_data),
+    ),
+    ("RH8", _plain(errors.ignored_results)),
+    ("RH9.b RH12.1", _plain(states.reversed_states)),
+    ("RH9.c", _plain(states.reversed_flags)),
+    ("RH9.d", _plain(states.reversed_trends)),
+    ("RH9.e", _plain(states.unheard_negations)),
+    ("RH10.1 RH10.2", _plain(rows.wrong_rows)),
+    ("RH11.2", _plain(numbers.wrong_currencies)),
+    ("RH12.1", _plain(completeness.partial_failures)),
+    ("RH12.2", _plain(completeness.first_pages)),
+    ("RH12.3", _plain(completeness.dry_runs)),
+    ("RH12.4", _plain(completeness.replaced_values)),
+    ("RH12.7", _plain(completeness.all_for_some)),
+    ("RH12.8", _plain(completeness.empty_results)),
+    ("RH13", _plain(errors.denied_results)),
 )
 
 

@@ -63,9 +63,9 @@ MODULES = (
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
         (FRESH, 0.7, 0.0, 0.76, 0.0),
-        (HELD, 0.63, 0.0, 0.7, 0.08),
-        (DEVELOPMENT, 0.66, 0.0, 0.73, 0.06),
-        (HARD, 0.51, 0.0, 0.6, 0.03),
+        (HELD, 0.66, 0.0, 0.7, 0.08),
+        (DEVELOPMENT, 0.7, 0.0, 0.76, 0.06),
+        (HARD, 0.6, 0.0, 0.65, 0.03),
         (LABELLED, 0.66, 0.0, 0.93, 0.0),
     ],
     ids=["fresh", "held", "development", "hard", "labelled"],
