@@ -73,6 +73,12 @@ class Timeline:
         ]
 
     @cached_property
+    def counted(self) -> set[CalendarDay]:
+        """The days from which people count in words: those that they named, those in UTC and those of now."""
+        found = (m for m in self.moments if m.call < 0 or "Z" in m.zone or keys.NOW & {*key_words(m.key)})
+        return {day for moment in found for day in moment.dates}
+
+    @cached_property
     def dates(self) -> list[date]:
         """The full dates, years taken from the others where they are missing."""
         year = next((day[0] for day in self.days if day[0]), None)
@@ -222,12 +228,10 @@ def _is_reached(token: Token, known: list[CalendarDay], timeline: Timeline, resp
     """Whether a date lies so many days or months, as told, from one that is known."""
     spans = {step + off for step in timeline.lengths(_DAY) for off in ((-1, 0, 1) if step > 6 else (0,))}
     is_relative = "relative" in response.words.categories(response.question + " " + response.output)
-    counted = {
-        day for moment in timeline.moments for day in moment.dates
-        if moment.call < 0 or "Z" in moment.zone or keys.NOW & {*key_words(moment.key)}
-    }  # fmt: skip
     for day in dict.fromkeys([*timeline.dates, *filter(None, map(to_date, known[-9:]))]):
-        is_counted = is_relative and any(agree((day.year, day.month, day.day), other) for other in counted)
+        is_counted = is_relative and any(
+            agree((day.year, day.month, day.day), other) for other in timeline.counted
+        )
         for year, month, number in token.dates:
             stated = to_date((year or day.year, month, number))
             if stated is None:

@@ -31,7 +31,7 @@ _SHORT, _LONG = 3, 5
 """Digits below which a slip says nothing, and from which it says much."""
 _MOST_INVENTED: Final = 2
 """Where more numbers of one answer have no support, it goes by something that was not read."""
-_MOST_SEARCHED: Final = 25
+_MOST_SEARCHED: Final = 15
 """Numbers of one answer that are searched for in steps."""
 _MOST_ROWS, _MOST_VALUES, _MOST_MADE, _MOST_OPERANDS, _MOST_DEEP = 400, 12, 3_000, 36, 16
 _PLAIN: Final = {"": None, "percent": ("", "percent"), "money": ("", "money")}
