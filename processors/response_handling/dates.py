@@ -59,7 +59,7 @@ class Timeline:
         weeks = [
             q.value
             for q in self._ledger.quantities
-            if keys.WEEK_KEYS & {*key_words(q.key)[-1:]} and 0 < q.value < 53
+            if keys.WEEK_KEYS & {*key_words(q.key)[-1:]} and 1 <= q.value < 53
         ]
         begun = [
             date.fromisocalendar(year, int(week), 1)

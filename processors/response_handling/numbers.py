@@ -330,7 +330,7 @@ class Numbers:
                     total = fsum(a * b for a, b in pairs)
                     yield Made(total, total, "", f"sum of {one} × {other} of {name}")
                     yield _count(sum(a < b for a, b in pairs), f"rows with {one} below {other}")
-            total = fsum(prod(map(amount, row.values())) for row in rows if row)
+            total = fsum(prod(map(amount, row.values())) for row in rows if 0 < len(row) < 4)
             yield Made(total, total, "", "sum of rows")
         for record in self._ledger.records[:_MOST_ROWS]:
             own = [amount(quantity) for quantity in members(record).values()]
