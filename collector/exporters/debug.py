@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
 from collector.clock import Clock, ends_within
-from collector.exporters.exporter import ExporterContext, ResultExporterType
+from collector.exporters.exporter import ResultExporterType
 from collector.exporters.run_printout import RunPrintout
 from collector.trace import GradedTrace
 from processors.model import GradedRun
@@ -127,8 +127,8 @@ class DebugExporter:
         )
 
 
-def _create(name: str, config: DebugConfig, context: ExporterContext) -> DebugExporter:
-    return DebugExporter(name, config, context.console, context.clock)
-
-
-COMPONENT = ResultExporterType(type_name="debug", config_model=DebugConfig, create=_create)
+COMPONENT = ResultExporterType(
+    type_name="debug",
+    config_model=DebugConfig,
+    create=lambda name, config, context: DebugExporter(name, config, context.console, context.clock),
+)

@@ -130,12 +130,16 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanExporterType(Generic[ConfigT]):
-    """An exporter of spans, as configuration sees it; `config_model` derives from `SpanExporterConfig`."""
+    """An exporter of spans, as configuration sees it; `config_model` derives from `SpanExporterConfig`.
+
+    One of scores is made alike; its `config_model` derives from `ScoreExporterConfig`, and its requests are
+    those of a `LogExporter`: a log record for each verdict.
+    """
 
     type_name: str
     config_model: type[ConfigT]
     create: Callable[[str, ConfigT, ExporterContext], SpanExporter]
-    kind: Literal["spans"] = "spans"
+    kind: Literal["spans", "scores"] = "spans"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,16 +150,3 @@ class ResultExporterType(Generic[ConfigT]):
     config_model: type[ConfigT]
     create: Callable[[str, ConfigT, ExporterContext], ResultExporter]
     kind: Literal["results"] = "results"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreExporterType(Generic[ConfigT]):
-    """An exporter of scores, as configuration sees it; `config_model` derives from `ScoreExporterConfig`.
-
-    Its requests are those of a `LogExporter`: a log record for each verdict.
-    """
-
-    type_name: str
-    config_model: type[ConfigT]
-    create: Callable[[str, ConfigT, ExporterContext], SpanExporter]
-    kind: Literal["scores"] = "scores"

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from collector.config_fields import FilePath
 from collector.errors import PermanentExportError, RetryableExportError, StartupError
-from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporterType
+from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.otlp import logs_request_to_json, request_to_json
@@ -89,8 +89,6 @@ def _append(file: JsonLinesFile, to_json: Callable[[bytes], bytes], request: byt
         raise RetryableExportError(error.strerror or str(error)) from error
 
 
-def _create(name: str, config: FileConfig, context: ExporterContext) -> FileExporter:
-    return FileExporter(name, config)
-
-
-COMPONENT = SpanExporterType(type_name="file", config_model=FileConfig, create=_create)
+COMPONENT = SpanExporterType(
+    type_name="file", config_model=FileConfig, create=lambda name, config, _: FileExporter(name, config)
+)

@@ -79,8 +79,4 @@ def _values(spans: Sequence[RawSpan], most: int) -> Iterator[bytes]:
     yield from _values(spans[half:], most)
 
 
-def _create(name: str, config: KafkaConfig, context: ExporterContext) -> KafkaExporter:
-    return KafkaExporter(name, config, context)
-
-
-COMPONENT = SpanExporterType(type_name="kafka", config_model=KafkaConfig, create=_create)
+COMPONENT = SpanExporterType(type_name="kafka", config_model=KafkaConfig, create=KafkaExporter)

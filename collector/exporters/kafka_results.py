@@ -64,8 +64,6 @@ class KafkaResultsExporter(RunWriter):
         return refused
 
 
-def _create(name: str, config: KafkaResultsConfig, context: ExporterContext) -> KafkaResultsExporter:
-    return KafkaResultsExporter(name, config, context)
-
-
-COMPONENT = ResultExporterType(type_name="kafka_results", config_model=KafkaResultsConfig, create=_create)
+COMPONENT = ResultExporterType(
+    type_name="kafka_results", config_model=KafkaResultsConfig, create=KafkaResultsExporter
+)

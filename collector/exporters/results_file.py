@@ -56,8 +56,6 @@ class ResultsFileExporter(RunWriter):
         self._file.append(b"".join([line.text + b"\n" for line in lines]))
 
 
-def _create(name: str, config: ResultsFileConfig, context: ExporterContext) -> ResultsFileExporter:
-    return ResultsFileExporter(name, config, context)
-
-
-COMPONENT = ResultExporterType(type_name="results_file", config_model=ResultsFileConfig, create=_create)
+COMPONENT = ResultExporterType(
+    type_name="results_file", config_model=ResultsFileConfig, create=ResultsFileExporter
+)

@@ -18,10 +18,9 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from yarl import URL
 
-from collector.clock import Clock
 from collector.config_fields import Duration, PositiveDuration
 from collector.errors import ContentRefusedError, ExportError, PermanentExportError, RetryableExportError
-from collector.exporters.exporter import ExportResponse
+from collector.exporters.exporter import ExporterContext, ExportResponse
 from collector.exporters.http_client import (
     is_usable_url,
     read_body,
@@ -186,12 +185,12 @@ class ScoreExporter(ABC):
     probe: ClassVar[tuple[str, Mapping[str, str]]]
     """Path and query of a question that needs the same credentials and changes nothing."""
 
-    def __init__(self, name: str, config: ScoreExporterConfig, clock: Clock) -> None:
+    def __init__(self, name: str, config: ScoreExporterConfig, context: ExporterContext) -> None:
         self.name = name
         self._config = config
         self._base = URL(config.endpoint)
         self.endpoint = self.logs_endpoint = shown_url(self._base)
-        self._clock = clock
+        self._clock = context.clock
         self._session: aiohttp.ClientSession | None = None
         self._missing_since: dict[tuple[str, int], float] = {}
         self._taken: set[tuple[str, int]] = set()
