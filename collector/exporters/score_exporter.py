@@ -15,7 +15,7 @@ import aiohttp
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 from yarl import URL
 
 from collector.config_fields import Duration, PositiveDuration
@@ -35,6 +35,7 @@ from collector.exporters.span_exporter_config import (
     SendingQueueConfig,
     SpanExporterConfig,
 )
+from processors.documents import StrictModel
 from processors.model import JsonObject, JsonValue, json_text, parse_json, time_text
 
 NAME: Final = "gen_ai.evaluation.name"
@@ -53,13 +54,11 @@ _QUEUE = SendingQueueConfig(
 )
 
 
-class ScoreExporterConfig(BaseModel):
+class ScoreExporterConfig(StrictModel):
     """The keys that all exporters of scores share; their own configuration models derive from it.
 
     Scores are never waited for: where there is no memory for them the oldest are dropped and counted.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     endpoint: str
     """Base URL of the server, as a browser opens it."""
