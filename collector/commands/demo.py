@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,6 +29,7 @@ from collector.configuration import default_file
 from collector.exporters import RunPrintout, count_outcomes, counts_text
 from collector.recordings import graded_run_from_json
 from collector.tools.demo import scripted_runs, send_scripted_runs
+from collector.tools.running_service import ask
 from processors.model import AgentRun, GradedRun, decode_json, encode_json
 
 _PATIENCE_SECONDS = 45.0
@@ -171,8 +171,7 @@ def _script_of(run: AgentRun) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _print_metrics(console: Console, endpoint: str) -> None:
-    with urllib.request.urlopen(f"http://{endpoint}/metrics", timeout=10) as response:
-        lines = response.read().decode().splitlines()
+    lines = ask(endpoint, "/metrics")[1].decode().splitlines()
     wanted = [
         line
         for line in lines

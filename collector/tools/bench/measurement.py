@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from collector.errors import TracegradeError
 from collector.tools.bench.load import Load, Sink
 from collector.tools.bench.process_usage import can_measure, cpu_seconds, memory_bytes, process_count
 from collector.tools.bench.traffic import Traffic
+from collector.tools.running_service import RunningService
 
 LEAST_SECONDS, MOST_SECONDS = 10.0, 600.0
 _START_SECONDS = 60.0
@@ -36,7 +36,6 @@ _LAG_SECONDS = 2.0
 _LEAST_SHARE = 0.95
 _READY = re.compile(r"^ready: (.*)$", re.MULTILINE)
 _FORWARDED = "tracegrade_spans_forwarded_total"
-_SAMPLE = re.compile(r"^(\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
 
 
 class BenchError(TracegradeError):
@@ -195,11 +194,5 @@ class _Service:
 
     def forwarded(self) -> float:
         """Spans that left so far."""
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f"http://{self.telemetry}/metrics", timeout=30) as response:
-            text = response.read().decode()
-        return sum(
-            float(value)
-            for name, value in _SAMPLE.findall(text)
-            if name == "tracegrade_spans_forwarded_total"
-        )
+        samples = RunningService(self.telemetry).samples()
+        return sum(value for _, value in samples.get(_FORWARDED, ()))
