@@ -18,7 +18,6 @@ from collector.commands.command import (
     unusable,
     write_output,
 )
-from collector.recordings import RecordedStream
 from collector.tools.baseline import (
     DEFAULT_WINDOW,
     MAX_NAME_LENGTH,
@@ -27,11 +26,10 @@ from collector.tools.baseline import (
     pin,
     scores_of_runs,
     scores_on_server,
-    write_baseline,
+    write_whole,
 )
 from collector.tools.prometheus_api import PrometheusApi, PrometheusError
 from collector.workers.offline import OfflineWorkers
-from processors.documents import ProblemsFound
 
 _DESCRIPTION = """
 Write the mean score of every evaluation of every agent as a file for `tracegrade rules --baselines`: from a
@@ -80,7 +78,7 @@ def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
         version = f" of version {options.version}" if options.version else ""
         found = "no evaluation has enough scores" if baseline.left_out else f"no score{version} was found"
         raise unusable(f"{found}: nothing was written")
-    write_output(options.output, baseline.text(), lambda path: write_baseline(baseline, path))
+    write_output(options.output, baseline.text(), write_whole)
     print(f"{baseline.pinned} scores pinned, {len(baseline.left_out)} left out", file=sys.stderr)
     return EXIT_OK
 
@@ -111,11 +109,7 @@ def _scores_of_paths(options: argparse.Namespace, surroundings: Surroundings, no
     offline = OfflineCriteria(options.config, surroundings)
     criteria = offline.load([options.criteria] if options.criteria else None)
     with OfflineWorkers(offline.evaluators) as workers:
-        config = offline.config
-        dialects, prices = config.own_dialects(), config.model_prices()
-        stream = RecordedStream(unix_nano=now, dialects=dialects, prices=prices, workers=workers)
-        if problems := stream.read(options.paths):
-            raise ProblemsFound(problems)
+        stream = offline.read(options.paths, unix_nano=now, workers=workers)
         scores = scores_of_runs(stream.grade(criteria), options.version)
     tell_warnings(stream.warnings)
     return scores

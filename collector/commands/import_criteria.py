@@ -20,6 +20,7 @@ from collector.commands.command import (
     add_argument,
     path_argument,
     unusable,
+    write_new,
     write_output,
 )
 from collector.configuration import find_files
@@ -202,12 +203,7 @@ def _run(options: Namespace, _: Surroundings) -> int:
     if not imported.evaluations:
         print(f"{counts}: nothing was written", file=sys.stderr)
         return EXIT_UNUSABLE
-
-    def write(path: Path) -> None:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(imported.text)
-
-    write_output(options.output, imported.text, write)
+    write_output(options.output, imported.text, write_new)
     print(counts, file=sys.stderr)
     return EXIT_FAILED if imported.left_out else EXIT_OK
 

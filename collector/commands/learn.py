@@ -25,9 +25,10 @@ from collector.commands.command import (
     tell_warnings,
     traffic_argument,
     unusable,
+    write_new,
     write_output,
 )
-from collector.recordings import RecordedStream, run_from_json
+from collector.recordings import run_from_json
 from collector.store import MAX_FOUND, RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.text_file import read_text_file
 from processors.criteria import CriteriaSet, read_criteria
@@ -104,12 +105,7 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
     learned = _learn(runs, options)
     texts = {item.agent: learned_text(item, _reread, in_shadow=options.shadow) for item in learned}
     text = _updated(options, texts) if options.update else learned_file(texts, tenants[0])
-
-    def write(path: Path) -> None:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-
-    write_output(options.output, text, write)
+    write_output(options.output, text, write_new)
     for item in learned:
         print("\n".join(_report(item, options.max_false_alarms)), file=sys.stderr)
     return EXIT_OK
@@ -117,11 +113,8 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
 
 def _recorded_runs(options: Namespace, surroundings: Surroundings) -> Iterator[AgentRun]:
     """The runs in the files that `PATH` names."""
-    config = OfflineCriteria(options.config, surroundings).config
     progress = progress_console()
-    stream = RecordedStream(dialects=config.own_dialects(), prices=config.model_prices())
-    if problems := stream.read(options.paths, progress):
-        raise ProblemsFound(problems)
+    stream = OfflineCriteria(options.config, surroundings).read(options.paths, progress=progress)
     tell_warnings(stream.warnings)
     for graded in stream.grade(CriteriaSet(), progress):
         yield graded.run

@@ -12,6 +12,7 @@ from collector.commands.command import (
     Surroundings,
     add_argument,
     add_config,
+    argument_type,
     path_argument,
     path_text,
     unusable,
@@ -69,7 +70,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     volume = parser.add_mutually_exclusive_group()
     add_argument(volume, "--volume", path_argument, "FILE", "results an hour, by agent and evaluation")
     add_argument(volume, "--prometheus", str, "URL", "measure the volume of the last seven days there")
-    add_argument(parser, "--time-scale", _time_scale, "FRACTION", scale, default=TimeScale())
+    fraction = argument_type(TimeScale.parse)
+    add_argument(parser, "--time-scale", fraction, "FRACTION", scale, default=TimeScale())
     add_argument(parser, "--runbook-base", _url, "URL", default, default=RUNBOOK_BASE)
     add_argument(parser, "--dashboard-base", _url, "URL", default, default=DASHBOARD_BASE)
     add_argument(parser, "--output", path_argument, "FILE", "default: standard output")
@@ -78,7 +80,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
     inputs = _inputs(options, surroundings)
     text = rules_text(inputs)
-    write_output(options.output, text, lambda path: path.write_text(text, encoding="utf-8"))
+    write_output(options.output, text)
     for line in never_firing(inputs):
         print(line, file=sys.stderr)
     return EXIT_OK
@@ -125,13 +127,6 @@ def _measured_volume(url: str | None, clock: Clock) -> Volume:
         return {} if url is None else volume_on_server(PrometheusApi(url), clock.unix_nano() / 1e9)
     except PrometheusError as error:
         raise unusable(str(error)) from error
-
-
-def _time_scale(text: str) -> TimeScale:
-    try:
-        return TimeScale.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _url(text: str) -> str:

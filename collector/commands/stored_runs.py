@@ -23,6 +23,7 @@ from collector.commands.command import (
     Surroundings,
     add_argument,
     add_config,
+    argument_type,
     endpoint_argument,
     path_argument,
     unusable,
@@ -57,9 +58,8 @@ def _add_find(parser: ArgumentParser) -> None:
     parser.add_argument("--outcome", choices=outcomes, help="of the evaluation, or else of the run")
     add_argument(parser, "--tool", str, "NAME", "runs that called this tool")
     add_argument(parser, "--text", str, "WORDS", "runs with all of these words, or words that begin so")
-    add_argument(
-        parser, "--since", parse_duration, "TIME", "graded in this time until now, such as 24h or 7d"
-    )
+    since = "graded in this time until now, such as 24h or 7d"
+    add_argument(parser, "--since", argument_type(parse_duration), "TIME", since)
     add_argument(parser, "--limit", int, "N", "at most so many, newest first (default: 50)", default=50)
     _add_json(parser, "one run line each")
 

@@ -140,14 +140,14 @@ def pin(scores: Scores, *, release: str, unix_nano: int, min_samples: int = MIN_
     return Baseline(BaselinesFile(release=release, created=created, agents=agents), pinned, left_out)
 
 
-def write_baseline(baseline: Baseline, path: Path) -> None:
-    """Put the baseline at `path`, in the place of what is there: whole or not at all.
+def write_whole(path: Path, text: str) -> None:
+    """Put `text` at `path`, in the place of what is there: whole or not at all.
 
     Raises:
         OSError: the file cannot be written.
     """
     beside = path.with_name(path.name + ".new")
-    beside.write_text(baseline.text(), encoding="utf-8")
+    beside.write_text(text, encoding="utf-8")
     beside.replace(path)
 
 
