@@ -34,7 +34,6 @@ from processors.model import (
     CallCategory,
     JsonObject,
     NotEvaluated,
-    NotEvaluatedReason,
     ToolCall,
     json_text,
 )
@@ -236,11 +235,11 @@ class CallConstraints:
         """
         sequence = _Sequence(run, self._named, self._categories, may_change=may_change)
         if sequence.length > MAX_ORDERED_CALLS:
-            return _over_limit(f"{sequence.length} tool calls, at most {MAX_ORDERED_CALLS}")
+            return NotEvaluated.over_limit(f"{sequence.length} tool calls, at most {MAX_ORDERED_CALLS}")
         try:
             return [self._finding(constraint, sequence) for constraint in self._constraints]
         except (SchemaTooComplexError, _OverLimitError):
-            return _over_limit("more calls or arguments than are compared in one evaluation")
+            return NotEvaluated.over_limit("more calls or arguments than are compared in one evaluation")
 
     def evaluate(self, run: AgentRun) -> list[Finding] | NotEvaluated:
         """`check`, or why it takes arguments that are not known to tell the share of those that hold."""
@@ -607,7 +606,3 @@ def _key(arguments: JsonObject, paths: tuple[JsonPath, ...]) -> Any:
 
 def _share(held: int, broken: int) -> float:
     return held / (held + broken) if broken else 1.0
-
-
-def _over_limit(text: str) -> NotEvaluated:
-    return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)

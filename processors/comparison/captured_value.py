@@ -14,7 +14,6 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     ToolCall,
     ValueState,
     json_text,
@@ -111,8 +110,8 @@ def unknown_result(call: ToolCall) -> NotEvaluated:
 
 def _unknown(call: ToolCall, what: str, text: str | None, state: ValueState) -> NotEvaluated:
     if is_oversized(text):
-        return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, f"{what} of {call.name}: too long to be read")
-    return NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, f"{what} of {call.name}: {state}")
+        return NotEvaluated.over_limit(f"{what} of {call.name}: too long to be read")
+    return NotEvaluated.not_captured(f"{what} of {call.name}: {state}")
 
 
 def arguments_detail(call: ToolCall, arguments: JsonObject | None) -> str:

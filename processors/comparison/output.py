@@ -16,7 +16,6 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     ValueState,
     parse_json,
 )
@@ -170,16 +169,14 @@ def known_output(run: AgentRun) -> str | JsonObject | NotEvaluated:
     if run.output_state is not ValueState.PRESENT:
         # Of an output, only the length keeps it from being read.
         if run.output_state is ValueState.UNPARSED:
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "output: too long to be read")
+            return NotEvaluated.over_limit("output: too long to be read")
         if run.output_state is ValueState.ABSENT and run.error is not None:
-            return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, "output: the run ended with an error")
-        return NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, f"output: {run.output_state}")
+            return NotEvaluated.not_applicable("output: the run ended with an error")
+        return NotEvaluated.not_captured(f"output: {run.output_state}")
     output = run.output
     if isinstance(output, (str, dict)):
         return output
-    return NotEvaluated(
-        NotEvaluatedReason.NOT_APPLICABLE, f"output: expected a text or an object, found {kind_of(output)}"
-    )
+    return NotEvaluated.not_applicable(f"output: expected a text or an object, found {kind_of(output)}")
 
 
 def _valid_paths(written: str | tuple[str, ...]) -> str | tuple[str, ...]:
@@ -227,7 +224,7 @@ class OutputTarget:
             return output
         value = self._resolve(output)
         if is_too_large(value):
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "output: too large to be compared")
+            return NotEvaluated.over_limit("output: too large to be compared")
         return with_floats(value)
 
     def in_expected(self, expected: str | JsonObject) -> JsonValue:

@@ -33,7 +33,6 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     parse_json,
@@ -291,7 +290,7 @@ class PrecisionRecallFscore(Evaluator):
             return output
         value = self._path.resolve(output)
         if is_too_large(value):
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "output: too large to be compared")
+            return NotEvaluated.over_limit("output: too large to be compared")
         metrics = self._metrics(_labels(value))
         details: JsonObject = dict(zip(_METRICS, metrics, strict=True))
         return Score(metrics[_METRICS.index(self._config.metric_type)], details)

@@ -45,7 +45,6 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
 )
@@ -234,7 +233,7 @@ class ExactMatch(_Grading):
                 return float(fits(matching, actual) != self._negated), _NO_DETAILS
         except SchemaTooComplexError:
             pass
-        return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "output: takes too much work to match")
+        return NotEvaluated.over_limit("output: takes too much work to match")
 
     def _compare(self, actual: JsonValue, expected: JsonValue) -> tuple[float, JsonObject]:
         if isinstance(actual, str) or isinstance(expected, str):
@@ -376,7 +375,7 @@ def _search_output(pattern: LinearPattern, run: AgentRun) -> Score | NotEvaluate
         return output
     if len(output) > MAX_SEARCHED_CHARACTERS:
         text = f"output: more than {MAX_SEARCHED_CHARACTERS} characters"
-        return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)
+        return NotEvaluated.over_limit(text)
     found = pattern.all_matches(output)
     if found == []:
         return Score(0.0, {"matches": 0}, (f"No substrings matched the regex pattern {pattern.pattern}",))
@@ -468,9 +467,8 @@ class JsonSimilarity(_Grading):
             unmeasured_before = similarity.unmeasured
             met, total = similarity.compare(expected, actual)
             if similarity.is_over_limit:
-                return NotEvaluated(
-                    NotEvaluatedReason.OVER_LIMIT,
-                    f"output: texts take more than {MAX_EDIT_STEPS} steps to compare",
+                return NotEvaluated.over_limit(
+                    f"output: texts take more than {MAX_EDIT_STEPS} steps to compare"
                 )
             further: JsonObject = {"matched_leaves": met, "total_leaves": total}
             unmeasured = similarity.unmeasured - unmeasured_before
@@ -486,7 +484,7 @@ def _known_text(run: AgentRun) -> str | NotEvaluated:
     if isinstance(output, str | NotEvaluated):
         return output
     text = f"output: expected a text, found {kind_of(output)}"
-    return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, text)
+    return NotEvaluated.not_applicable(text)
 
 
 class _TextGrading:
@@ -588,7 +586,7 @@ def _search(truth: str) -> "Callable[[str], _Verdict | NotEvaluated]":
     def judge(submission: str) -> _Verdict | NotEvaluated:
         if len(submission) > MAX_SEARCHED_CHARACTERS:
             text = f"the text has more than {MAX_SEARCHED_CHARACTERS} characters"
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)
+            return NotEvaluated.over_limit(text)
         return _told("Regex match", pattern.search(submission) is not None)
 
     return judge
@@ -672,7 +670,7 @@ class _OutputComparison:
         expected = self._lines(python_text(self._expected))
         number = max(len(actual), len(expected))
         if number > MAX_COMPARED_LINES:
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, f"more than {MAX_COMPARED_LINES} lines")
+            return NotEvaluated.over_limit(f"more than {MAX_COMPARED_LINES} lines")
         reachable = path.is_whole or path.is_one_key
         total = 0.0
         results: list[JsonValue] = []

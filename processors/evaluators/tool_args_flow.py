@@ -26,7 +26,6 @@ from processors.model import (
     EvaluatorExample,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     ToolCall,
@@ -174,9 +173,8 @@ class ToolArgsFlow(Evaluator):
             checks.checked += 1
             checks.comparisons += len(returned)
             if checks.comparisons > MAX_ASSIGNMENT_ATTEMPTS:
-                return NotEvaluated(
-                    NotEvaluatedReason.OVER_LIMIT,
-                    f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of arguments with results",
+                return NotEvaluated.over_limit(
+                    f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of arguments with results"
                 )
             if any(self._equal(value, other) for other in returned):
                 continue

@@ -30,7 +30,6 @@ from processors.model import (
     JsonValue,
     Message,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     ToolCall,
@@ -117,9 +116,7 @@ class ToolArgsGrounded(Evaluator):
         try:
             answer = self._check(run)
         except EvidenceTooLargeError:
-            return NotEvaluated(
-                NotEvaluatedReason.OVER_LIMIT, "more text in the run than arguments are looked up in"
-            )
+            return NotEvaluated.over_limit("more text in the run than arguments are looked up in")
         if isinstance(answer, NotEvaluated):
             return answer
         grounded = answer.checked - len(answer.ungrounded)
@@ -187,9 +184,7 @@ class ToolArgsGrounded(Evaluator):
                 evidence.add(message.content)
         if is_input_known:
             return evidence, None
-        return evidence, NotEvaluated(
-            NotEvaluatedReason.CONTENT_NOT_CAPTURED, f"the input of the run: {run.input_state}"
-        )
+        return evidence, NotEvaluated.not_captured(f"the input of the run: {run.input_state}")
 
     def _is_checked(self, call: ToolCall, place: Place) -> bool:
         if _covers(self._ignored, call, place):

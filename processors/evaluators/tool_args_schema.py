@@ -21,7 +21,6 @@ from processors.model import (
     EvaluatorExample,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     ToolCall,
@@ -100,9 +99,7 @@ class ToolArgsSchema(Evaluator):
         """Grade `run`; not evaluated where arguments are not known, and beyond caps."""
         calls = [(place, call) for place, call in enumerate(run.calls, 1) if self._counts(call)]
         if len(calls) > MAX_ASSIGNMENT_ATTEMPTS:
-            return NotEvaluated(
-                NotEvaluatedReason.OVER_LIMIT, f"{len(calls)} tool calls, at most {MAX_ASSIGNMENT_ATTEMPTS}"
-            )
+            return NotEvaluated.over_limit(f"{len(calls)} tool calls, at most {MAX_ASSIGNMENT_ATTEMPTS}")
         schemas = self._known_schemas(run) if calls else {}
         checked = valid = 0
         violations: list[str] = []
@@ -117,9 +114,7 @@ class ToolArgsSchema(Evaluator):
             valid += not found
             violations += [f"call {place}, {call.name}.{text}" for text in found]
         if calls and not checked and not self._schemas:
-            return NotEvaluated(
-                NotEvaluatedReason.NOT_APPLICABLE, "no schema is known of the tools that were called"
-            )
+            return NotEvaluated.not_applicable("no schema is known of the tools that were called")
         details: dict[str, JsonValue] = {
             "checked": checked,
             "valid": valid,
@@ -159,6 +154,4 @@ def _violations(call: ToolCall, schema: JsonValue) -> list[str] | NotEvaluated:
     try:
         return [str(violation) for violation in schema_violations(arguments, schema)]
     except SchemaTooComplexError:
-        return NotEvaluated(
-            NotEvaluatedReason.OVER_LIMIT, f"arguments of {call.name}: too many to check against the schema"
-        )
+        return NotEvaluated.over_limit(f"arguments of {call.name}: too many to check against the schema")

@@ -28,7 +28,6 @@ from processors.model import (
     EvaluatorExample,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     ToolCall,
@@ -166,9 +165,7 @@ class ToolKnown(Evaluator):
         """Grade `run`; not applicable where nobody told which tools there are."""
         tools = run.available_tools
         if not tools:
-            return NotEvaluated(
-                NotEvaluatedReason.NOT_APPLICABLE, "the trace does not list the tools of this run"
-            )
+            return NotEvaluated.not_applicable("the trace does not list the tools of this run")
         known = set(map(canonical_tool_name, tools))
         calls = calls_of(run, self._categories)
         names = [call.name for call in calls if self._is_unknown(call.name, known)]
