@@ -38,6 +38,8 @@ from processors.model import (
     canonical_tool_names,
 )
 
+_SHOWN_TOOLS = 20
+
 
 class ToolRepetitionConfig(ToolSelectionConfig):
     """Settings of `tool-repetition`."""
@@ -135,9 +137,6 @@ class ToolRepetition(Evaluator):
         return count, tool, doubtful, unread
 
 
-_SHOWN_TOOLS = 20
-
-
 class ToolErrorRecoveryConfig(ToolSelectionConfig):
     """Settings of `tool-error-recovery`."""
 
@@ -212,9 +211,6 @@ class ToolErrorRecovery(Evaluator):
             {"failed": len(failed), "recovered": recovered, "not_recovered": not_recovered},
             tuple(lines),
         )
-
-
-_SHOWN_TOOLS = 20
 
 
 class DuplicateSideEffectConfig(EvaluatorModel):

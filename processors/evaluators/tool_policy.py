@@ -120,9 +120,6 @@ class ToolPermission(Evaluator):
         ]
 
 
-_SHOWN_TOOLS = 20
-
-
 class ToolKnownConfig(ToolSelectionConfig):
     """Settings of `tool-known`."""
 
