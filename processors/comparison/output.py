@@ -209,13 +209,9 @@ class OutputTarget:
     """The value in an output that a configuration names, with its numbers as floats."""
 
     def __init__(self, key: str | tuple[str, ...]) -> None:
-        self._single = OutputPath(key) if isinstance(key, str) else None
-        self._several = [OutputPath(path) for path in key] if isinstance(key, tuple) else []
-
-    @property
-    def path(self) -> OutputPath | None:
+        self.path = OutputPath(key) if isinstance(key, str) else None
         """The path, or None where several values are named."""
-        return self._single
+        self._several = [OutputPath(path) for path in key] if isinstance(key, tuple) else []
 
     def in_run(self, run: AgentRun) -> "JsonValue | NotEvaluated":
         """The value in the output of `run`; raises EvaluationError when it is not there."""
@@ -234,7 +230,7 @@ class OutputTarget:
             ValueError: it is not there, or is too large to be compared.
         """
         value: JsonValue = expected
-        if isinstance(expected, str) and not (self._single and self._single.is_whole):
+        if isinstance(expected, str) and not (self.path and self.path.is_whole):
             try:
                 value = parse_json(expected)
             except ValueError:
@@ -250,8 +246,8 @@ class OutputTarget:
         return resolved
 
     def _resolve(self, value: JsonValue) -> JsonValue:
-        if self._single is not None:
-            return self._single.resolve(value)
+        if self.path is not None:
+            return self.path.resolve(value)
         if not isinstance(value, dict):
             raise OutputPathError(f"several values are asked of {kind_of(value)}, expected an object")
         return {path.text: path.resolve(value) for path in self._several}

@@ -108,10 +108,11 @@ class OffsetTracker:
     known by their number: the first is 0.
     """
 
-    __slots__ = ("_first", "_head", "_holders", "_is_open", "_last_milli", "_next", "_offsets", "_times")
+    __slots__ = ("_first", "_head", "_holders", "_is_open", "_last_milli", "_offsets", "_times", "position")
 
     def __init__(self, offset: int) -> None:
-        self._next = offset
+        self.position = offset
+        """The offset behind the last record."""
         self._last_milli: int | None = None
         self._first = 0  # the number of the first record in the arrays
         self._head = 0  # the place of the first that is not done
@@ -123,17 +124,12 @@ class OffsetTracker:
     @property
     def offset(self) -> int:
         """The first offset that is not done."""
-        return self._offsets[self._head] if self._head < len(self._offsets) else self._next
+        return self._offsets[self._head] if self._head < len(self._offsets) else self.position
 
     @property
     def has_read(self) -> bool:
         """Whether any record was entered."""
         return self._last_milli is not None
-
-    @property
-    def position(self) -> int:
-        """The offset behind the last record."""
-        return self._next
 
     @property
     def open_records(self) -> int:
@@ -146,9 +142,9 @@ class OffsetTracker:
         Raises:
             ValueError: one at this offset or a later one was entered before.
         """
-        if offset < self._next:
-            raise ValueError(f"offset {offset} comes after {self._next - 1}")
-        self._next = offset + 1
+        if offset < self.position:
+            raise ValueError(f"offset {offset} comes after {self.position - 1}")
+        self.position = offset + 1
         self._last_milli = unix_milli
         self._holders.append(1)
         self._offsets.append(offset)
@@ -200,7 +196,7 @@ class OffsetTracker:
         while place >= 0:
             start = self._offsets[place]
             following = self._is_open.find(_OPEN, place)
-            stop = self._next if following < 0 else self._offsets[following]
+            stop = self.position if following < 0 else self._offsets[following]
             step = f"{start - position:x},{stop - start:x}"
             size += len(step) + bool(steps)
             if size > max_bytes:
