@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from os.path import normpath
 from pathlib import Path as FilesystemPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import yaml
 from pydantic import (
@@ -19,6 +19,7 @@ from pydantic import (
     Field,
     PrivateAttr,
     SerializeAsAny,
+    StringConstraints,
     field_validator,
 )
 
@@ -32,7 +33,6 @@ from collector.config_fields import (
     Section,
     parse_endpoint,
 )
-from collector.configuration.model_prices import ModelPricesConfig, price_table
 from collector.container import usable_cores
 from collector.conversations import ConversationsConfig
 from collector.exporters import (
@@ -68,7 +68,7 @@ from processors.documents import (
     without_user_info,
 )
 from processors.frameworks import Dialect, DialectMapping, discover_dialects
-from processors.model import JsonObject, JsonValue, PriceTable
+from processors.model import JsonObject, JsonValue, ModelPrice, PriceTable
 
 PROMETHEUS = "prometheus"
 
@@ -77,6 +77,35 @@ _COMPONENT_ID = re.compile(r"[a-z0-9_]+(?:/[A-Za-z0-9_.-]+)?\Z")
 _PLANNED: Mapping[tuple[str, ...], str] = {
     ("service", "pipelines"): "there are no pipelines: every component written is active",
 }
+_Price: TypeAlias = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class ModelPriceConfig(StrictModel):
+    """What a million tokens cost, in a currency of your choice: one for all models."""
+
+    input: _Price = Field(description="For a million tokens that the model was given.")
+    output: _Price = Field(description="For a million tokens that the model made, reasoning included.")
+    cached_input: _Price | None = Field(
+        default=None,
+        description="For a million tokens of input that came out of a cache. Left out: as other input.",
+    )
+    cache_write: _Price | None = Field(
+        default=None,
+        description="For a million tokens of input that went into a cache. Left out: as other input.",
+    )
+
+
+ModelPricesConfig: TypeAlias = Mapping[
+    Annotated[str, StringConstraints(min_length=1, max_length=200)], ModelPriceConfig
+]
+"""Prices by the name of a model, in which `*` stands for any characters and `?` for one."""
+
+
+def price_table(prices: ModelPricesConfig) -> PriceTable | None:
+    """The table of `prices`; None where there are none."""
+    if not prices:
+        return None
+    return PriceTable({name: ModelPrice(**price.model_dump()) for name, price in prices.items()})
 
 
 class EvaluationConfig(WorkersConfig):

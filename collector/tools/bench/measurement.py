@@ -18,7 +18,6 @@ from pathlib import Path
 
 from collector.errors import TracegradeError
 from collector.tools.bench.load import Load, Sink
-from collector.tools.bench.process_usage import can_measure, cpu_seconds, memory_bytes, process_count
 from collector.tools.bench.traffic import Traffic
 from collector.tools.running_service import RunningService
 
@@ -36,6 +35,8 @@ _LAG_SECONDS = 2.0
 _LEAST_SHARE = 0.95
 _READY = re.compile(r"^ready: (.*)$", re.MULTILINE)
 _FORWARDED = "tracegrade_spans_forwarded_total"
+_PROC = Path("/proc")
+_UTIME = 11  # fields of /proc/PID/stat behind the name: utime, stime
 
 
 class BenchError(TracegradeError):
@@ -87,7 +88,7 @@ class Bench:
         Raises:
             BenchError: the service did not start, or nothing came through.
         """
-        if not can_measure():
+        if not _can_measure():
             raise BenchError("this system does not tell what processes use: a bench needs /proc of Linux")
         with (
             tempfile.TemporaryDirectory(prefix="tracegrade-bench-") as folder,
@@ -101,7 +102,7 @@ class Bench:
         traffic = self._traffic()
         if not traffic.spans:
             raise BenchError("there are no spans to send")
-        resident, _ = memory_bytes(service.pid)
+        resident, _ = _memory_bytes(service.pid)
         load = Load(service.grpc, traffic)
         try:
             self._tell(f"warming up for {self._seconds * _WARM_UP_SHARE:.0f} s")
@@ -120,7 +121,7 @@ class Bench:
                 else:
                     missed = rate
                 rate = (held + missed) / 2 if missed else rate * _STEP_FACTOR
-            _, peak = memory_bytes(service.pid)
+            _, peak = _memory_bytes(service.pid)
             return Figures(
                 cpu_micros_a_span=cost * 1e6,
                 spans_a_trace=traffic.spans / traffic.traces,
@@ -128,7 +129,7 @@ class Bench:
                 spans_a_second=held,
                 is_limit=missed > 0,
                 cpu_at_rate=cost * held,
-                processes=process_count(service.pid),
+                processes=_process_count(service.pid),
                 cores=os.cpu_count() or 1,
                 resident_bytes=resident,
                 peak_bytes=peak,
@@ -139,7 +140,7 @@ class Bench:
 
     def _step(self, service: "_Service", load: Load, rate: float, seconds: float) -> "_Step":
         """Send at `rate` and wait until all is forwarded."""
-        before, spans, refusals = cpu_seconds(service.pid), load.spans, load.refusals
+        before, spans, refusals = _cpu_seconds(service.pid), load.spans, load.refusals
         sent = load.send(seconds, rate)
         stopped = time.monotonic()
         while (forwarded := service.forwarded()) < load.spans:
@@ -151,7 +152,7 @@ class Bench:
             time.sleep(_POLL_SECONDS)
         lag = time.monotonic() - stopped
         is_held = load.refusals == refusals and sent >= _LEAST_SHARE * rate and lag <= _LAG_SECONDS
-        used = max(cpu_seconds(service.pid) - before, _TICK_SECONDS)
+        used = max(_cpu_seconds(service.pid) - before, _TICK_SECONDS)
         return _Step(sent, used / max(load.spans - spans, 1), is_held)
 
     @contextmanager
@@ -196,3 +197,42 @@ class _Service:
         """Spans that left so far."""
         samples = RunningService(self.telemetry).samples()
         return sum(value for _, value in samples.get(_FORWARDED, ()))
+
+
+def _can_measure() -> bool:
+    """Whether this system tells of its processes."""
+    return (_PROC / "self" / "stat").exists()
+
+
+def _cpu_seconds(pid: int) -> float:
+    """CPU time of the process and its children so far."""
+    ticks = 0
+    for each in _tree(pid):
+        fields = (_PROC / str(each) / "stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[_UTIME]) + int(fields[_UTIME + 1])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _memory_bytes(pid: int) -> tuple[int, int]:
+    """What the process and its children have resident now, and the sum of the most each ever had."""
+    now = most = 0
+    for each in _tree(pid):
+        for line in (_PROC / str(each) / "status").read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key == "VmRSS":
+                now += int(value.split()[0]) * 1024
+            elif key == "VmHWM":
+                most += int(value.split()[0]) * 1024
+    return now, most
+
+
+def _process_count(pid: int) -> int:
+    """The process and its children."""
+    return sum(1 for _ in _tree(pid))
+
+
+def _tree(pid: int) -> Iterator[int]:
+    yield pid
+    for children in (_PROC / str(pid) / "task").glob("*/children"):
+        for child in children.read_text().split():
+            yield from _tree(int(child))

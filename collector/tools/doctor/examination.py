@@ -5,8 +5,7 @@ from collections.abc import Mapping
 
 from collector.clock import Clock
 from collector.configuration import ServiceConfig
-from collector.tools.doctor.backends import exporter_hops
-from collector.tools.doctor.brokers import kafka_hop
+from collector.tools.doctor.backends import exporter_hops, kafka_hop
 from collector.tools.doctor.criteria import criteria_hops
 from collector.tools.doctor.hop import Hop, Trouble, works
 from collector.tools.doctor.listeners import ListenerTrial, Sender
