@@ -76,6 +76,16 @@ class PrometheusApi:
         except (ValueError, TypeError, KeyError) as error:
             raise PrometheusError(f"{self.shown_url}: {_NO_ANSWER}") from error
 
+    def by_evaluation(self, expression: str, unix_seconds: float) -> dict[tuple[str, str], float]:
+        """As `query`, the values by the names of agent and evaluation."""
+        return {
+            (
+                sample.labels.get("gen_ai_agent_name", ""),
+                sample.labels.get("gen_ai_evaluation_name", ""),
+            ): sample.value
+            for sample in self.query(expression, unix_seconds)
+        }
+
     def get(self, path: str) -> JsonValue:
         """The `data` of what it answers to `/api/v1/<path>`; raises as `query` does."""
         answer = self._ask(path, None)
