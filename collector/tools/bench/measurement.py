@@ -6,19 +6,16 @@ is refuses or falls behind; then what lies between is tried. The figures are tho
 
 import json
 import os
-import re
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from collector.errors import TracegradeError
 from collector.tools.bench.load import Load, Sink
 from collector.tools.bench.traffic import Traffic
+from collector.tools.child_service import ChildService
 from collector.tools.running_service import RunningService
 
 LEAST_SECONDS, MOST_SECONDS = 10.0, 600.0
@@ -33,7 +30,7 @@ _DRAIN_SECONDS = 25.0
 _LAG_SECONDS = 2.0
 """From the last span of a step until all are forwarded: the grace of the scratch service, a flush, a poll."""
 _LEAST_SHARE = 0.95
-_READY = re.compile(r"^ready: (.*)$", re.MULTILINE)
+_SCRATCH_SERVICE = "collector.tools.bench.scratch_service"
 _FORWARDED = "tracegrade_spans_forwarded_total"
 _PROC = Path("/proc")
 _UTIME = 11  # fields of /proc/PID/stat behind the name: utime, stime
@@ -90,12 +87,17 @@ class Bench:
         """
         if not _can_measure():
             raise BenchError("this system does not tell what processes use: a bench needs /proc of Linux")
+        self._tell("starting the scratch service")
+        file = () if self._file is None else (str(self._file),)
         with (
             tempfile.TemporaryDirectory(prefix="tracegrade-bench-") as folder,
             Sink() as sink,
-            self._service(sink.endpoint, folder) as service,
+            ChildService(Path(folder, "log"), _SCRATCH_SERVICE, sink.endpoint, folder, *file) as child,
         ):
-            return self._measure(service)
+            endpoints = child.endpoints(_START_SECONDS)
+            if not endpoints:
+                raise BenchError(f"the scratch service did not start: {child.log()}")
+            return self._measure(_Service(child.process.pid, endpoints["grpc"], endpoints["telemetry"]))
 
     def _measure(self, service: "_Service") -> Figures:
         started = time.monotonic()
@@ -154,30 +156,6 @@ class Bench:
         is_held = load.refusals == refusals and sent >= _LEAST_SHARE * rate and lag <= _LAG_SECONDS
         used = max(_cpu_seconds(service.pid) - before, _TICK_SECONDS)
         return _Step(sent, used / max(load.spans - spans, 1), is_held)
-
-    @contextmanager
-    def _service(self, sink: str, folder: str) -> Iterator["_Service"]:
-        self._tell("starting the scratch service")
-        command: Sequence[str] = (
-            *(sys.executable, "-m", "collector.tools.bench.scratch_service", sink, folder),
-            *([] if self._file is None else [str(self._file)]),
-        )
-        log = Path(folder, "log")
-        with log.open("wb") as output:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-        try:
-            deadline = time.monotonic() + _START_SECONDS
-            while (ready := _READY.search(log.read_text(errors="replace"))) is None:
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise BenchError(
-                        f"the scratch service did not start: {log.read_text(errors='replace')[-2000:]}"
-                    )
-                time.sleep(0.05)
-            endpoints = dict(pair.split("=", 1) for pair in ready[1].split())
-            yield _Service(process.pid, endpoints["grpc"], endpoints["telemetry"])
-        finally:
-            process.kill()
-            process.wait()
 
 
 @dataclass(frozen=True, slots=True)
