@@ -7,9 +7,9 @@ from processors.comparison import (
     IncludeFailed,
     SchemaTooComplexError,
     ToolSelectionConfig,
+    check_schema,
     comparable_arguments,
     is_oversized,
-    schema_problems,
     schema_violations,
     unknown_arguments,
 )
@@ -88,9 +88,7 @@ class ToolArgsSchema(Evaluator):
         self._categories = config.categories()
         self._schemas: dict[str, JsonValue] = {}
         for name, schema in ({} if criteria is None else criteria.schemas).items():
-            problems = schema_problems(schema, name)
-            if problems:
-                raise ValueError("; ".join(problems))
+            check_schema(schema, name)
             self._schemas[canonical_tool_name(name)] = schema
         self._include_failed = config.include_failed
         self._heeds_telemetry = config.telemetry_schemas or not self._schemas
@@ -152,6 +150,6 @@ def _violations(call: ToolCall, schema: JsonValue) -> list[str] | NotEvaluated:
             return [_NO_OBJECT]
         return unknown_arguments(call)
     try:
-        return [str(violation) for violation in schema_violations(arguments, schema)]
+        return schema_violations(arguments, schema)
     except SchemaTooComplexError:
         return NotEvaluated.over_limit(f"arguments of {call.name}: too many to check against the schema")
