@@ -45,10 +45,6 @@ class _Node:
     key_runs: dict[str, set[int]] = field(default_factory=dict)
     values: dict[Any, tuple[JsonValue, set[int]]] = field(default_factory=dict)
 
-    @property
-    def total(self) -> int:
-        return sum(self.types.values())
-
 
 def argument_rules(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> Iterator[Rule]:
     """The rules on arguments that all `runs` keep; `names` are the tools as they are written."""
@@ -145,7 +141,7 @@ def _schema_rules(
 
 
 def _object_rules(node: _Node, rule: Callable[..., Rule]) -> Iterator[Rule]:
-    required: list[JsonValue] = [key for key, count in node.keys.items() if count == node.total]
+    required: list[JsonValue] = [key for key, count in node.keys.items() if count == node.types.total()]
     if required:
         shown = ", ".join(map(str, required))
         yield rule("required", f"has {shown}", {"required": required}, 2.0)
@@ -269,8 +265,8 @@ def _flow_rules(
         if seen_in[place] < MIN_VALUES_RUNS or any(step == "*" for step in shape):
             continue
         origin, path = min(found, key=lambda source: (source[0] == tool, len(source[1]), source))
-        whole = nodes[tool, ()].total
-        is_optional = EVERY_ITEM in shape or nodes[place].total < whole
+        whole = nodes[tool, ()].types.total()
+        is_optional = EVERY_ITEM in shape or nodes[place].types.total() < whole
         flow: JsonObject = {"tool": names[tool], "argument": shape_text(shape), "from_tool": names[origin]}
         if path:
             flow["from_path"] = shape_text(path)
@@ -283,7 +279,7 @@ def _flow_rules(
                 statement=f"{names[tool]}.{shape_text(shape)} is what {where} returned before",
                 runs=seen_in[place],
                 of=len(runs),
-                part=flow,
+                part={"criteria": {"flows": [flow]}},
                 weight=2.0,
             ),
             place,

@@ -181,16 +181,20 @@ def _rule(
     weight: float = 1.0,
     broken: int = 0,
 ) -> Rule:
-    part: JsonObject = {key[0]: pair}
     return Rule(
         key=("order", *key),
         statement=statement,
         runs=runs,
         kept=runs - broken,
         of=of,
-        part=part,
+        part=constraint(key[0], pair),
         weight=weight,
     )
+
+
+def constraint(template: str, tools: JsonValue) -> JsonObject:
+    """What a rule adds to the constraints on the order of calls."""
+    return {"criteria": {"constraints": [{template: tools}]}}
 
 
 def _succeeded(tool: str) -> JsonObject:
