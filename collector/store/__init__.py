@@ -6,7 +6,6 @@ from collector.store.run_queries import (
     AgentSummary,
     Counts,
     CriterionCounts,
-    HourCounts,
     RunFilter,
     RunQueries,
     RunSummary,
@@ -18,7 +17,7 @@ from collector.store.store_config import StoreConfig, StoreSection
 from collector.store.stored_conversations import StoredConversations
 
 __all__ = [
-    "MAX_FOUND", "STORE", "AgentSummary", "Counts", "CriterionCounts", "HourCounts", "RunDatabase",
+    "MAX_FOUND", "STORE", "AgentSummary", "Counts", "CriterionCounts", "RunDatabase",
     "RunFilter", "RunQueries", "RunStore", "RunSummary", "StoreConfig", "StoreSection", "StoreUnusable",
     "StoredConversations", "ToolSummary", "open_store_file", "rows_of",
 ]  # fmt: skip
