@@ -128,7 +128,7 @@ class CriteriaSet:
         key = tenant, agent_name
         found = self._cache.get(key)
         if found is None:
-            found = tuple(evaluation for _, evaluation in self._resolve(tenant, agent_name))
+            found = tuple(evaluation for _, evaluation in self.sources_for(agent_name, tenant))
             if len(self._cache) >= _MAX_CACHED_AGENTS:
                 self._cache.clear()
             self._cache[key] = found
@@ -136,7 +136,20 @@ class CriteriaSet:
 
     def sources_for(self, agent_name: str, tenant: str = "") -> tuple[tuple[AgentCriteria, Evaluation], ...]:
         """`evaluations_for`, each with the criteria that it is from: they say whose it is. Not remembered."""
-        return self._resolve(tenant, agent_name)
+        exact = self._exact.get((tenant, agent_name), [])
+        ranked = [((1, 0, index), index) for index in exact]
+        ranked += [((-1, 0, index), index) for pattern, index in self._builtin if pattern.match(agent_name)]
+        for glob_tenant, pattern, index in self._globs:
+            if glob_tenant == tenant and index not in exact and pattern.match(agent_name):
+                ranked.append(((0, _literal_characters(self.agents[index].pattern), index), index))
+        winners: dict[str, tuple[int, int, Evaluation]] = {}
+        for _, index in sorted(ranked):
+            for position, evaluation in enumerate(self.agents[index].evaluations):
+                winners[evaluation.name] = index, position, evaluation
+        in_order = sorted(winners.values(), key=lambda winner: winner[:2])
+        return tuple(
+            (self.agents[index], evaluation) for index, _, evaluation in in_order if evaluation.enabled
+        )
 
     def exact_names(self, tenant: str = "") -> tuple[str, ...]:
         """The agents named without wildcards, each once, in the order of the files."""
@@ -171,22 +184,6 @@ class CriteriaSet:
             if not agent.tenant and agent.pattern and not agent.pattern.strip("*"):
                 winners |= {evaluation.name: evaluation for evaluation in agent.evaluations}
         return any(evaluation.enabled for evaluation in winners.values())
-
-    def _resolve(self, tenant: str, agent_name: str) -> tuple[tuple[AgentCriteria, Evaluation], ...]:
-        exact = self._exact.get((tenant, agent_name), [])
-        ranked = [((1, 0, index), index) for index in exact]
-        ranked += [((-1, 0, index), index) for pattern, index in self._builtin if pattern.match(agent_name)]
-        for glob_tenant, pattern, index in self._globs:
-            if glob_tenant == tenant and index not in exact and pattern.match(agent_name):
-                ranked.append(((0, _literal_characters(self.agents[index].pattern), index), index))
-        winners: dict[str, tuple[int, int, Evaluation]] = {}
-        for _, index in sorted(ranked):
-            for position, evaluation in enumerate(self.agents[index].evaluations):
-                winners[evaluation.name] = index, position, evaluation
-        in_order = sorted(winners.values(), key=lambda winner: winner[:2])
-        return tuple(
-            (self.agents[index], evaluation) for index, _, evaluation in in_order if evaluation.enabled
-        )
 
 
 def _literal_characters(pattern: str) -> int:
