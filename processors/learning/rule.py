@@ -65,7 +65,7 @@ def tolerated(runs: int) -> int:
     return int(runs * _TOLERATED)
 
 
-def upper_bound(hits: int, trials: int, confidence: float = CONFIDENCE) -> float:
+def upper_bound(hits: int, trials: int) -> float:
     """The upper bound of a rate of which `hits` in `trials` were seen, after Clopper and Pearson (1934).
 
     One-sided. 1 where there were no trials.
@@ -75,16 +75,16 @@ def upper_bound(hits: int, trials: int, confidence: float = CONFIDENCE) -> float
     low, high = hits / trials, 1.0
     for _ in range(50):
         middle = (low + high) / 2
-        if _at_most(hits, trials, middle) > 1 - confidence:
+        if _at_most(hits, trials, middle) > 1 - CONFIDENCE:
             low = middle
         else:
             high = middle
     return high
 
 
-def trials_needed(rate: float, confidence: float = CONFIDENCE) -> int:
+def trials_needed(rate: float) -> int:
     """How many trials without a hit show that a rate is at most `rate`."""
-    return math.ceil(math.log(1 - confidence) / math.log1p(-rate)) if 0 < rate < 1 else 1
+    return math.ceil(math.log(1 - CONFIDENCE) / math.log1p(-rate)) if 0 < rate < 1 else 1
 
 
 def _at_most(hits: int, trials: int, rate: float) -> float:
