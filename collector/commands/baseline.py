@@ -28,7 +28,7 @@ from collector.tools.baseline import (
     scores_on_server,
     write_whole,
 )
-from collector.tools.prometheus_api import PrometheusApi, PrometheusError
+from collector.tools.prometheus_api import PrometheusApi
 from collector.workers.offline import OfflineWorkers
 
 _DESCRIPTION = """
@@ -93,16 +93,13 @@ def _check_source(options: argparse.Namespace) -> None:
 
 
 def _scores_on_server(options: argparse.Namespace, now: int) -> Scores:
-    try:
-        return scores_on_server(
-            PrometheusApi(options.prometheus),
-            unix_nano=now,
-            window=options.window or DEFAULT_WINDOW,
-            version=options.version,
-            labels=dict(options.label or ()),
-        )
-    except PrometheusError as error:
-        raise unusable(str(error)) from error
+    return scores_on_server(
+        PrometheusApi(options.prometheus),
+        unix_nano=now,
+        window=options.window or DEFAULT_WINDOW,
+        version=options.version,
+        labels=dict(options.label or ()),
+    )
 
 
 def _scores_of_paths(options: argparse.Namespace, surroundings: Surroundings, now: int) -> Scores:

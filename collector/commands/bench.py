@@ -13,13 +13,11 @@ from collector.commands.command import (
     add_argument,
     add_config,
     traffic_argument,
-    unusable,
 )
 from collector.tools.bench import (
     LEAST_SECONDS,
     MOST_SECONDS,
     Bench,
-    BenchError,
     Figures,
     Traffic,
     recorded_traffic,
@@ -68,8 +66,6 @@ def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
     progress = _Progress()
     try:
         figures = Bench(options.config, traffic, options.seconds, progress.tell).run()
-    except BenchError as error:
-        raise unusable(str(error)) from error
     finally:
         progress.end()
     print(figures.to_json() if options.json else _text(figures))

@@ -43,7 +43,7 @@ class Surroundings:
 class Command:
     """One command: `add_arguments` declares what it takes, `run` does it and returns the exit code.
 
-    `run` may raise ProblemsFound, StartupError and OSError: the command line tells them in their words.
+    `run` may raise ProblemsFound, TracegradeError and OSError: the command line tells them in their words.
     """
 
     name: str

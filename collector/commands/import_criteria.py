@@ -14,7 +14,6 @@ from pathlib import Path
 from collector.commands.command import (
     EXIT_FAILED,
     EXIT_OK,
-    EXIT_UNUSABLE,
     Command,
     Surroundings,
     add_argument,
@@ -201,8 +200,7 @@ def _run(options: Namespace, _: Surroundings) -> int:
         print(problem, file=sys.stderr)
     counts = f"{imported.evaluations} evaluations imported, {len(imported.left_out)} notes"
     if not imported.evaluations:
-        print(f"{counts}: nothing was written", file=sys.stderr)
-        return EXIT_UNUSABLE
+        raise unusable(f"{counts}: nothing was written")
     write_output(options.output, imported.text, write_new)
     print(counts, file=sys.stderr)
     return EXIT_FAILED if imported.left_out else EXIT_OK

@@ -19,7 +19,6 @@ from rich.text import Text
 from collector.commands.command import (
     EXIT_FAILED,
     EXIT_OK,
-    EXIT_UNUSABLE,
     Command,
     OfflineCriteria,
     OutputConsole,
@@ -32,6 +31,7 @@ from collector.commands.command import (
     progress_console,
     tell_warnings,
     traffic_argument,
+    unusable,
 )
 from collector.commands.compare import compare
 from collector.exporters import RunPrintout, count_outcomes, counts_text
@@ -219,11 +219,9 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
     if options.compare:
         for name in ("criteria", "explain", "require_evaluated"):
             if getattr(options, name):
-                print(f"--compare and --{name.replace('_', '-')} exclude each other", file=sys.stderr)
-                return EXIT_UNUSABLE
+                raise unusable(f"--compare and --{name.replace('_', '-')} exclude each other")
         if output_format is Format.JUNIT:
-            print("--compare prints json or table, not junit", file=sys.stderr)
-            return EXIT_UNUSABLE
+            raise unusable("--compare prints json or table, not junit")
     offline = OfflineCriteria(options.config, surroundings)
     sets = [offline.load([path]) for path in options.compare or ()] or [
         offline.load([options.criteria] if options.criteria else None)
@@ -257,8 +255,7 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
             has_failed = bool(summary.failed or (options.require_evaluated and not summary.graded))
     tell_warnings(stream.warnings)
     if not stream.spans and not stream.runs:
-        print(f"no span and no agent run in {', '.join(map(str, options.paths))}", file=sys.stderr)
-        return EXIT_UNUSABLE
+        raise unusable(f"no span and no agent run in {', '.join(map(str, options.paths))}")
     return EXIT_FAILED if has_failed else EXIT_OK
 
 

@@ -15,7 +15,6 @@ from collector.commands.command import (
     argument_type,
     path_argument,
     path_text,
-    unusable,
     write_output,
 )
 from collector.tools.alerting import (
@@ -36,7 +35,7 @@ from collector.tools.alerting import (
     rules_text,
     volume_on_server,
 )
-from collector.tools.prometheus_api import PrometheusApi, PrometheusError
+from collector.tools.prometheus_api import PrometheusApi
 from processors.documents import LocatedYaml, Problem, ProblemsFound
 
 _DESCRIPTION = """
@@ -123,10 +122,7 @@ def _inputs(options: argparse.Namespace, surroundings: Surroundings) -> RuleInpu
 
 
 def _measured_volume(url: str | None, clock: Clock) -> Volume:
-    try:
-        return {} if url is None else volume_on_server(PrometheusApi(url), clock.unix_nano() / 1e9)
-    except PrometheusError as error:
-        raise unusable(str(error)) from error
+    return {} if url is None else volume_on_server(PrometheusApi(url), clock.unix_nano() / 1e9)
 
 
 def _url(text: str) -> str:

@@ -33,7 +33,7 @@ from collector.configuration import load_configuration
 from collector.exporters import RunPrintout
 from collector.recordings import graded_run_from_json
 from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
-from collector.tools.running_service import NoAnswerError, ask
+from collector.tools.running_service import ask
 from processors.model import JsonObject, encode_json
 
 _AnswerT = TypeVar("_AnswerT")
@@ -90,10 +90,7 @@ class _Source:
         path = options.store or load_configuration(options.config, surroundings.environment).store.path
         if path is None:
             raise unusable("no store to read: expected --store, --endpoint, or --config with store.path")
-        try:
-            self._queries = RunQueries(open_store_file(path))
-        except StoreUnusable as error:
-            raise unusable(str(error)) from None
+        self._queries = RunQueries(open_store_file(path))
 
     def agents(self) -> list[Mapping[str, Any]]:
         """All agents, as the page's JSON tells of them."""
@@ -133,8 +130,6 @@ class _Source:
             status, answer = ask(self._address, path, headers=headers, timeout_seconds=_TIMEOUT_SECONDS)
             if status == HTTPStatus.OK:
                 return json.loads(answer)
-        except NoAnswerError as error:
-            raise unusable(str(error)) from None
         except ValueError as error:
             raise unusable(f"no answer from http://{self._address}: {error}") from None
         told = answer[:1000].decode(errors="replace").strip()
@@ -142,7 +137,7 @@ class _Source:
 
 
 def _agents(options: Namespace, surroundings: Surroundings) -> int:
-    agents = _told(lambda: _Source(options, surroundings).agents())
+    agents = _told(_Source(options, surroundings).agents)
     if options.json:
         for agent in agents:
             print(encode_json(dict(agent)).decode())

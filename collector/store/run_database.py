@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain, pairwise
 from pathlib import Path
 
+from collector.errors import TracegradeError
 from collector.store.run_rows import HourKey, RunRows
 
 _VERSION = 2
@@ -75,7 +76,7 @@ _MARKS = "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER
 """Came later, and is of no matter to releases that do not know it."""
 
 
-class StoreUnusable(Exception):
+class StoreUnusable(TracegradeError):
     """The file is no store of ours, or cannot be opened; the message says so in one line."""
 
 
