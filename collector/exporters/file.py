@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from collector.config_fields import FilePath
-from collector.errors import PermanentExportError, RetryableExportError, StartupError
+from collector.errors import PermanentExportError, RetryableExportError
 from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.span_exporter_config import SpanExporterConfig
@@ -43,15 +43,9 @@ class FileExporter:
 
     async def start(self) -> None:
         """Open the files."""
-        for key, file in (("path", self._file), ("logs_path", self._logs_file)):
-            if file is None:
-                continue
-            try:
-                file.open()
-            except OSError as error:
-                raise StartupError(
-                    f"exporters.{self.name}.{key}: {file.path} cannot be written: {error.strerror or error}"
-                ) from error
+        self._file.open_for(f"exporters.{self.name}.path")
+        if self._logs_file is not None:
+            self._logs_file.open_for(f"exporters.{self.name}.logs_path")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"export-{self.name}")
 
     async def export(self, request: bytes, span_count: int) -> ExportResponse:
