@@ -73,7 +73,6 @@ class _Order:
 
     def __init__(self, seen: Sequence[Mapping[str, SeenTool]], used: Counter[str]) -> None:
         self.total = len(seen)
-        self.seen = seen
         self.used = used
         self.tools = [tool for tool, _ in used.most_common(_MAX_TOOLS)]
         self.succeeded = Counter(tool for run in seen for tool, of_run in run.items() if of_run.successes)
