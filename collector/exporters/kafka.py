@@ -29,15 +29,9 @@ class KafkaExporter:
     def __init__(self, name: str, config: KafkaConfig, context: ExporterContext) -> None:
         self.name = name
         queue = config.sending_queue
+        largest = max(queue.batch.max_bytes, config.max_message_bytes)
         self._producer = KafkaProducer(
-            name,
-            config,
-            config.topic,
-            context.metrics,
-            context.clock,
-            max_unanswered_bytes=2
-            * queue.num_consumers
-            * max(queue.batch.max_bytes, config.max_message_bytes),
+            name, config, context, max_unanswered_bytes=2 * queue.num_consumers * largest
         )
         self.endpoint = self._producer.endpoint
 

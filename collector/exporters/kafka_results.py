@@ -25,12 +25,7 @@ class KafkaResultsExporter(RunWriter):
 
     def __init__(self, name: str, config: KafkaResultsConfig, context: ExporterContext) -> None:
         self._producer = KafkaProducer(
-            name,
-            config,
-            config.topic,
-            context.metrics,
-            context.clock,
-            max_unanswered_bytes=64 * 1024 * 1024 + config.max_message_bytes,
+            name, config, context, max_unanswered_bytes=64 * 1024 * 1024 + config.max_message_bytes
         )
         super().__init__(name, self._producer.endpoint, config, context)
 
