@@ -19,9 +19,9 @@ from pydantic import Field
 
 from collector.clock import Clock, ends_within
 from collector.config_fields import FilePath, PositiveDuration
-from collector.exporters.exporter import TaskOwner
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.otlp import logs_request_to_json, request_to_json
+from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 from processors.documents import StrictModel
 from processors.model import JsonObject, decode_json, encode_json, time_text

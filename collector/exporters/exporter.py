@@ -5,8 +5,7 @@ Exporters of spans and of scores stand behind a `SendingQueue` of their own; exp
 directly.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, Literal, Protocol, TextIO, TypeVar, runtime_checkable
 
@@ -101,14 +100,6 @@ class ResultExporter(Protocol):
 
     async def shutdown(self, deadline: float) -> None:
         """Write what is pending by `deadline`; safe before start and twice."""
-        ...
-
-
-class TaskOwner(Protocol):
-    """Who runs background tasks and notices when one dies."""
-
-    def create_task(self, coroutine: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
-        """Run `coroutine` as a task."""
         ...
 
 

@@ -28,7 +28,7 @@ from collector.receivers.kafka.offsets import (
     read_progress,
 )
 from collector.receivers.kafka.partition import ReadPartition, Record
-from collector.receivers.receiver import TaskOwner
+from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 
 if TYPE_CHECKING:
