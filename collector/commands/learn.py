@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 
 from rich.progress import Progress
@@ -46,7 +47,7 @@ from processors.learning import (
     updated_file,
     upper_bound,
 )
-from processors.model import AgentRun, JsonObject, Outcome
+from processors.model import AgentRun, Outcome
 
 _DESCRIPTION = """
 Propose criteria from good runs: which tools are called, how often and in which order, what their arguments
@@ -103,7 +104,8 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
             f"a criteria file is for one tenant, and these runs are of {shown}: choose with --tenant"
         )
     learned = _learn(runs, options)
-    texts = {item.agent: learned_text(item, _reread, in_shadow=options.shadow) for item in learned}
+    reread = partial(run_from_json, where="")
+    texts = {item.agent: learned_text(item, reread, in_shadow=options.shadow) for item in learned}
     text = _updated(options, texts) if options.update else learned_file(texts, tenants[0])
     write_output(options.output, text, write_new)
     for item in learned:
@@ -200,10 +202,6 @@ def _updated(options: Namespace, texts: Mapping[str, LearnedText]) -> str:
     if options.output is not None:
         return new
     return "".join(unified_diff(old.splitlines(True), new.splitlines(True), name, name))
-
-
-def _reread(line: JsonObject) -> AgentRun:
-    return run_from_json(line, "")
 
 
 def _report(learned: Learned, max_false_alarms: float) -> Iterator[str]:

@@ -4,7 +4,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from collector.clock import Clock
 from collector.commands.command import (
     EXIT_OK,
     Command,
@@ -109,20 +108,20 @@ def _inputs(options: argparse.Namespace, surroundings: Surroundings) -> RuleInpu
         problems += objective_problems(*objectives, criteria)
     if problems:
         raise ProblemsFound(problems)
+    measured: Volume = {}
+    if options.prometheus is not None:
+        now = surroundings.clock.unix_nano() / 1e9
+        measured = volume_on_server(PrometheusApi(options.prometheus), now)
     coverage = criteria_coverage(criteria)
     return RuleInputs(
         objectives=objectives[0] if objectives else ObjectivesFile(),
         baselines=baselines[0] if baselines else None,
-        volume=volume[0].volume() if volume else _measured_volume(options.prometheus, surroundings.clock),
+        volume=volume[0].volume() if volume else measured,
         unconditional=coverage.unconditional,
         quiet=coverage.quiet,
         scale=options.time_scale,
         links=AlertLinks(options.runbook_base, options.dashboard_base),
     )
-
-
-def _measured_volume(url: str | None, clock: Clock) -> Volume:
-    return {} if url is None else volume_on_server(PrometheusApi(url), clock.unix_nano() / 1e9)
 
 
 def _url(text: str) -> str:

@@ -54,7 +54,8 @@ class LangfuseScoresExporter(ScoreExporter):
             return Sent()
         events: list[JsonValue] = [_event(score) for score in scores]
         answer = await self.call("POST", _PATH, {"batch": events})
-        errors = [error for error in _listed(answer.get("errors")) if isinstance(error, dict)]
+        listed = answer.get("errors")
+        errors = [error for error in listed if isinstance(error, dict)] if isinstance(listed, list) else []
         if not errors:
             return Sent()
         message = one_line(json_text(errors[0]))
@@ -62,10 +63,6 @@ class LangfuseScoresExporter(ScoreExporter):
         if later:  # all of them are sent again: the id keeps each a single score
             raise RetryableExportError(message)
         return Sent((), len(errors), message)
-
-
-def _listed(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []
 
 
 def _may_be_taken_later(status: JsonValue) -> bool:

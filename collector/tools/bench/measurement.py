@@ -85,7 +85,7 @@ class Bench:
         Raises:
             BenchError: the service did not start, or nothing came through.
         """
-        if not _can_measure():
+        if not (_PROC / "self" / "stat").exists():
             raise BenchError("this system does not tell what processes use: a bench needs /proc of Linux")
         self._tell("starting the scratch service")
         file = () if self._file is None else (str(self._file),)
@@ -131,7 +131,7 @@ class Bench:
                 spans_a_second=held,
                 is_limit=missed > 0,
                 cpu_at_rate=cost * held,
-                processes=_process_count(service.pid),
+                processes=sum(1 for _ in _tree(service.pid)),
                 cores=os.cpu_count() or 1,
                 resident_bytes=resident,
                 peak_bytes=peak,
@@ -177,11 +177,6 @@ class _Service:
         return sum(value for _, value in samples.get(_FORWARDED, ()))
 
 
-def _can_measure() -> bool:
-    """Whether this system tells of its processes."""
-    return (_PROC / "self" / "stat").exists()
-
-
 def _cpu_seconds(pid: int) -> float:
     """CPU time of the process and its children so far."""
     ticks = 0
@@ -204,12 +199,8 @@ def _memory_bytes(pid: int) -> tuple[int, int]:
     return now, most
 
 
-def _process_count(pid: int) -> int:
-    """The process and its children."""
-    return sum(1 for _ in _tree(pid))
-
-
 def _tree(pid: int) -> Iterator[int]:
+    """The process and its children."""
     yield pid
     for children in (_PROC / str(pid) / "task").glob("*/children"):
         for child in children.read_text().split():
