@@ -1,6 +1,5 @@
 """Evaluator `tool-args-grounded`: whether arguments come from what the agent was told or shown."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -28,7 +27,6 @@ from processors.model import (
     Evaluator,
     EvaluatorExample,
     JsonValue,
-    Message,
     NotEvaluated,
     RunFacts,
     Score,
@@ -175,7 +173,8 @@ class ToolArgsGrounded(Evaluator):
         is_input_known = run.input_state is ValueState.PRESENT
         if is_input_known:
             evidence.add(run.input, is_told=True)
-        turn = _last_turn(run.messages)
+        # Tool messages of earlier turns show results that were there before this run.
+        turn = max((message.turn for message in run.messages), default=0)
         for message in run.messages:
             if message.role in ("user", "system"):
                 is_input_known = is_input_known or message.role == "user"
@@ -202,11 +201,6 @@ def _covers(paths_by_tool: _PathsByTool, call: ToolCall, place: Place) -> bool:
     return any(
         call.name in tools and any(path.covers(place) for path in paths) for tools, paths in paths_by_tool
     )
-
-
-def _last_turn(messages: Sequence[Message]) -> int:
-    """The turn of this run: tool messages of earlier ones show results that were there before it."""
-    return max((message.turn for message in messages), default=0)
 
 
 def _add_result(call: ToolCall, evidence: Evidence) -> NotEvaluated | None:
