@@ -30,7 +30,7 @@ def ordered_keys(
     keys = common_subsequence(rows, width)
     if len(keys) == width or not is_reorderable(calls, rows):
         return keys, range(len(rows))
-    order = best_fitting_order(rows, parallel_segments(calls), width)
+    order = best_fitting_order(rows, parallel_segments(calls))
     if order is None:
         return None
     return common_subsequence([rows[position] for position in order], width), order
@@ -104,7 +104,7 @@ def parallel_segments(calls: Sequence[ToolCall]) -> list[range]:
     return segments
 
 
-def best_fitting_order(rows: Sequence[int], segments: Sequence[range], width: int) -> list[int] | None:
+def best_fitting_order(rows: Sequence[int], segments: Sequence[range]) -> list[int] | None:
     """A permutation of the calls, inside their segments, with the longest common subsequence.
 
     Returns None when the search would exceed `MAX_REORDERING_STEPS`.

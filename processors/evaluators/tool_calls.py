@@ -301,7 +301,7 @@ class ToolCallOrder(Evaluator):
         if self._strict:
             if len(calls) > self._width:
                 return 0.0, 0.0
-            order = best_fitting_order(rows, parallel_segments(calls), self._width)
+            order = best_fitting_order(rows, parallel_segments(calls))
             if order is not None:
                 rows = [rows[position] for position in order]
                 return 0.0, float(common_subsequence_length(rows, self._width) == len(rows))
