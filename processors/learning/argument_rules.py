@@ -23,15 +23,14 @@ _SPARE_RANGE = 0.5
 _FLOW_VALUES = 3
 """Different values that an argument must have had: one that never changes does not show where it is from."""
 
-_FORMATS: Sequence[tuple[str, str]] = (
-    ("a date", r"^\d{4}-\d{2}-\d{2}$"),
-    ("a time", r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$"),
-    ("a time of day", r"^\d{2}:\d{2}(:\d{2})?$"),
-    ("an e-mail address", r"^[^@\s]+@[^@\s]+\.[^@\s]+$"),
-    ("a UUID", r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"),
-    ("a web address", r"^https?://\S+$"),
+_FORMATS = (
+    ("a date", re.compile(r"^\d{4}-\d{2}-\d{2}$")),
+    ("a time", re.compile(r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$")),
+    ("a time of day", re.compile(r"^\d{2}:\d{2}(:\d{2})?$")),
+    ("an e-mail address", re.compile(r"^[^@\s]+@[^@\s]+\.[^@\s]+$")),
+    ("a UUID", re.compile(r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$")),
+    ("a web address", re.compile(r"^https?://\S+$")),
 )
-_COMPILED = tuple((name, written, re.compile(written)) for name, written in _FORMATS)
 _SEGMENT = re.compile(r"[0-9]+|[A-Z]+|[a-z]+|.", re.DOTALL)
 
 
@@ -204,9 +203,9 @@ def _rounded(value: float) -> float:
 
 def _format(texts: Sequence[str]) -> tuple[str, str] | None:
     """How all `texts` are written, in words and as a pattern; None where they have no form in common."""
-    for name, written, compiled in _COMPILED:
-        if all(compiled.search(text) for text in texts):
-            return name, written
+    for name, form in _FORMATS:
+        if all(form.search(text) for text in texts):
+            return name, form.pattern
     split = [_SEGMENT.findall(text) for text in texts]
     first = split[0]
     if not first or len(first) > _MAX_SEGMENTS or any(len(parts) != len(first) for parts in split):
