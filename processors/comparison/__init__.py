@@ -32,6 +32,7 @@ from processors.comparison.captured_value import (
     is_oversized,
     looks_failed,
     may_have_taken_effect,
+    readable_arguments,
     took_effect,
     unknown_arguments,
     unknown_result,
@@ -96,6 +97,7 @@ __all__ = [
     "is_matcher", "is_oversized", "is_too_large", "keys_of", "kind_of", "known_output", "lasting_alignment",
     "leaves", "looks_failed", "matching_cost", "matching_size", "maximum_matching", "may_have_taken_effect",
     "ordered_keys", "output_detail", "output_line", "parallel_segments", "parse_json_path", "place_text",
-    "python_text", "schema_violations", "share_of", "took_effect", "unknown_arguments", "unknown_input",
-    "unknown_result", "value_written_in", "with_floats", "without_failed", "without_invented",
+    "python_text", "readable_arguments", "schema_violations", "share_of", "took_effect", "unknown_arguments",
+    "unknown_input", "unknown_result", "value_written_in", "with_floats", "without_failed",
+    "without_invented",
 ]  # fmt: skip

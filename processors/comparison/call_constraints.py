@@ -15,9 +15,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from processors.comparison.alignment import parallel_segments
 from processors.comparison.captured_value import (
-    comparable_arguments,
-    is_oversized,
     looks_failed,
+    readable_arguments,
     took_effect,
     unknown_arguments,
 )
@@ -268,7 +267,7 @@ class CallConstraints:
 
     def _unknown(self, run: AgentRun, constraint: CallConstraint) -> NotEvaluated:
         for call in run.calls:
-            if any(call.name in kind.tools for kind in constraint.kinds) and _arguments(call) is None:
+            if any(call.name in kind.tools for kind in constraint.kinds) and readable_arguments(call) is None:
                 return unknown_arguments(call)
         raise AssertionError("a constraint is in doubt through a call whose arguments are not known")
 
@@ -430,7 +429,7 @@ class _Sequence:
                 raise _OverLimitError
             sure, key = status is True, ()
             if kind.cost or paths:
-                arguments = _arguments(call)
+                arguments = readable_arguments(call)
                 self._spend((len(call.arguments_text or "") + 1) * (kind.cost + len(paths)))
                 if arguments is None:
                     yield _Event(at, step, alone, _UNKNOWN if paths else (), sure=sure and not kind.cost)
@@ -587,10 +586,6 @@ def _relation_text(constraint: CallConstraint, demand: _Demand, event: _Event) -
         place = f"{where} it, up to the {'next' if demand.direction > 0 else 'last'} {other}"
     shared = f" with the same {' and '.join(paths)}" if paths else ""
     return f"{target} {place}{shared}" if demand.negative else f"no {target} {place}{shared}"
-
-
-def _arguments(call: ToolCall) -> JsonObject | None:
-    return None if is_oversized(call.arguments_text) else comparable_arguments(call)
 
 
 def _key(arguments: JsonObject, paths: tuple[JsonPath, ...]) -> Any:

@@ -53,6 +53,11 @@ def comparable_arguments(call: ToolCall) -> JsonObject | None:
     return {} if call.lenient_values and call.arguments_state not in _WITHHELD else None
 
 
+def readable_arguments(call: ToolCall) -> JsonObject | None:
+    """`comparable_arguments` of `call`; None also where their text was too long to be read."""
+    return None if is_oversized(call.arguments_text) else comparable_arguments(call)
+
+
 def comparable_result_text(call: ToolCall) -> str | None:
     """The result of `call` as text, or None where it is not known.
 

@@ -16,9 +16,9 @@ from processors.comparison import (
     calls_of,
     comparable_arguments,
     equality_key,
-    is_oversized,
     looks_failed,
     may_have_taken_effect,
+    readable_arguments,
     took_effect,
     unknown_arguments,
     without_invented,
@@ -121,7 +121,7 @@ class ToolRepetition(Evaluator):
             known: dict[Hashable, int] = {}
             not_known = 0
             for call in calls:
-                arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
+                arguments = readable_arguments(call)
                 if arguments is None:
                     not_known += 1
                     unread = unread or call
@@ -324,7 +324,7 @@ class DuplicateSideEffect(Evaluator):
             groups: dict[Hashable, list[ToolCall]] = {}
             unread: ToolCall | None = None
             for call in calls:
-                arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
+                arguments = readable_arguments(call)
                 if arguments is None:
                     unread = unread or call
                 else:

@@ -11,7 +11,6 @@ from processors.comparison import (
     Place,
     ToolPatterns,
     ToolSelectionConfig,
-    comparable_arguments,
     comparable_result_text,
     comparable_result_value,
     equality_key,
@@ -19,6 +18,7 @@ from processors.comparison import (
     leaves,
     parse_json_path,
     place_text,
+    readable_arguments,
     unknown_arguments,
     unknown_result,
 )
@@ -138,7 +138,7 @@ class ToolArgsGrounded(Evaluator):
         for position, call in enumerate(calls):
             if call.category not in self._categories:
                 continue
-            arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
+            arguments = readable_arguments(call)
             if arguments is None:
                 return unknown_arguments(call)
             values = [

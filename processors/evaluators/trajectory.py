@@ -24,7 +24,6 @@ from processors.comparison import (
     equal_values,
     fits,
     fits_members,
-    is_oversized,
     keys_of,
     lasting_alignment,
     matching_cost,
@@ -32,6 +31,7 @@ from processors.comparison import (
     maximum_matching,
     ordered_keys,
     parallel_segments,
+    readable_arguments,
     unknown_arguments,
     without_failed,
 )
@@ -342,7 +342,7 @@ class _Trajectory(Evaluator):
             doubtful = 0
             if demanding:
                 row &= ~demanding
-                arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
+                arguments = readable_arguments(call)
                 if arguments is None:
                     unknown = unknown or call
                     doubtful, demanding = demanding, 0
