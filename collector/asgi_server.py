@@ -94,10 +94,8 @@ class AsgiServer:
         connection: What speaks HTTP; None: HTTP/1.1.
         limit_concurrency: From this many open connections or running requests on, requests are
             answered 503 without asking the application.
-        keep_alive_seconds: How long an idle connection stays open.
         request_timeout_seconds: A connection that has not delivered a whole request this long after it
             opened, or after the request began, is cut.
-        backlog: Connections the kernel may queue.
         clock: What the deadline of `shutdown` is measured on.
     """
 
@@ -110,16 +108,12 @@ class AsgiServer:
         ssl: SSLContext | None = None,
         connection: ConnectionFactory | None = None,
         limit_concurrency: int | None = None,
-        keep_alive_seconds: int = 75,
         request_timeout_seconds: float = 60.0,
-        backlog: int = 2048,
         clock: Clock | None = None,
     ) -> None:
         self._host = host
-        self._port = port
         self._ssl = ssl
         self._connection = connection or _Http1Connection
-        self._backlog = backlog
         self._request_timeout_seconds = request_timeout_seconds
         self._clock = clock or SystemClock()
         self._config = uvicorn.Config(
@@ -134,22 +128,18 @@ class AsgiServer:
             server_header=False,
             date_header=False,
             limit_concurrency=limit_concurrency,
-            timeout_keep_alive=keep_alive_seconds,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         )
         self._connections = Connections()
         self._server: asyncio.Server | None = None
-        self._bound_port = port
-
-    @property
-    def port(self) -> int:
+        self._port = self.port = port
         """The port listened on; as configured before `start`."""
-        return self._bound_port
 
     @property
     def endpoint(self) -> str:
         """`host:port` with the real port; an IPv6 address stands in brackets."""
         host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"{host}:{self._bound_port}"
+        return f"{host}:{self.port}"
 
     async def start(self) -> None:
         """Listen.
@@ -166,11 +156,11 @@ class AsgiServer:
 
         try:
             self._server = await loop.create_server(
-                connection, self._host, self._port, ssl=self._ssl, backlog=self._backlog
+                connection, self._host, self._port, ssl=self._ssl, backlog=_BACKLOG
             )
         except OSError as error:
             raise StartupError(f"{self.endpoint}: cannot listen: {error.strerror or error}") from error
-        self._bound_port = self._server.sockets[0].getsockname()[1]
+        self.port = self._server.sockets[0].getsockname()[1]
 
     def send_clients_away(self) -> None:
         """Tell clients to send further requests over other connections, where their protocol can say that."""
@@ -207,6 +197,10 @@ class AsgiServer:
 
 _HEADERS_TOO_LARGE = "The headers are too large."
 
+_KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection stays open."""
+_BACKLOG = 2048
+"""Connections the kernel may queue."""
 _CANCEL_SECONDS = 1.0
 """How long a cancelled request may take to notice."""
 

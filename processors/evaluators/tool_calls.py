@@ -56,7 +56,6 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     ToolCall,
@@ -273,9 +272,7 @@ class ToolCallOrder(Evaluator):
         """Grade `run`; `over_limit` beyond the caps on calls and on the search over parallel groups."""
         calls = self._keys.select(run, self._categories)
         if len(calls) > MAX_ORDERED_CALLS:
-            return NotEvaluated(
-                NotEvaluatedReason.OVER_LIMIT, f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}"
-            )
+            return NotEvaluated.over_limit(f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}")
         rows = self._rows(calls)
         if self._strict:
             if self._width == len(rows) and all(row >> key & 1 for key, row in enumerate(rows)):
@@ -285,9 +282,7 @@ class ToolCallOrder(Evaluator):
             return self._score(0.0 if calls else 1.0, calls, [])
         found = ordered_keys(calls, rows, self._width, _is_reorderable)
         if found is None:
-            return NotEvaluated(
-                NotEvaluatedReason.OVER_LIMIT, "too many parallel tool calls to find the order that fits"
-            )
+            return NotEvaluated.over_limit("too many parallel tool calls to find the order that fits")
         keys, _ = found
         return self._score(len(keys) / self._width, calls, [self._expected[key] for key in keys])
 
@@ -306,7 +301,7 @@ class ToolCallOrder(Evaluator):
         if self._strict:
             if len(calls) > self._width:
                 return 0.0, 0.0
-            order = best_fitting_order(rows, parallel_segments(calls), self._width)
+            order = best_fitting_order(rows, parallel_segments(calls))
             if order is not None:
                 rows = [rows[position] for position in order]
                 return 0.0, float(common_subsequence_length(rows, self._width) == len(rows))
@@ -832,9 +827,7 @@ class ToolCallArgs(_FirstFit[JsonObject]):
 
 
 def _over_limit(noun: str) -> NotEvaluated:
-    return NotEvaluated(
-        NotEvaluatedReason.OVER_LIMIT, f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of {noun}"
-    )
+    return NotEvaluated.over_limit(f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of {noun}")
 
 
 def _literal_test(expected: JsonObject, subset: bool) -> Callable[[JsonObject], bool]:
