@@ -17,7 +17,7 @@ RECEIPT_BYTES = 512
 
 def held_bytes(spans: Sequence[RawSpan]) -> int:
     """What holding `spans` counts against the memory limit."""
-    return sum(len(span[1]) for span in spans) + SPAN_OVERHEAD_BYTES * len(spans)
+    return sum([len(span[1]) for span in spans]) + SPAN_OVERHEAD_BYTES * len(spans)
 
 
 class Receipt(Protocol):
