@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from processors.model import FinishReason, GradedRun
 from processors.spans import RawSpan
@@ -69,8 +69,7 @@ class RecordSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SpanBatch:
+class SpanBatch(NamedTuple):
     """The spans of one trace out of one request, in the order of the request."""
 
     trace_id: bytes
