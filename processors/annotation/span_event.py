@@ -82,10 +82,14 @@ def results_by_carrier(
     """The results by the span that carries them, as `append_results` says; empty where there is no span."""
     carried: dict[bytes, list[tuple[AgentRun, EvaluationResult]]] = {}
     for run, results in graded:
+        carrier_of_run = run.carrier_span_id or b""
         for result in results:
             if result.reason is None or makes_event(result):
-                carrier = result.tool_span_id or run.carrier_span_id or b""
-                carried.setdefault(carrier, []).append((run, result))
+                carrier = result.tool_span_id or carrier_of_run
+                if carrier in carried:
+                    carried[carrier].append((run, result))
+                else:
+                    carried[carrier] = [(run, result)]
     if not carried or not spans:
         return {}
     known = {span[0] for span in spans}
