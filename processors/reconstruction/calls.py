@@ -413,7 +413,7 @@ class RunCalls:
         if "" in ids or not sum(counts) == len(ids) == len(self._merged):
             return False
         told = b"\n".join(answers)
-        return all(told.find(call_id.encode()) >= 0 for call_id in ids)
+        return not [call_id for call_id in ids if told.find(call_id.encode()) < 0]
 
     @late
     def _answers(self) -> list[bytes | None]:

@@ -75,9 +75,7 @@ class SpanTree:
             for view in self.views:
                 view.leave_out_events()
         position_of = dict(zip(self.span_ids, range(len(ordered)), strict=True))
-        self.parents = parents = [
-            position_of.get(parent, -1) if parent else -1 for parent in self.parent_ids
-        ]
+        self.parents = parents = [position_of.get(parent, -1) if parent else -1 for parent in self.parent_ids]
         is_in_order = True
         for position, parent in enumerate(parents):
             if parent < 0:

@@ -217,8 +217,24 @@ class _OtelGenAI:
             if tells_agent and not agent_name:
                 agent_name = first_text(span.attributes, _AGENT_NAME)
             # By position and as the tuple that it is: a third of what names and the class cost here.
-            told = name, "", call_id or told_id, arguments, False, result, error, category, agent_name, False
-            return tuple.__new__(ToolReading, (*told, is_synthetic, False, False))
+            return tuple.__new__(
+                ToolReading,
+                (
+                    name,
+                    "",
+                    call_id or told_id,
+                    arguments,
+                    False,
+                    result,
+                    error,
+                    category,
+                    agent_name,
+                    False,
+                    is_synthetic,
+                    False,
+                    False,
+                ),
+            )
 
         return read
 
