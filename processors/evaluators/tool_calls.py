@@ -734,8 +734,8 @@ class ToolCallArgs(_FirstFit[JsonObject]):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where a value that is needed is not known, and beyond caps."""
-        calls = self._keys.select(run, self._categories)
-        if self._calls == "any" or not calls or not self._wanted:
+        calls = [] if self._calls == "any" else self._keys.select(run, self._categories)
+        if not calls or not self._wanted:
             return super().evaluate(run, facts)
         values = self._values(calls)
         attempts = self._attempts(calls, values)
