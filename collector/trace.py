@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from processors.model import FinishReason, GradedRun, value_type
+from processors.model import FinishReason, GradedRun
 from processors.spans import RawSpan
 
 SPAN_OVERHEAD_BYTES = 256
@@ -103,7 +103,7 @@ class FinishedTrace:
     receipt: RecordReceipt | None = None
 
 
-@value_type
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GradedTrace:
     """What exporters get: spans as they are to leave, and the graded runs (none: nothing to grade).
 
