@@ -266,7 +266,7 @@ class ToolCallOrder(Evaluator):
             self._rows_by_name[name] = self._rows_by_name.get(name, 0) | 1 << position
             self._rows_by_id[key] = self._rows_by_id.get(key, 0) | 1 << position
         self._expected_detail: list[JsonValue] = [*self._expected]
-        self._expected_line = f"expected: {self._expected}"
+        self._shown = str(self._expected)
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; `over_limit` beyond the caps on calls and on the search over parallel groups."""
@@ -322,8 +322,11 @@ class ToolCallOrder(Evaluator):
         def details() -> JsonObject:
             return {"expected": self._expected_detail, "actual": [*actual], "lcs": [*lcs]}
 
-        lines = (self._expected_line, f"actual: {actual}", f"lcs: {lcs}")
+        lines = (f"expected: {self._shown}", f"actual: {self._text(actual)}", f"lcs: {self._text(lcs)}")
         return Score(value, LateMapping(details), lines)
+
+    def _text(self, names: list[str]) -> str:
+        return self._shown if names == self._expected else str(names)
 
 
 def _is_reorderable(calls: Sequence[ToolCall], rows: Sequence[int]) -> bool:
@@ -726,8 +729,8 @@ class ToolCallArgs(_FirstFit[JsonObject]):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where a value that is needed is not known, and beyond caps."""
-        calls = self._keys.select(run, self._categories)
-        if self._calls == "any" or not calls or not self._wanted:
+        calls = [] if self._calls == "any" else self._keys.select(run, self._categories)
+        if not calls or not self._wanted:
             return super().evaluate(run, facts)
         values = self._values(calls)
         attempts = self._attempts(calls, values)
