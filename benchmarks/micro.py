@@ -10,7 +10,8 @@ from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import join_spans, split_request
 from collector.pipeline import EvaluationStage
-from collector.store import RunDatabase, rows_of
+from collector.store import RunDatabase
+from collector.store.run_rows import rows_of
 from collector.telemetry import Metrics
 from collector.tools.bench.agent_trace import SPANS_PER_TRACE
 from collector.tools.bench.workload import SHAPES, Shape, process_requests
@@ -106,7 +107,7 @@ def _stored(runs: Sequence[GradedRun]) -> None:
     database = RunDatabase(None, _STORE_BYTES)
     database.open()
     for start in range(0, len(runs), _RUNS_PER_WRITE):
-        database.write([rows_of(run, 1) for run in runs[start : start + _RUNS_PER_WRITE]], 0)
+        database.write([rows_of(run, 1).packed() for run in runs[start : start + _RUNS_PER_WRITE]], 0)
     database.close()
 
 

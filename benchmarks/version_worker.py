@@ -3,7 +3,7 @@
 `python version_worker.py CHECKOUT FOLDER` imports `collector` and `processors` of CHECKOUT and nothing else
 of this project; each name is looked up where that checkout defines it, so it may keep its modules where it
 likes. FOLDER holds the requests and the criteria. It announces itself with a digest of the graded spans and
-answers every line `STEP FIRST COUNT REPEATS` with the CPU-µs a trace.
+one of the verdicts in them, and answers every line `STEP FIRST COUNT REPEATS` with the CPU-µs a trace.
 """
 
 import gc
@@ -16,8 +16,11 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
 _ROOMS = ("collector", "processors")
 _TIME_UNIX_NANO = 1_700_000_000_000_000_000
+_VERDICT = ("gen_ai.evaluation.name", "gen_ai.evaluation.score.label", "gen_ai.evaluation.score.value")
 
 
 class Checkout:
@@ -85,13 +88,16 @@ class Steps:
         """The trace rebuilt, graded and annotated."""
         return self._stage.grade(trace)
 
-    def digest(self) -> str:
-        """What all graded spans are, in short."""
-        digest = hashlib.sha256()
+    def digests(self) -> tuple[str, str]:
+        """What all graded spans are, in short; and what the name, label and score of every result in them."""
+        spans, verdicts = hashlib.sha256(), hashlib.sha256()
         for trace in self.traces:
             for span in self.stage(trace).spans:
-                digest.update(span[1])
-        return digest.hexdigest()
+                spans.update(span[1])
+                for event in Span.FromString(span[1]).events:
+                    told = {attribute.key: str(attribute.value) for attribute in event.attributes}
+                    verdicts.update(repr([told.get(key) for key in _VERDICT]).encode())
+        return spans.hexdigest(), verdicts.hexdigest()
 
 
 def micros_per_trace(step: Callable[[Any], object], traces: list[Any], repeats: int) -> float:
@@ -109,7 +115,9 @@ def main() -> None:
     checkout = Path(sys.argv[1]).resolve()
     sys.path[0] = str(checkout)
     steps = Steps(Checkout(checkout), Path(sys.argv[2]))
-    print(f"worker ready: spans={steps.digest()} traces={len(steps.traces)}", file=sys.stderr, flush=True)
+    spans, verdicts = steps.digests()
+    told = f"spans={spans} verdicts={verdicts} traces={len(steps.traces)}"
+    print(f"worker ready: {told}", file=sys.stderr, flush=True)
     gc.freeze()
     for line in sys.stdin:
         step, first, count, repeats = line.split()

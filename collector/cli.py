@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 from collector.clock import SystemClock
 from collector.commands import COMMANDS, EXIT_OK, EXIT_UNUSABLE, Surroundings, give_up_output
-from collector.errors import StartupError
+from collector.errors import StartupError, TracegradeError
 from processors.documents import ProblemsFound
 
 
@@ -27,11 +27,11 @@ def run_command(arguments: Sequence[str]) -> int:
     try:
         code = options.run(options, surroundings)
         print(end="", flush=True)
-    except ProblemsFound as error:
-        print(error, file=sys.stderr)
-        return EXIT_UNUSABLE
     except StartupError as error:
         print(f"tracegrade cannot start: {error}", file=sys.stderr)
+        return EXIT_UNUSABLE
+    except (ProblemsFound, TracegradeError) as error:
+        print(error, file=sys.stderr)
         return EXIT_UNUSABLE
     except KeyboardInterrupt:
         return 130

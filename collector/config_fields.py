@@ -17,6 +17,7 @@ from pydantic import (
 
 AnyT = TypeVar("AnyT")
 
+_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _PATTERN = r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+)$"
@@ -109,6 +110,13 @@ def parse_endpoint(text: str) -> tuple[str, int]:
             f"expected host:port such as 0.0.0.0:4318, :4318 or [::1]:4318, port up to 65535, got {text!r}"
         )
     return host or "0.0.0.0", int(port)
+
+
+def reachable_address(endpoint: str) -> str:
+    """`host:port` by which what listens on `endpoint`, as configuration writes it, is reached from here."""
+    host, port = parse_endpoint(endpoint)
+    host = _ANY_ADDRESS.get(host, host)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _checked_endpoint(text: str) -> str:

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, model_validator
+from pydantic import Field, SecretStr, StringConstraints, model_validator
 
 from collector.config_fields import EMPTY_IS_DEFAULTS, FilePath
+from processors.documents import StrictModel
 
 Broker: TypeAlias = Annotated[
     str, StringConstraints(pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s,:/\[\]]+):[0-9]{1,5}$")
@@ -13,10 +14,8 @@ KafkaName: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length
 """A topic, a group or a client."""
 
 
-class KafkaTlsConfig(BaseModel):
+class KafkaTlsConfig(StrictModel):
     """TLS to the brokers; their certificates and names are checked. Files are PEM."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     ca_file: FilePath | None = Field(
         default=None, description="Authorities that brokers' certificates come from; by default the system's."
@@ -31,10 +30,8 @@ class KafkaTlsConfig(BaseModel):
         return self
 
 
-class KafkaSaslConfig(BaseModel):
+class KafkaSaslConfig(StrictModel):
     """Who the service is to the brokers."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
         description="PLAIN sends the password itself: only with TLS."
@@ -43,10 +40,8 @@ class KafkaSaslConfig(BaseModel):
     password: SecretStr = Field(description="The password; never printed.")
 
 
-class KafkaConnectionConfig(BaseModel):
+class KafkaConnectionConfig(StrictModel):
     """The keys that everything shares that speaks to brokers."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     brokers: tuple[Broker, ...] = Field(
         min_length=1,

@@ -6,13 +6,13 @@ them. What spans share is not taken for each but measured. All calls happen on t
 
 from collections.abc import Callable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from processors.documents import StrictModel
 
 
-class MemoryLimiterConfig(BaseModel):
+class MemoryLimiterConfig(StrictModel):
     """`processors.memory_limiter`: how much may be held before senders are told to come back."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     limit_mib: int = Field(default=2048, ge=1)
     """Mebibytes of held spans, queues included."""

@@ -19,7 +19,7 @@ _HELD_SHARE, _IN_FLIGHT_SHARE, _STORE_SHARE = 0.5, 0.25, 0.0625
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """What may be held, in bytes; the limit of the container is None where there is none.
+    """What may be held, in bytes.
 
     `store_bytes` is that of runs kept in memory: 0 where there are none, or they are in a file.
     """
@@ -27,7 +27,6 @@ class MemoryPlan:
     held_bytes: int
     in_flight_bytes: int
     store_bytes: int
-    container_bytes: int | None
 
 
 def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPlan:
@@ -42,7 +41,7 @@ def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPla
     limiter, otlp = config.processors.memory_limiter, config.receivers.otlp
     held, in_flight = limiter.limit_bytes, otlp.max_bytes_in_flight
     if container_bytes is None:
-        return MemoryPlan(held, in_flight, config.store.memory_bytes() if config.keeps_runs else 0, None)
+        return MemoryPlan(held, in_flight, config.store.memory_bytes() if config.keeps_runs else 0)
     store = config.store.memory_bytes(int(container_bytes * _STORE_SHARE)) if config.keeps_runs else 0
     processes = config.processors.evaluation.grading_processes * PROCESS_BYTES
     most = int(container_bytes * (1 - FREE_SHARE)) - store - processes
@@ -54,7 +53,7 @@ def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPla
     if held + in_flight > most:
         text = _too_much(held, in_flight, store, processes, container_bytes)
         raise ProblemsFound([Problem("", 0, "", text)])
-    return MemoryPlan(held, in_flight, store, container_bytes)
+    return MemoryPlan(held, in_flight, store)
 
 
 def _too_much(held: int, in_flight: int, store: int, processes: int, container: int) -> str:

@@ -7,8 +7,17 @@ others go on, so that the service can drain what it has accepted.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from typing import Protocol
 
 _logger = logging.getLogger(__name__)
+
+
+class TaskOwner(Protocol):
+    """Who runs background tasks and notices when one dies."""
+
+    def create_task(self, coroutine: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
+        """Run `coroutine` as a task."""
+        ...
 
 
 class TaskSupervisor:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from processors.model import FinishReason, GradedRun
 from processors.spans import RawSpan
@@ -17,7 +17,7 @@ RECEIPT_BYTES = 512
 
 def held_bytes(spans: Sequence[RawSpan]) -> int:
     """What holding `spans` counts against the memory limit."""
-    return sum(len(span[1]) for span in spans) + SPAN_OVERHEAD_BYTES * len(spans)
+    return sum([len(span[1]) for span in spans]) + SPAN_OVERHEAD_BYTES * len(spans)
 
 
 class Receipt(Protocol):
@@ -69,8 +69,7 @@ class RecordSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SpanBatch:
+class SpanBatch(NamedTuple):
     """The spans of one trace out of one request, in the order of the request."""
 
     trace_id: bytes

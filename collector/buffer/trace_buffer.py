@@ -413,15 +413,18 @@ class TraceBuffer:
             trace = self._traces.get(key)
             if trace is None or trace.checked_at != checked_at:
                 continue  # an entry left behind by a finished trace or by an earlier deadline
-            if not trace.read_shape(HEADS_AT_ONCE):
-                unread.append(trace)
-                continue
-            due, reason = self._deadline(trace, now)
+            due = self._earliest(trace)
             if due <= now:
-                finished.append(self._finish(trace, reason))
-            else:
-                trace.checked_at = due
-                heappush(deadlines, (due, key))
+                if not trace.read_shape(HEADS_AT_ONCE):
+                    unread.append(trace)
+                    continue
+                trace.is_missing_refused_spans = trace.key in self._refused
+                due, reason = self._policy.deadline(trace)
+                if due <= now:
+                    finished.append(self._finish(trace, reason))
+                    continue
+            trace.checked_at = due
+            heappush(deadlines, (due, key))
         for trace in unread:
             trace.checked_at = now
             heappush(deadlines, (now, trace.key))
@@ -502,7 +505,7 @@ class TraceBuffer:
             self._take_out(trace)
             self._over_limit.append(trace)
             return new_count
-        check = min(arrival + self._policy.shortest_quiet, trace.first_arrival + self._policy.shortest_age)
+        check = self._earliest(trace)
         if check < trace.checked_at:
             trace.checked_at = check
             self._push_deadline(check, trace.key)
@@ -538,17 +541,11 @@ class TraceBuffer:
         else:
             heappush(deadlines, (deadline, key))
 
-    def _deadline(self, trace: HeldTrace, now: float) -> tuple[float, FinishReason]:
-        """When `trace` is finished, or when it must be looked at again because it was not quiet."""
-        earliest = min(
-            trace.last_arrival + self._policy.shortest_quiet,
-            trace.first_arrival + self._policy.shortest_age,
+    def _earliest(self, trace: HeldTrace) -> float:
+        """When `trace` could be finished at the earliest, whatever it shows."""
+        return min(
+            trace.last_arrival + self._policy.shortest_quiet, trace.first_arrival + self._policy.shortest_age
         )
-        if now < earliest:
-            return earliest, FinishReason.IDLE
-        trace.read_shape()
-        trace.is_missing_refused_spans = trace.key in self._refused
-        return self._policy.deadline(trace)
 
     def _take_out(self, trace: HeldTrace) -> None:
         del self._traces[trace.key]

@@ -1,28 +1,20 @@
 """Watches the set of replicas while the service runs."""
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Protocol, get_args
+from collections.abc import Awaitable, Callable
+from typing import get_args
 
 from collector.clock import Clock
 from collector.cluster.cluster_config import ClusterConfig
 from collector.cluster.name_lookup import Answer, LookupFailed, LookupProblem, NameLookup
 from collector.cluster.peer_set import Change, PeerSet
+from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 
 _LONGEST_PAUSE_SECONDS = 0.5
 _PAUSES_AN_INTERVAL = 5
 
 _logger = logging.getLogger(__name__)
-
-
-class TaskOwner(Protocol):
-    """Runs the task of the watch."""
-
-    def create_task(self, coroutine: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
-        """Run `coroutine` as a task."""
-        ...
 
 
 class PeerWatch:

@@ -18,7 +18,6 @@ from collector.commands.command import (
     unusable,
     write_output,
 )
-from collector.recordings import RecordedStream
 from collector.tools.baseline import (
     DEFAULT_WINDOW,
     MAX_NAME_LENGTH,
@@ -27,11 +26,10 @@ from collector.tools.baseline import (
     pin,
     scores_of_runs,
     scores_on_server,
-    write_baseline,
+    write_whole,
 )
-from collector.tools.prometheus_api import PrometheusApi, PrometheusError
+from collector.tools.prometheus_api import PrometheusApi
 from collector.workers.offline import OfflineWorkers
-from processors.documents import ProblemsFound
 
 _DESCRIPTION = """
 Write the mean score of every evaluation of every agent as a file for `tracegrade rules --baselines`: from a
@@ -80,7 +78,7 @@ def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
         version = f" of version {options.version}" if options.version else ""
         found = "no evaluation has enough scores" if baseline.left_out else f"no score{version} was found"
         raise unusable(f"{found}: nothing was written")
-    write_output(options.output, baseline.text(), lambda path: write_baseline(baseline, path))
+    write_output(options.output, baseline.text(), write_whole)
     print(f"{baseline.pinned} scores pinned, {len(baseline.left_out)} left out", file=sys.stderr)
     return EXIT_OK
 
@@ -95,27 +93,20 @@ def _check_source(options: argparse.Namespace) -> None:
 
 
 def _scores_on_server(options: argparse.Namespace, now: int) -> Scores:
-    try:
-        return scores_on_server(
-            PrometheusApi(options.prometheus),
-            unix_nano=now,
-            window=options.window or DEFAULT_WINDOW,
-            version=options.version,
-            labels=dict(options.label or ()),
-        )
-    except PrometheusError as error:
-        raise unusable(str(error)) from error
+    return scores_on_server(
+        PrometheusApi(options.prometheus),
+        unix_nano=now,
+        window=options.window or DEFAULT_WINDOW,
+        version=options.version,
+        labels=dict(options.label or ()),
+    )
 
 
 def _scores_of_paths(options: argparse.Namespace, surroundings: Surroundings, now: int) -> Scores:
     offline = OfflineCriteria(options.config, surroundings)
     criteria = offline.load([options.criteria] if options.criteria else None)
     with OfflineWorkers(offline.evaluators) as workers:
-        config = offline.config
-        dialects, prices = config.own_dialects(), config.model_prices()
-        stream = RecordedStream(unix_nano=now, dialects=dialects, prices=prices, workers=workers)
-        if problems := stream.read(options.paths):
-            raise ProblemsFound(problems)
+        stream = offline.read(options.paths, unix_nano=now, workers=workers)
         scores = scores_of_runs(stream.grade(criteria), options.version)
     tell_warnings(stream.warnings)
     return scores

@@ -13,19 +13,16 @@ from collector.commands.command import (
     add_argument,
     add_config,
     traffic_argument,
-    unusable,
 )
 from collector.tools.bench import (
     LEAST_SECONDS,
     MOST_SECONDS,
     Bench,
-    BenchError,
     Figures,
     Traffic,
     recorded_traffic,
     scripted_traffic,
 )
-from processors.criteria import CriteriaSet
 
 _DESCRIPTION = """
 Measure what a configuration costs on this machine: CPU time a span, the largest rate that one service held,
@@ -35,6 +32,7 @@ backend of yours is reached, and nothing of yours is written: a journal and a st
 Run it while the machine is otherwise idle: senders and sink take a part of its cores.
 """
 _ANYBODY = "order_support_agent"
+"""An agent that only patterns apply to, where criteria name none."""
 _MIB = 1024 * 1024
 
 
@@ -62,23 +60,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
     criteria = OfflineCriteria(options.config, surroundings).load()
-    traffic: Callable[[], Traffic] = partial(scripted_traffic, _agents(criteria))
+    traffic: Callable[[], Traffic] = partial(scripted_traffic, criteria.exact_names() or (_ANYBODY,))
     if options.traffic:
         traffic = partial(recorded_traffic, options.traffic)
     progress = _Progress()
     try:
         figures = Bench(options.config, traffic, options.seconds, progress.tell).run()
-    except BenchError as error:
-        raise unusable(str(error)) from error
     finally:
         progress.end()
     print(figures.to_json() if options.json else _text(figures))
     return EXIT_OK
-
-
-def _agents(criteria: CriteriaSet) -> list[str]:
-    """Agents that the criteria name; one that only patterns apply to where they name none."""
-    return list(criteria.exact_names()) or [_ANYBODY]
 
 
 def _text(figures: Figures) -> str:

@@ -14,7 +14,10 @@ from rich.console import Console
 from collector.clock import Clock
 from collector.config_fields import parse_endpoint
 from collector.configuration import load_configuration, load_criteria
+from collector.errors import TracegradeError
+from collector.recordings import RecordedStream
 from collector.workers.custom_evaluators import load_custom_evaluators
+from collector.workers.offline import OfflineWorkers
 from processors.criteria import CriteriaSet
 from processors.documents import Problem, ProblemsFound
 
@@ -40,7 +43,7 @@ class Surroundings:
 class Command:
     """One command: `add_arguments` declares what it takes, `run` does it and returns the exit code.
 
-    `run` may raise ProblemsFound, StartupError and OSError: the command line tells them in their words.
+    `run` may raise ProblemsFound, TracegradeError and OSError: the command line tells them in their words.
     """
 
     name: str
@@ -65,6 +68,25 @@ class OfflineCriteria:
             environment=self._environment,
             evaluators=self.evaluators.known,
         )
+
+    def read(
+        self,
+        paths: Sequence[Path],
+        *,
+        unix_nano: int = 0,
+        workers: OfflineWorkers | None = None,
+        progress: Console | None = None,
+    ) -> RecordedStream:
+        """The recorded traffic in `paths`, as the service file has it read; raises ProblemsFound."""
+        stream = RecordedStream(
+            unix_nano=unix_nano,
+            dialects=self.config.own_dialects(),
+            prices=self.config.model_prices(),
+            workers=workers,
+        )
+        if problems := stream.read(paths, progress):
+            raise ProblemsFound(problems)
+        return stream
 
 
 class OutputConsole(Console):
@@ -116,13 +138,24 @@ def unusable(message: str) -> ProblemsFound:
     return ProblemsFound([Problem("", 0, "", message)])
 
 
-def write_output(path: Path | None, text: str, write: Callable[[Path], object]) -> None:
+def write_over(path: Path, text: str) -> None:
+    """Write a file in the place of what is there; raises OSError."""
+    path.write_text(text, encoding="utf-8")
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file that is not there yet; raises OSError."""
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+
+
+def write_output(path: Path | None, text: str, write: Callable[[Path, str], object] = write_over) -> None:
     """Print `text`, or have it written to `path`; raises ProblemsFound where that cannot be."""
     if path is None:
         print(text, end="")
         return
     try:
-        write(path)
+        write(path, text)
     except OSError as error:
         raise unusable(f"cannot write {path}: {error.strerror}") from error
 
@@ -169,8 +202,17 @@ def traffic_argument(text: str) -> Path:
 
 def endpoint_argument(text: str) -> str:
     """An address as configuration writes them."""
-    try:
-        parse_endpoint(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    argument_type(parse_endpoint)(text)
     return text
+
+
+def argument_type(parse: Callable[[str], _ItemT]) -> Callable[[str], _ItemT]:
+    """`parse` as the type of an argument whose mistakes are told in the words of its ValueError."""
+
+    def argument(text: str) -> _ItemT:
+        try:
+            return parse(text)
+        except (ValueError, TracegradeError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return argument

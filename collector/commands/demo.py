@@ -4,15 +4,12 @@ Nothing leaves the machine: the service listens on free ports of the loopback in
 export to it with the stock OpenTelemetry SDK, and what is printed is what the service wrote.
 """
 
-import re
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -29,11 +26,12 @@ from collector.commands.command import (
 from collector.configuration import default_file
 from collector.exporters import RunPrintout, count_outcomes, counts_text
 from collector.recordings import graded_run_from_json
+from collector.tools.child_service import ChildService
 from collector.tools.demo import scripted_runs, send_scripted_runs
+from collector.tools.running_service import ask
 from processors.model import AgentRun, GradedRun, decode_json, encode_json
 
 _PATIENCE_SECONDS = 45.0
-_READY = re.compile(r"^tracegrade ready: (.*)\n", re.MULTILINE)
 
 _CONFIGURATION = """\
 receivers:
@@ -79,8 +77,12 @@ def _play(console: Console) -> None:
                 spans=encode_json(str(Path(folder, "spans.jsonl"))).decode(),
             )
         )
-        with _Service(configuration) as service:
-            endpoints = service.wait_until_ready()
+        with ChildService(
+            Path(folder, "tracegrade.log"), "collector.cli", "run", "--config", str(configuration)
+        ) as service:
+            endpoints = service.endpoints(_PATIENCE_SECONDS)
+            if not endpoints:
+                raise DemoError(f"the service did not start:\n{service.log()}")
             console.print(
                 f"tracegrade is running: OTLP/gRPC on {endpoints['grpc']}, OTLP/HTTP on {endpoints['http']}."
             )
@@ -89,57 +91,15 @@ def _play(console: Console) -> None:
             graded = _wait_for_results(results, service)
             _print_runs(console, graded)
             _print_metrics(console, endpoints["telemetry"])
-            exit_code = service.stop()
+            service.process.terminate()
+            exit_code = service.process.wait(timeout=_PATIENCE_SECONDS)
         if exit_code != 0:
             raise DemoError(f"the service stopped with exit code {exit_code}:\n{service.log()}")
         console.print("The service took SIGTERM, delivered what it held and stopped with exit code 0.\n")
         _print_next_steps(console, criteria)
 
 
-class _Service:
-    """`tracegrade run` as a child process whose log is kept in a file."""
-
-    def __init__(self, configuration: Path) -> None:
-        self._log_path = configuration.with_name("tracegrade.log")
-        with self._log_path.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "collector.cli", "run", "--config", str(configuration)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-            )
-
-    def __enter__(self) -> "_Service":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
-
-    def wait_until_ready(self) -> Mapping[str, str]:
-        """The real endpoints by name."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while time.monotonic() < deadline and not self.has_ended:
-            if ready := _READY.search(self._log_path.read_text()):
-                return dict(pair.split("=", 1) for pair in ready[1].split())
-            time.sleep(0.1)
-        raise DemoError(f"the service did not start:\n{self.log()}")
-
-    @property
-    def has_ended(self) -> bool:
-        return self._process.poll() is not None
-
-    def stop(self) -> int:
-        """Ask it to stop as an operator would; its exit code."""
-        self._process.terminate()
-        return self._process.wait(timeout=_PATIENCE_SECONDS)
-
-    def log(self) -> str:
-        return "".join(self._log_path.read_text().splitlines(keepends=True)[-20:])
-
-
-def _wait_for_results(path: Path, service: _Service) -> Sequence[GradedRun]:
+def _wait_for_results(path: Path, service: ChildService) -> Sequence[GradedRun]:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     graded: list[GradedRun] = []
     while time.monotonic() < deadline and not service.has_ended:
@@ -171,8 +131,7 @@ def _script_of(run: AgentRun) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _print_metrics(console: Console, endpoint: str) -> None:
-    with urllib.request.urlopen(f"http://{endpoint}/metrics", timeout=10) as response:
-        lines = response.read().decode().splitlines()
+    lines = ask(endpoint, "/metrics")[1].decode().splitlines()
     wanted = [
         line
         for line in lines

@@ -12,11 +12,12 @@ from collector.commands.command import (
     Surroundings,
     add_argument,
     add_config,
+    argument_type,
     path_argument,
 )
 from collector.configuration import load_configuration
 from collector.tools.doctor import Hop, Sender, State, examine
-from collector.tools.prometheus_api import PrometheusApi, PrometheusError
+from collector.tools.prometheus_api import PrometheusApi
 
 _DESCRIPTION = """
 Send a trace through every hop of the configuration in force, and say for each whether it was accepted and
@@ -47,9 +48,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_argument(
         parser, "--token-file", path_argument, "FILE", "send the first token in it (default: the listener's)"
     )
-    add_argument(
-        parser, "--prometheus", _prometheus, "URL", "check scraping, rules and Alertmanager there as well"
-    )
+    prometheus = "check scraping, rules and Alertmanager there as well"
+    add_argument(parser, "--prometheus", argument_type(PrometheusApi), "URL", prometheus)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -93,13 +93,6 @@ def _endpoint(text: str) -> str:
     if (separator and scheme not in ("http", "https")) or not host or not port.isdecimal() or "/" in host:
         raise argparse.ArgumentTypeError(f"expected host:port or http(s)://host:port, got {text!r}")
     return text.rstrip("/")
-
-
-def _prometheus(text: str) -> PrometheusApi:
-    try:
-        return PrometheusApi(text)
-    except PrometheusError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 COMMAND = Command(

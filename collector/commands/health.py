@@ -1,10 +1,8 @@
 """The command `tracegrade health`: asks a running service whether it is ready, for containers and people."""
 
-import http.client
 import sys
-import urllib.error
-import urllib.request
 from argparse import ArgumentParser, Namespace
+from http import HTTPStatus
 
 from collector.commands.command import (
     EXIT_FAILED,
@@ -14,28 +12,18 @@ from collector.commands.command import (
     add_config,
     endpoint_argument,
 )
-from collector.config_fields import parse_endpoint
+from collector.config_fields import reachable_address
 from collector.configuration import load_configuration
-
-_TIMEOUT_SECONDS = 5.0
+from collector.tools.running_service import NoAnswerError, ask
 
 
 def ask_readiness(endpoint: str) -> tuple[bool, str]:
-    """Whether the service at `endpoint` (as configuration writes it) is ready, and what it said or why not.
-
-    Asked directly, whatever proxy the environment names for other traffic.
-    """
-    host, port = parse_endpoint(endpoint)
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}/readyz"
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    """Whether the service at `endpoint` (as configuration writes it) is ready; what it said or why not."""
     try:
-        with opener.open(url, timeout=_TIMEOUT_SECONDS) as response:
-            return True, response.read().decode(errors="replace").strip()
-    except urllib.error.HTTPError as error:
-        with error:
-            return False, error.read().decode(errors="replace").strip()
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        return False, f"no answer from {url}: {error}"
+        status, answer = ask(reachable_address(endpoint), "/readyz")
+    except NoAnswerError as error:
+        return False, str(error)
+    return status == HTTPStatus.OK, answer.decode(errors="replace").strip()
 
 
 def _add_arguments(parser: ArgumentParser) -> None:

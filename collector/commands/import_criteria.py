@@ -14,12 +14,12 @@ from pathlib import Path
 from collector.commands.command import (
     EXIT_FAILED,
     EXIT_OK,
-    EXIT_UNUSABLE,
     Command,
     Surroundings,
     add_argument,
     path_argument,
     unusable,
+    write_new,
     write_output,
 )
 from collector.configuration import find_files
@@ -200,14 +200,8 @@ def _run(options: Namespace, _: Surroundings) -> int:
         print(problem, file=sys.stderr)
     counts = f"{imported.evaluations} evaluations imported, {len(imported.left_out)} notes"
     if not imported.evaluations:
-        print(f"{counts}: nothing was written", file=sys.stderr)
-        return EXIT_UNUSABLE
-
-    def write(path: Path) -> None:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(imported.text)
-
-    write_output(options.output, imported.text, write)
+        raise unusable(f"{counts}: nothing was written")
+    write_output(options.output, imported.text, write_new)
     print(counts, file=sys.stderr)
     return EXIT_FAILED if imported.left_out else EXIT_OK
 

@@ -5,7 +5,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from collector.commands.command import EXIT_FAILED, EXIT_OK, EXIT_UNUSABLE, Command, Surroundings
+from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, Surroundings, unusable
 from collector.journal import Inspected, inspect_apart
 
 
@@ -26,23 +26,19 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
         directory, salvaged = options.inspect, None
     else:
         directory, salvaged = options.salvage
-    problem = _unusable(directory, salvaged)
-    if problem:
-        print(problem, file=sys.stderr)
-        return EXIT_UNUSABLE
+    _check_places(directory, salvaged)
     found = inspect_apart(directory, salvaged)
     _tell(found, directory, salvaged)
     return EXIT_FAILED if found.damage else EXIT_OK
 
 
-def _unusable(directory: Path, salvaged: Path | None) -> str:
+def _check_places(directory: Path, salvaged: Path | None) -> None:
     if not (directory / "data.mdb").is_file():
-        return f"{directory}: expected the directory of a journal, found no data.mdb in it"
+        raise unusable(f"{directory}: expected the directory of a journal, found no data.mdb in it")
     if salvaged is not None and salvaged.exists():
-        return f"{salvaged}: exists already: expected the name of a new file"
+        raise unusable(f"{salvaged}: exists already: expected the name of a new file")
     if salvaged is not None and not salvaged.parent.is_dir():
-        return f"{salvaged}: there is no folder {salvaged.parent}"
-    return ""
+        raise unusable(f"{salvaged}: there is no folder {salvaged.parent}")
 
 
 def _tell(found: Inspected, directory: Path, salvaged: Path | None) -> None:

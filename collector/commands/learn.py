@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 
 from rich.progress import Progress
@@ -25,9 +26,10 @@ from collector.commands.command import (
     tell_warnings,
     traffic_argument,
     unusable,
+    write_new,
     write_output,
 )
-from collector.recordings import RecordedStream, run_from_json
+from collector.recordings import run_from_json
 from collector.store import MAX_FOUND, RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.text_file import read_text_file
 from processors.criteria import CriteriaSet, read_criteria
@@ -45,7 +47,7 @@ from processors.learning import (
     updated_file,
     upper_bound,
 )
-from processors.model import AgentRun, JsonObject, Outcome
+from processors.model import AgentRun, Outcome
 
 _DESCRIPTION = """
 Propose criteria from good runs: which tools are called, how often and in which order, what their arguments
@@ -102,14 +104,10 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
             f"a criteria file is for one tenant, and these runs are of {shown}: choose with --tenant"
         )
     learned = _learn(runs, options)
-    texts = {item.agent: learned_text(item, _reread, in_shadow=options.shadow) for item in learned}
+    reread = partial(run_from_json, where="")
+    texts = {item.agent: learned_text(item, reread, in_shadow=options.shadow) for item in learned}
     text = _updated(options, texts) if options.update else learned_file(texts, tenants[0])
-
-    def write(path: Path) -> None:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-
-    write_output(options.output, text, write)
+    write_output(options.output, text, write_new)
     for item in learned:
         print("\n".join(_report(item, options.max_false_alarms)), file=sys.stderr)
     return EXIT_OK
@@ -117,11 +115,8 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
 
 def _recorded_runs(options: Namespace, surroundings: Surroundings) -> Iterator[AgentRun]:
     """The runs in the files that `PATH` names."""
-    config = OfflineCriteria(options.config, surroundings).config
     progress = progress_console()
-    stream = RecordedStream(dialects=config.own_dialects(), prices=config.model_prices())
-    if problems := stream.read(options.paths, progress):
-        raise ProblemsFound(problems)
+    stream = OfflineCriteria(options.config, surroundings).read(options.paths, progress=progress)
     tell_warnings(stream.warnings)
     for graded in stream.grade(CriteriaSet(), progress):
         yield graded.run
@@ -207,10 +202,6 @@ def _updated(options: Namespace, texts: Mapping[str, LearnedText]) -> str:
     if options.output is not None:
         return new
     return "".join(unified_diff(old.splitlines(True), new.splitlines(True), name, name))
-
-
-def _reread(line: JsonObject) -> AgentRun:
-    return run_from_json(line, "")
 
 
 def _report(learned: Learned, max_false_alarms: float) -> Iterator[str]:

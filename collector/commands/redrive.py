@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 
 from collector.commands.command import (
     EXIT_FAILED,
@@ -11,6 +11,7 @@ from collector.commands.command import (
     Surroundings,
     add_argument,
     add_config,
+    argument_type,
     path_argument,
     unusable,
 )
@@ -31,19 +32,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_argument(
         parser,
         "--timeout",
-        _duration,
+        argument_type(parse_duration),
         "DURATION",
         "how long a request is tried while the backend does not take it (default: 1m)",
         default=60.0,
     )
     add_config(parser)
-
-
-def _duration(text: str) -> float:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
 
 
 def _run(options: Namespace, surroundings: Surroundings) -> int:

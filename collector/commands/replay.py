@@ -3,6 +3,7 @@
 All files of one call are one stream (`collector.recordings.recorded_stream`).
 """
 
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
@@ -18,7 +19,6 @@ from rich.text import Text
 from collector.commands.command import (
     EXIT_FAILED,
     EXIT_OK,
-    EXIT_UNUSABLE,
     Command,
     OfflineCriteria,
     OutputConsole,
@@ -31,6 +31,7 @@ from collector.commands.command import (
     progress_console,
     tell_warnings,
     traffic_argument,
+    unusable,
 )
 from collector.commands.compare import compare
 from collector.exporters import RunPrintout, count_outcomes, counts_text
@@ -39,11 +40,11 @@ from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers
 from processors.annotation import format_run
 from processors.criteria import CriteriaSet
-from processors.documents import ProblemsFound
 from processors.model import GradedRun, Outcome, Stage
 from processors.reconstruction import SpanExplanation, explain_trace, span_reader
 
 _MAX_SHOWN = 200
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Format(Enum):
@@ -169,15 +170,7 @@ _PRINTERS: dict[Format, Callable[[Iterable[GradedRun], TextIO], None]] = {
 
 def _xml_text(text: str) -> str:
     """`text` without the characters that XML cannot hold."""
-    return "".join(
-        character
-        if character in "\t\n\r"
-        or " " <= character <= "\ud7ff"
-        or "\ue000" <= character <= "\ufffd"
-        or character > "\uffff"
-        else "\ufffd"
-        for character in text
-    )
+    return _NOT_IN_XML.sub("\ufffd", text)
 
 
 def _print_explanation(console: Console, trace_id: bytes, spans: Sequence[SpanExplanation]) -> None:
@@ -226,33 +219,24 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
     if options.compare:
         for name in ("criteria", "explain", "require_evaluated"):
             if getattr(options, name):
-                print(f"--compare and --{name.replace('_', '-')} exclude each other", file=sys.stderr)
-                return EXIT_UNUSABLE
+                raise unusable(f"--compare and --{name.replace('_', '-')} exclude each other")
         if output_format is Format.JUNIT:
-            print("--compare prints json or table, not junit", file=sys.stderr)
-            return EXIT_UNUSABLE
+            raise unusable("--compare prints json or table, not junit")
     offline = OfflineCriteria(options.config, surroundings)
     sets = [offline.load([path]) for path in options.compare or ()] or [
         offline.load([options.criteria] if options.criteria else None)
     ]
     progress = None if options.explain else progress_console()
-    dialects = offline.config.own_dialects()
     with OfflineWorkers(offline.evaluators) as workers:
-        stream = RecordedStream(
-            unix_nano=surroundings.clock.unix_nano(),
-            dialects=dialects,
-            prices=offline.config.model_prices(),
-            workers=workers,
-        )
-        if problems := stream.read(options.paths, progress):
-            raise ProblemsFound(problems)
+        now = surroundings.clock.unix_nano()
+        stream = offline.read(options.paths, unix_nano=now, workers=workers, progress=progress)
         if options.compare:
             prints_json = output_format is Format.JSON
             comparison = compare(stream, *sets, prints_json=prints_json, output=sys.stdout, progress=progress)
             has_failed = bool(comparison.decisive)
         else:
             console = OutputConsole(stderr=output_format is not Format.TABLE)
-            reader = span_reader(dialects)
+            reader = span_reader(offline.config.own_dialects())
 
             def explain(trace: FinishedTrace) -> None:
                 try:
@@ -271,8 +255,7 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
             has_failed = bool(summary.failed or (options.require_evaluated and not summary.graded))
     tell_warnings(stream.warnings)
     if not stream.spans and not stream.runs:
-        print(f"no span and no agent run in {', '.join(map(str, options.paths))}", file=sys.stderr)
-        return EXIT_UNUSABLE
+        raise unusable(f"no span and no agent run in {', '.join(map(str, options.paths))}")
     return EXIT_FAILED if has_failed else EXIT_OK
 
 

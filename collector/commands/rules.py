@@ -4,7 +4,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from collector.clock import Clock
 from collector.commands.command import (
     EXIT_OK,
     Command,
@@ -12,9 +11,9 @@ from collector.commands.command import (
     Surroundings,
     add_argument,
     add_config,
+    argument_type,
     path_argument,
     path_text,
-    unusable,
     write_output,
 )
 from collector.tools.alerting import (
@@ -35,7 +34,7 @@ from collector.tools.alerting import (
     rules_text,
     volume_on_server,
 )
-from collector.tools.prometheus_api import PrometheusApi, PrometheusError
+from collector.tools.prometheus_api import PrometheusApi
 from processors.documents import LocatedYaml, Problem, ProblemsFound
 
 _DESCRIPTION = """
@@ -69,7 +68,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     volume = parser.add_mutually_exclusive_group()
     add_argument(volume, "--volume", path_argument, "FILE", "results an hour, by agent and evaluation")
     add_argument(volume, "--prometheus", str, "URL", "measure the volume of the last seven days there")
-    add_argument(parser, "--time-scale", _time_scale, "FRACTION", scale, default=TimeScale())
+    fraction = argument_type(TimeScale.parse)
+    add_argument(parser, "--time-scale", fraction, "FRACTION", scale, default=TimeScale())
     add_argument(parser, "--runbook-base", _url, "URL", default, default=RUNBOOK_BASE)
     add_argument(parser, "--dashboard-base", _url, "URL", default, default=DASHBOARD_BASE)
     add_argument(parser, "--output", path_argument, "FILE", "default: standard output")
@@ -78,7 +78,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
     inputs = _inputs(options, surroundings)
     text = rules_text(inputs)
-    write_output(options.output, text, lambda path: path.write_text(text, encoding="utf-8"))
+    write_output(options.output, text)
     for line in never_firing(inputs):
         print(line, file=sys.stderr)
     return EXIT_OK
@@ -108,30 +108,20 @@ def _inputs(options: argparse.Namespace, surroundings: Surroundings) -> RuleInpu
         problems += objective_problems(*objectives, criteria)
     if problems:
         raise ProblemsFound(problems)
+    measured: Volume = {}
+    if options.prometheus is not None:
+        now = surroundings.clock.unix_nano() / 1e9
+        measured = volume_on_server(PrometheusApi(options.prometheus), now)
     coverage = criteria_coverage(criteria)
     return RuleInputs(
         objectives=objectives[0] if objectives else ObjectivesFile(),
         baselines=baselines[0] if baselines else None,
-        volume=volume[0].volume() if volume else _measured_volume(options.prometheus, surroundings.clock),
+        volume=volume[0].volume() if volume else measured,
         unconditional=coverage.unconditional,
         quiet=coverage.quiet,
         scale=options.time_scale,
         links=AlertLinks(options.runbook_base, options.dashboard_base),
     )
-
-
-def _measured_volume(url: str | None, clock: Clock) -> Volume:
-    try:
-        return {} if url is None else volume_on_server(PrometheusApi(url), clock.unix_nano() / 1e9)
-    except PrometheusError as error:
-        raise unusable(str(error)) from error
-
-
-def _time_scale(text: str) -> TimeScale:
-    try:
-        return TimeScale.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _url(text: str) -> str:

@@ -35,8 +35,7 @@ def _run_loop(serving: Coroutine[object, object, int]) -> int:
         import uvloop
     except ImportError:  # platforms without it
         return asyncio.run(serving)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(serving)
+    return uvloop.run(serving)
 
 
 async def _serve(config: ServiceConfig, surroundings: Surroundings, *, plays_demo: bool) -> int:

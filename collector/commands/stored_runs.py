@@ -1,16 +1,14 @@
 """The commands `agents`, `runs` and `show`: what is in a store of runs, be it a file's or a service's."""
 
-import http.client
 import json
 import sqlite3
 import sys
 import time
-import urllib.error
-import urllib.request
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -25,21 +23,22 @@ from collector.commands.command import (
     Surroundings,
     add_argument,
     add_config,
+    argument_type,
     endpoint_argument,
     path_argument,
     unusable,
 )
-from collector.config_fields import format_duration, parse_duration, parse_endpoint
+from collector.config_fields import format_duration, parse_duration, reachable_address
 from collector.configuration import load_configuration
 from collector.exporters import RunPrintout
 from collector.recordings import graded_run_from_json
 from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
+from collector.tools.running_service import ask
 from processors.model import JsonObject, encode_json
 
 _AnswerT = TypeVar("_AnswerT")
 
 _TIMEOUT_SECONDS = 15.0
-_LONGEST_ANSWER = 256 * 1024 * 1024
 _MAX_RUNS = 1_000
 
 
@@ -59,18 +58,10 @@ def _add_find(parser: ArgumentParser) -> None:
     parser.add_argument("--outcome", choices=outcomes, help="of the evaluation, or else of the run")
     add_argument(parser, "--tool", str, "NAME", "runs that called this tool")
     add_argument(parser, "--text", str, "WORDS", "runs with all of these words, or words that begin so")
-    add_argument(
-        parser, "--since", parse_duration, "TIME", "graded in this time until now, such as 24h or 7d"
-    )
+    since = "graded in this time until now, such as 24h or 7d"
+    add_argument(parser, "--since", argument_type(parse_duration), "TIME", since)
     add_argument(parser, "--limit", int, "N", "at most so many, newest first (default: 50)", default=50)
     _add_json(parser, "one run line each")
-
-
-def _duration(text: str) -> float:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
 
 
 def _add_json(parser: ArgumentParser, what: str) -> None:
@@ -89,21 +80,17 @@ class _Source:
     def __init__(self, options: Namespace, surroundings: Surroundings) -> None:
         self._clock = surroundings.clock
         self._token = ""
-        self._url = ""
+        self._address = ""
         self._queries: RunQueries | None = None
         if options.endpoint is not None:
-            host, port = parse_endpoint(options.endpoint)
-            self._url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            self._address = reachable_address(options.endpoint)
             if options.token_file is not None:
                 self._token = options.token_file.read_text().split("\n")[0].strip()
             return
         path = options.store or load_configuration(options.config, surroundings.environment).store.path
         if path is None:
             raise unusable("no store to read: expected --store, --endpoint, or --config with store.path")
-        try:
-            self._queries = RunQueries(open_store_file(path))
-        except StoreUnusable as error:
-            raise unusable(str(error)) from None
+        self._queries = RunQueries(open_store_file(path))
 
     def agents(self) -> list[Mapping[str, Any]]:
         """All agents, as the page's JSON tells of them."""
@@ -138,23 +125,19 @@ class _Source:
         return [line for _, line in self._queries.runs_of_trace(trace_id)]
 
     def _asked(self, path: str) -> Any:
-        request = urllib.request.Request(self._url + path)
-        if self._token:
-            request.add_header("authorization", f"Bearer {self._token}")
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        headers = {"authorization": f"Bearer {self._token}"} if self._token else {}
         try:
-            with opener.open(request, timeout=_TIMEOUT_SECONDS) as response:
-                return json.loads(response.read(_LONGEST_ANSWER))
-        except urllib.error.HTTPError as error:
-            with error:
-                told = error.read(1000).decode(errors="replace").strip()
-            raise unusable(f"{self._url}: {error.code}: {told}") from None
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            raise unusable(f"no answer from {self._url}: {error}") from None
+            status, answer = ask(self._address, path, headers=headers, timeout_seconds=_TIMEOUT_SECONDS)
+            if status == HTTPStatus.OK:
+                return json.loads(answer)
+        except ValueError as error:
+            raise unusable(f"no answer from http://{self._address}: {error}") from None
+        told = answer[:1000].decode(errors="replace").strip()
+        raise unusable(f"http://{self._address}: {status}: {told}")
 
 
 def _agents(options: Namespace, surroundings: Surroundings) -> int:
-    agents = _told(lambda: _Source(options, surroundings).agents())
+    agents = _told(_Source(options, surroundings).agents)
     if options.json:
         for agent in agents:
             print(encode_json(dict(agent)).decode())

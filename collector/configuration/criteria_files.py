@@ -130,18 +130,23 @@ class CriteriaStore:
         self._good: dict[str, _CriteriaFile] = {}
         self._matches: dict[str, list[str]] = {}
         self._seen = ""
-        self._current = CriteriaSet()
-        self._texts = CriteriaTexts((), environment, ())
-        self._warnings: list[Problem] = []
+        self.current = CriteriaSet()
+        """The criteria in force."""
+        self.texts = CriteriaTexts((), environment, ())
+        """The criteria in force as texts; another object after each reload."""
+        self.warnings: list[Problem] = []
+        """What the criteria in force say without effect (`processors.criteria.doubtful_criteria`)."""
         self._refused: dict[str, CriteriaDocument] = {}
-        self._stale: list[str] = []
-        self._problems: list[Problem] = []
+        self.stale: list[str] = []
+        """The files that count with their last good version, which is not what is on disk."""
+        self.problems: list[Problem] = []
+        """What the last load found wrong."""
         found = self.reload()
         if found and (kept := last_good()):
             self._take_up(kept)
             found = self.reload()
             for file in kept:
-                if file.path in self._stale:
+                if file.path in self.stale:
                     since = time_text(file.kept_unix_nano)
                     _logger.warning(
                         "A criteria file counts with its last good version.",
@@ -156,34 +161,9 @@ class CriteriaStore:
             raise ProblemsFound(found)
 
     @property
-    def current(self) -> CriteriaSet:
-        """The criteria in force."""
-        return self._current
-
-    @property
-    def texts(self) -> CriteriaTexts:
-        """The criteria in force as texts; another object after each reload."""
-        return self._texts
-
-    @property
-    def problems(self) -> list[Problem]:
-        """What the last load found wrong."""
-        return self._problems
-
-    @property
-    def stale(self) -> list[str]:
-        """The files that count with their last good version, which is not what is on disk."""
-        return self._stale
-
-    @property
     def names(self) -> list[str]:
         """The files in force."""
         return list(self._good)
-
-    @property
-    def warnings(self) -> list[Problem]:
-        """What the criteria in force say without effect (`processors.criteria.doubtful_criteria`)."""
-        return self._warnings
 
     @property
     def cases(self) -> list[CriteriaCase]:
@@ -223,8 +203,8 @@ class CriteriaStore:
         self._seen = found.digest
         self._good = files
         self._matches |= {pattern: list(names) for pattern, names in found.matches.items()}
-        self._current = CriteriaSet([agent for file in files.values() for agent in file.document.agents])
-        self._texts = CriteriaTexts(
+        self.current = CriteriaSet([agent for file in files.values() for agent in file.document.agents])
+        self.texts = CriteriaTexts(
             [
                 (name, file.content, self._has_builtin and name == self._builtin)
                 for name, file in files.items()
@@ -236,11 +216,11 @@ class CriteriaStore:
                 if issubclass(kind, WorkerEvaluator)
             ],
         )
-        self._warnings = [warning for file in files.values() for warning in file.document.warnings]
-        self._warnings += criteria_warnings(self._current.agents)
-        self._stale = [name for name, file in files.items() if found.contents.get(name) != file.content]
-        self._problems = list(dict.fromkeys(problems))
-        return self._problems
+        self.warnings = [warning for file in files.values() for warning in file.document.warnings]
+        self.warnings += criteria_warnings(self.current.agents)
+        self.stale = [name for name, file in files.items() if found.contents.get(name) != file.content]
+        self.problems = list(dict.fromkeys(problems))
+        return self.problems
 
     def _take_up(self, kept: Sequence[KeptFile]) -> None:
         """Let what was in force before this process count as it does before a reload."""

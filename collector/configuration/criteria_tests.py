@@ -45,13 +45,10 @@ def run_criteria_tests(
     agents = [*criteria.agents, *(agent for document in refused for agent in document.agents)]
     drawn = CriteriaSet([_without_sampling(agent) for agent in agents])
     cases = [*cases, *(case for document in refused for case in document.cases)]
-    broken = frozenset[str]().union(*(document.broken or _missing(document) for document in refused))
+    broken = frozenset[str]().union(*(document.broken for document in refused))
+    if not all(document.broken or document.agents for document in refused):
+        broken |= {""}  # one could not be read at all
     return [problem for case in cases for problem in _problems(case, drawn, workers, broken, prices)]
-
-
-def _missing(document: CriteriaDocument) -> frozenset[str]:
-    """Of a document in which no evaluation has mistakes: the empty name if it could not be read at all."""
-    return frozenset() if document.agents else frozenset({""})
 
 
 def _without_sampling(agent: AgentCriteria) -> AgentCriteria:

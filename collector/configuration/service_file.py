@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from os.path import normpath
 from pathlib import Path as FilesystemPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import yaml
 from pydantic import (
@@ -19,6 +19,7 @@ from pydantic import (
     Field,
     PrivateAttr,
     SerializeAsAny,
+    StringConstraints,
     field_validator,
 )
 
@@ -32,7 +33,6 @@ from collector.config_fields import (
     Section,
     parse_endpoint,
 )
-from collector.configuration.model_prices import ModelPricesConfig, price_table
 from collector.container import usable_cores
 from collector.conversations import ConversationsConfig
 from collector.exporters import (
@@ -68,15 +68,42 @@ from processors.documents import (
     without_user_info,
 )
 from processors.frameworks import Dialect, DialectMapping, discover_dialects
-from processors.model import JsonObject, JsonValue, PriceTable
+from processors.model import JsonObject, JsonValue, ModelPrice, PriceTable
 
 PROMETHEUS = "prometheus"
 
 _REFERENCE = re.compile(r"\$\{env:\w+\}\Z")
 _COMPONENT_ID = re.compile(r"[a-z0-9_]+(?:/[A-Za-z0-9_.-]+)?\Z")
-_PLANNED: Mapping[tuple[str, ...], str] = {
-    ("service", "pipelines"): "there are no pipelines: every component written is active",
-}
+_PIPELINES = ("service", "pipelines")
+_Price: TypeAlias = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class ModelPriceConfig(StrictModel):
+    """What a million tokens cost, in a currency of your choice: one for all models."""
+
+    input: _Price = Field(description="For a million tokens that the model was given.")
+    output: _Price = Field(description="For a million tokens that the model made, reasoning included.")
+    cached_input: _Price | None = Field(
+        default=None,
+        description="For a million tokens of input that came out of a cache. Left out: as other input.",
+    )
+    cache_write: _Price | None = Field(
+        default=None,
+        description="For a million tokens of input that went into a cache. Left out: as other input.",
+    )
+
+
+ModelPricesConfig: TypeAlias = Mapping[
+    Annotated[str, StringConstraints(min_length=1, max_length=200)], ModelPriceConfig
+]
+"""Prices by the name of a model, in which `*` stands for any characters and `?` for one."""
+
+
+def price_table(prices: ModelPricesConfig) -> PriceTable | None:
+    """The table of `prices`; None where there are none."""
+    if not prices:
+        return None
+    return PriceTable({name: ModelPrice(**price.model_dump()) for name, price in prices.items()})
 
 
 class EvaluationConfig(WorkersConfig):
@@ -251,7 +278,7 @@ def parse_configuration(
     content = {} if document.value is None else document.value
     exporters: dict[str, BaseModel] = {}
     if isinstance(content, dict):
-        content = _without_planned(content, document, problems)
+        content = _without_pipelines(content, document, problems)
         exporters = _exporters(content.get("exporters"), document, problems, folder)
         content = {**content, "exporters": {}}
     config = validated(ServiceConfig, content, document, problems, context=folder)
@@ -309,20 +336,16 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(str, _Dumper.represent_str)
 
 
-def _without_planned(content: JsonObject, document: LocatedYaml, problems: list[Problem]) -> JsonObject:
-    """`content` without settings of features that are not built yet, each of them reported."""
-    for path, message in _PLANNED.items():
-        if document.place_of(path) is not None:
-            problems.append(document.problem(path, message))
-            content = _without(content, path)
-    return content
-
-
-def _without(content: JsonObject, path: tuple[str, ...]) -> JsonObject:
-    inner = content.get(path[0])
-    if len(path) == 1:
-        return {key: value for key, value in content.items() if key != path[0]}
-    return {**content, path[0]: _without(inner, path[1:])} if isinstance(inner, dict) else content
+def _without_pipelines(content: JsonObject, document: LocatedYaml, problems: list[Problem]) -> JsonObject:
+    """`content` without pipelines, which are reported: whoever writes them would take them for heeded."""
+    if document.place_of(_PIPELINES) is None:
+        return content
+    message = "there are no pipelines: every component written is active"
+    problems.append(document.problem(_PIPELINES, message))
+    section, key = _PIPELINES
+    written = content[section]
+    assert isinstance(written, dict)  # or it would have no key
+    return {**content, section: {name: value for name, value in written.items() if name != key}}
 
 
 def _exporters(

@@ -9,13 +9,14 @@ from collector.exporters.assembly import (
     receives_spans,
 )
 from collector.exporters.dead_letters import DeadLetters, DeadLettersConfig
-from collector.exporters.exporter import ExporterContext, TaskOwner
+from collector.exporters.exporter import ExporterContext
 from collector.exporters.fan_out import FanOut
 from collector.exporters.otlp_client import one_line, read_response, read_status, user_agent
 from collector.exporters.redrive import redrive_file
 from collector.exporters.run_printout import RunPrintout, count_outcomes, counts_text
 from collector.exporters.score_exporter import ScoreExporter
 from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.task_supervisor import TaskOwner
 
 __all__ = [
     "DeadLetters", "DeadLettersConfig", "ExporterContext", "FanOut", "RunPrintout", "ScoreExporter",

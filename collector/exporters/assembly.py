@@ -15,7 +15,6 @@ from collector.exporters.exporter import (
     LogExporter,
     ResultExporter,
     ResultExporterType,
-    ScoreExporterType,
     SpanExporter,
     SpanExporterType,
 )
@@ -121,9 +120,7 @@ def receives_scores(config: BaseModel) -> bool:
     return isinstance(config, ScoreExporterConfig)
 
 
-ComponentType: TypeAlias = (
-    SpanExporterType[BaseModel] | ResultExporterType[BaseModel] | ScoreExporterType[BaseModel]
-)
+ComponentType: TypeAlias = SpanExporterType[BaseModel] | ResultExporterType[BaseModel]
 """Any kind; `kind` tells them apart."""
 
 
@@ -134,7 +131,7 @@ def exporter_types() -> Mapping[str, ComponentType]:
     Raises:
         TypeError: a `COMPONENT` is something else, or two modules claim one type name.
     """
-    return find_components(_this_folder, (SpanExporterType, ResultExporterType, ScoreExporterType))
+    return find_components(_this_folder, (SpanExporterType, ResultExporterType))
 
 
 class SharedExporter:

@@ -19,10 +19,9 @@ from pydantic import Field
 
 from collector.clock import Clock, ends_within
 from collector.config_fields import FilePath, PositiveDuration
-from collector.errors import StartupError
-from collector.exporters.exporter import TaskOwner
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.otlp import logs_request_to_json, request_to_json
+from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 from processors.documents import StrictModel
 from processors.model import JsonObject, decode_json, encode_json, time_text
@@ -71,12 +70,7 @@ class DeadLetters:
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
         """Open the file and remove what is too old, now and every hour; raises `StartupError`."""
-        try:
-            self._file.open()
-        except OSError as error:
-            raise StartupError(
-                f"service.dead_letters.path: {self._config.path} cannot be written: {error.strerror or error}"
-            ) from error
+        self._file.open_for("service.dead_letters.path")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dead-letters")
         if tasks is not None:
             tasks.create_task(self._purge_regularly(), name="remove old dead letters")

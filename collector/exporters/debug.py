@@ -12,13 +12,14 @@ from contextlib import suppress
 from queue import Full, Queue
 from typing import Literal, TextIO
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from rich.console import Console
 
 from collector.clock import Clock, ends_within
-from collector.exporters.exporter import ExporterContext, ResultExporterType
+from collector.exporters.exporter import ResultExporterType
 from collector.exporters.run_printout import RunPrintout
 from collector.trace import GradedTrace
+from processors.documents import StrictModel
 from processors.model import GradedRun
 
 _MAX_PENDING = 100
@@ -26,10 +27,8 @@ _MAX_PENDING = 100
 _logger = logging.getLogger(__name__)
 
 
-class DebugConfig(BaseModel):
+class DebugConfig(StrictModel):
     """`exporters.debug`: graded runs on the console."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_runs_per_second: int = Field(default=20, ge=1)
     """Runs beyond this are only counted in a line of their own."""
@@ -127,8 +126,8 @@ class DebugExporter:
         )
 
 
-def _create(name: str, config: DebugConfig, context: ExporterContext) -> DebugExporter:
-    return DebugExporter(name, config, context.console, context.clock)
-
-
-COMPONENT = ResultExporterType(type_name="debug", config_model=DebugConfig, create=_create)
+COMPONENT = ResultExporterType(
+    type_name="debug",
+    config_model=DebugConfig,
+    create=lambda name, config, context: DebugExporter(name, config, context.console, context.clock),
+)

@@ -5,8 +5,7 @@ Exporters of spans and of scores stand behind a `SendingQueue` of their own; exp
 directly.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, Literal, Protocol, TextIO, TypeVar, runtime_checkable
 
@@ -104,14 +103,6 @@ class ResultExporter(Protocol):
         ...
 
 
-class TaskOwner(Protocol):
-    """Who runs background tasks and notices when one dies."""
-
-    def create_task(self, coroutine: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
-        """Run `coroutine` as a task."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExporterContext:
     """What the service lends to its exporters. `console` is where `debug` prints.
@@ -130,12 +121,16 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanExporterType(Generic[ConfigT]):
-    """An exporter of spans, as configuration sees it; `config_model` derives from `SpanExporterConfig`."""
+    """An exporter of spans, as configuration sees it; `config_model` derives from `SpanExporterConfig`.
+
+    One of scores is made alike; its `config_model` derives from `ScoreExporterConfig`, and its requests are
+    those of a `LogExporter`: a log record for each verdict.
+    """
 
     type_name: str
     config_model: type[ConfigT]
     create: Callable[[str, ConfigT, ExporterContext], SpanExporter]
-    kind: Literal["spans"] = "spans"
+    kind: Literal["spans", "scores"] = "spans"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,16 +141,3 @@ class ResultExporterType(Generic[ConfigT]):
     config_model: type[ConfigT]
     create: Callable[[str, ConfigT, ExporterContext], ResultExporter]
     kind: Literal["results"] = "results"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreExporterType(Generic[ConfigT]):
-    """An exporter of scores, as configuration sees it; `config_model` derives from `ScoreExporterConfig`.
-
-    Its requests are those of a `LogExporter`: a log record for each verdict.
-    """
-
-    type_name: str
-    config_model: type[ConfigT]
-    create: Callable[[str, ConfigT, ExporterContext], SpanExporter]
-    kind: Literal["scores"] = "scores"

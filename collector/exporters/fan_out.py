@@ -7,8 +7,9 @@ from typing import Protocol
 
 from collector.exporters.dead_letters import DeadLetters
 from collector.exporters.delivery import Delivery
-from collector.exporters.exporter import ResultExporter, TaskOwner
+from collector.exporters.exporter import ResultExporter
 from collector.memory_limiter import MemoryLimiter
+from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics
 from collector.trace import DELIVERY_OVERHEAD_BYTES, RECEIPT_BYTES, GradedTrace, Receipt, held_bytes
 from processors.spans import RawSpan

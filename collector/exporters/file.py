@@ -9,8 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from collector.config_fields import FilePath
-from collector.errors import PermanentExportError, RetryableExportError, StartupError
-from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporterType
+from collector.errors import PermanentExportError, RetryableExportError
+from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.otlp import logs_request_to_json, request_to_json
@@ -43,15 +43,9 @@ class FileExporter:
 
     async def start(self) -> None:
         """Open the files."""
-        for key, file in (("path", self._file), ("logs_path", self._logs_file)):
-            if file is None:
-                continue
-            try:
-                file.open()
-            except OSError as error:
-                raise StartupError(
-                    f"exporters.{self.name}.{key}: {file.path} cannot be written: {error.strerror or error}"
-                ) from error
+        self._file.open_for(f"exporters.{self.name}.path")
+        if self._logs_file is not None:
+            self._logs_file.open_for(f"exporters.{self.name}.logs_path")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"export-{self.name}")
 
     async def export(self, request: bytes, span_count: int) -> ExportResponse:
@@ -89,8 +83,6 @@ def _append(file: JsonLinesFile, to_json: Callable[[bytes], bytes], request: byt
         raise RetryableExportError(error.strerror or str(error)) from error
 
 
-def _create(name: str, config: FileConfig, context: ExporterContext) -> FileExporter:
-    return FileExporter(name, config)
-
-
-COMPONENT = SpanExporterType(type_name="file", config_model=FileConfig, create=_create)
+COMPONENT = SpanExporterType(
+    type_name="file", config_model=FileConfig, create=lambda name, config, _: FileExporter(name, config)
+)

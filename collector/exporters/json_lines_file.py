@@ -5,6 +5,7 @@ import os
 import stat
 from pathlib import Path
 
+from collector.errors import StartupError
 from processors.model import decode_json
 
 _BLOCK_BYTES = 64 * 1024
@@ -41,6 +42,15 @@ class JsonLinesFile:
         except OSError:
             self.close()
             raise
+
+    def open_for(self, setting: str) -> None:
+        """As `open`; raises `StartupError`, which names the setting that the path stands in."""
+        try:
+            self.open()
+        except OSError as error:
+            raise StartupError(
+                f"{setting}: {self.path} cannot be written: {error.strerror or error}"
+            ) from error
 
     def append(self, lines: bytes) -> None:
         """Write `lines`, each with its end, wholly or not at all; raises OSError."""

@@ -29,15 +29,9 @@ class KafkaExporter:
     def __init__(self, name: str, config: KafkaConfig, context: ExporterContext) -> None:
         self.name = name
         queue = config.sending_queue
+        largest = max(queue.batch.max_bytes, config.max_message_bytes)
         self._producer = KafkaProducer(
-            name,
-            config,
-            config.topic,
-            context.metrics,
-            context.clock,
-            max_unanswered_bytes=2
-            * queue.num_consumers
-            * max(queue.batch.max_bytes, config.max_message_bytes),
+            name, config, context, max_unanswered_bytes=2 * queue.num_consumers * largest
         )
         self.endpoint = self._producer.endpoint
 
@@ -79,8 +73,4 @@ def _values(spans: Sequence[RawSpan], most: int) -> Iterator[bytes]:
     yield from _values(spans[half:], most)
 
 
-def _create(name: str, config: KafkaConfig, context: ExporterContext) -> KafkaExporter:
-    return KafkaExporter(name, config, context)
-
-
-COMPONENT = SpanExporterType(type_name="kafka", config_model=KafkaConfig, create=_create)
+COMPONENT = SpanExporterType(type_name="kafka", config_model=KafkaConfig, create=KafkaExporter)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import Field
 
-from collector.clock import Clock, ends_within
+from collector.clock import ends_within
 from collector.config_fields import PositiveDuration
 from collector.errors import ContentRefusedError, ExportError, RetryableExportError, StartupError
+from collector.exporters.exporter import ExporterContext
 from collector.exporters.otlp_client import one_line
 from collector.kafka_connection import KafkaConnectionConfig
-from collector.telemetry import Metrics, RateLimitedLogger
+from collector.telemetry import RateLimitedLogger
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
@@ -68,30 +69,20 @@ class KafkaProducer:
 
     Args:
         name: The exporter's id in the configuration.
-        config: How brokers are reached.
-        topic: Where records go.
-        metrics: Counts the client's errors.
-        clock: What timeouts are measured on.
+        config: How brokers are reached, and the topic.
+        context: What the client's errors are counted and timeouts are measured on.
         max_unanswered_bytes: What the client may hold.
     """
 
     def __init__(
-        self,
-        name: str,
-        config: KafkaProducerConfig,
-        topic: str,
-        metrics: Metrics,
-        clock: Clock,
-        *,
-        max_unanswered_bytes: int,
+        self, name: str, config: KafkaProducerConfig, context: ExporterContext, *, max_unanswered_bytes: int
     ) -> None:
         self._name = name
         self._config = config
-        self._topic = topic
-        self._metrics = metrics
-        self._clock = clock
+        self._metrics = context.metrics
+        self._clock = context.clock
         self._max_unanswered_bytes = max_unanswered_bytes
-        self._log = RateLimitedLogger(_logger, clock)
+        self._log = RateLimitedLogger(_logger, context.clock)
         self._client: _Client | None = None
         self._sent_before: dict[KafkaRecord, _Answer] = {}
         """Records of attempts that failed as a whole, which were written themselves or still may be."""
@@ -100,7 +91,7 @@ class KafkaProducer:
     @property
     def endpoint(self) -> str:
         """The brokers and the topic, for logs."""
-        return f"{','.join(self._config.brokers)}/{self._topic}"
+        return f"{','.join(self._config.brokers)}/{self._config.topic}"
 
     @property
     def max_value_bytes(self) -> int:
@@ -140,7 +131,7 @@ class KafkaProducer:
         futures: list[_Answer] = []
         try:
             for record in records:
-                futures.append(self._found_before(record) or self._client.produce(self._topic, record))
+                futures.append(self._found_before(record) or self._client.produce(self._config.topic, record))
             if futures:
                 await asyncio.wait(futures, timeout=self._config.timeout)
             failure: ExportError | None = _failure(futures, self._config.timeout)

@@ -25,12 +25,7 @@ class KafkaResultsExporter(RunWriter):
 
     def __init__(self, name: str, config: KafkaResultsConfig, context: ExporterContext) -> None:
         self._producer = KafkaProducer(
-            name,
-            config,
-            config.topic,
-            context.metrics,
-            context.clock,
-            max_unanswered_bytes=64 * 1024 * 1024 + config.max_message_bytes,
+            name, config, context, max_unanswered_bytes=64 * 1024 * 1024 + config.max_message_bytes
         )
         super().__init__(name, self._producer.endpoint, config, context)
 
@@ -64,8 +59,6 @@ class KafkaResultsExporter(RunWriter):
         return refused
 
 
-def _create(name: str, config: KafkaResultsConfig, context: ExporterContext) -> KafkaResultsExporter:
-    return KafkaResultsExporter(name, config, context)
-
-
-COMPONENT = ResultExporterType(type_name="kafka_results", config_model=KafkaResultsConfig, create=_create)
+COMPONENT = ResultExporterType(
+    type_name="kafka_results", config_model=KafkaResultsConfig, create=KafkaResultsExporter
+)

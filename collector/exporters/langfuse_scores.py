@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pydantic import SecretStr, field_validator
 
 from collector.errors import RetryableExportError
-from collector.exporters.exporter import ExporterContext, ScoreExporterType
+from collector.exporters.exporter import ExporterContext, SpanExporterType
 from collector.exporters.otlp_client import one_line
 from collector.exporters.score_exporter import Score, ScoreExporter, ScoreExporterConfig, Sent
 from processors.model import JsonObject, JsonValue, json_text
@@ -46,7 +46,7 @@ class LangfuseScoresExporter(ScoreExporter):
         keys = f"{config.public_key.get_secret_value()}:{config.secret_key.get_secret_value()}"
         credentials = base64.b64encode(keys.encode()).decode()
         headers = {**config.headers, "Authorization": SecretStr(f"Basic {credentials}")}
-        super().__init__(name, config.model_copy(update={"headers": headers}), context.clock)
+        super().__init__(name, config.model_copy(update={"headers": headers}), context)
 
     async def send(self, scores: Sequence[Score]) -> Sent:
         """See `ScoreExporter.send`."""
@@ -54,7 +54,8 @@ class LangfuseScoresExporter(ScoreExporter):
             return Sent()
         events: list[JsonValue] = [_event(score) for score in scores]
         answer = await self.call("POST", _PATH, {"batch": events})
-        errors = [error for error in _listed(answer.get("errors")) if isinstance(error, dict)]
+        listed = answer.get("errors")
+        errors = [error for error in listed if isinstance(error, dict)] if isinstance(listed, list) else []
         if not errors:
             return Sent()
         message = one_line(json_text(errors[0]))
@@ -62,10 +63,6 @@ class LangfuseScoresExporter(ScoreExporter):
         if later:  # all of them are sent again: the id keeps each a single score
             raise RetryableExportError(message)
         return Sent((), len(errors), message)
-
-
-def _listed(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []
 
 
 def _may_be_taken_later(status: JsonValue) -> bool:
@@ -90,8 +87,9 @@ def _event(score: Score) -> JsonObject:
     return {"id": str(event), "type": "score-create", "timestamp": at, "body": body}
 
 
-def _create(name: str, config: LangfuseScoresConfig, context: ExporterContext) -> LangfuseScoresExporter:
-    return LangfuseScoresExporter(name, config, context)
-
-
-COMPONENT = ScoreExporterType(type_name="langfuse_scores", config_model=LangfuseScoresConfig, create=_create)
+COMPONENT = SpanExporterType(
+    kind="scores",
+    type_name="langfuse_scores",
+    config_model=LangfuseScoresConfig,
+    create=LangfuseScoresExporter,
+)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from collector.errors import ContentRefusedError
-from collector.exporters.exporter import ExporterContext, ScoreExporterType
+from collector.exporters.exporter import SpanExporterType
 from collector.exporters.score_exporter import (
     RefusedCallError,
     Score,
@@ -130,12 +130,9 @@ def _facts(score: Score) -> dict[str, JsonValue]:
     return {key: fact if isinstance(fact, str) else json_text(fact) for key, fact in told.items()}
 
 
-def _create(
-    name: str, config: MlflowAssessmentsConfig, context: ExporterContext
-) -> MlflowAssessmentsExporter:
-    return MlflowAssessmentsExporter(name, config, context.clock)
-
-
-COMPONENT = ScoreExporterType(
-    type_name="mlflow_assessments", config_model=MlflowAssessmentsConfig, create=_create
+COMPONENT = SpanExporterType(
+    kind="scores",
+    type_name="mlflow_assessments",
+    config_model=MlflowAssessmentsConfig,
+    create=MlflowAssessmentsExporter,
 )

@@ -8,11 +8,12 @@ from typing import Annotated, Self, TypeAlias
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, model_validator
+from pydantic import AfterValidator, SecretStr, model_validator
 
 from collector.config_fields import FilePath
 from collector.errors import StartupError
 from collector.exporters.exporter import ACCEPTED, ExportResponse
+from processors.documents import StrictModel
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.!#$%&'*+^`|~-]+")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
@@ -36,10 +37,8 @@ Headers: TypeAlias = Annotated[dict[str, SecretStr], AfterValidator(_check_heade
 """Headers of every request (gRPC metadata); their values are secrets and never printed."""
 
 
-class ClientTlsConfig(BaseModel):
+class ClientTlsConfig(StrictModel):
     """`tls` of an exporter. Without keys: TLS, checked against the system's authorities."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     insecure: bool = False
     """No TLS. A scheme in the endpoint (`http://`, `https://`) decides instead where there is one."""

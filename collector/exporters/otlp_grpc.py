@@ -20,7 +20,7 @@ from collector.errors import (
     RetryableExportError,
     StartupError,
 )
-from collector.exporters.exporter import ExporterContext, ExportResponse, SpanExporterType
+from collector.exporters.exporter import ExportResponse, SpanExporterType
 from collector.exporters.otlp_client import (
     ClientTlsConfig,
     Headers,
@@ -188,8 +188,8 @@ def _export_error(call: grpc.Call) -> ExportError:
     return ContentRefusedError(message) if code in _CONTENT else PermanentExportError(message)
 
 
-def _create(name: str, config: OtlpGrpcConfig, context: ExporterContext) -> OtlpGrpcExporter:
-    return OtlpGrpcExporter(name, config)
-
-
-COMPONENT = SpanExporterType(type_name="otlp", config_model=OtlpGrpcConfig, create=_create)
+COMPONENT = SpanExporterType(
+    type_name="otlp",
+    config_model=OtlpGrpcConfig,
+    create=lambda name, config, _: OtlpGrpcExporter(name, config),
+)

@@ -16,7 +16,7 @@ from collector.errors import (
     PermanentExportError,
     RetryableExportError,
 )
-from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporterType
+from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporterType
 from collector.exporters.http_client import (
     is_usable_url,
     read_body,
@@ -208,8 +208,8 @@ class OtlpHttpExporter:
         return PermanentExportError(message)
 
 
-def _create(name: str, config: OtlpHttpConfig, context: ExporterContext) -> OtlpHttpExporter:
-    return OtlpHttpExporter(name, config, context.clock)
-
-
-COMPONENT = SpanExporterType(type_name="otlp_http", config_model=OtlpHttpConfig, create=_create)
+COMPONENT = SpanExporterType(
+    type_name="otlp_http",
+    config_model=OtlpHttpConfig,
+    create=lambda name, config, context: OtlpHttpExporter(name, config, context.clock),
+)

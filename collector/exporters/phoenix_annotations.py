@@ -6,7 +6,7 @@ An annotation is known by its name, its span and its `identifier`, so a repeated
 import re
 from collections.abc import Sequence
 
-from collector.exporters.exporter import ExporterContext, ScoreExporterType
+from collector.exporters.exporter import SpanExporterType
 from collector.exporters.score_exporter import (
     RefusedCallError,
     Score,
@@ -63,12 +63,9 @@ def _annotation(score: Score) -> JsonObject:
     }
 
 
-def _create(
-    name: str, config: PhoenixAnnotationsConfig, context: ExporterContext
-) -> PhoenixAnnotationsExporter:
-    return PhoenixAnnotationsExporter(name, config, context.clock)
-
-
-COMPONENT = ScoreExporterType(
-    type_name="phoenix_annotations", config_model=PhoenixAnnotationsConfig, create=_create
+COMPONENT = SpanExporterType(
+    kind="scores",
+    type_name="phoenix_annotations",
+    config_model=PhoenixAnnotationsConfig,
+    create=PhoenixAnnotationsExporter,
 )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from collector.config_fields import FilePath
-from collector.errors import RetryableExportError, StartupError
+from collector.errors import RetryableExportError
 from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.run_writer import RunLine, RunWriter, RunWriterConfig
@@ -23,18 +23,12 @@ class ResultsFileExporter(RunWriter):
 
     def __init__(self, name: str, config: ResultsFileConfig, context: ExporterContext) -> None:
         super().__init__(name, str(config.path), config, context)
-        self._path = config.path
         self._file = JsonLinesFile(config.path)
         self._thread: ThreadPoolExecutor | None = None
 
     async def open(self) -> None:
         """See `RunWriter`."""
-        try:
-            self._file.open()
-        except OSError as error:
-            raise StartupError(
-                f"exporters.{self.name}.path: {self._path} cannot be written: {error.strerror or error}"
-            ) from error
+        self._file.open_for(f"exporters.{self.name}.path")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"export-{self.name}")
 
     async def write(self, lines: Sequence[RunLine]) -> int:
@@ -56,8 +50,6 @@ class ResultsFileExporter(RunWriter):
         self._file.append(b"".join([line.text + b"\n" for line in lines]))
 
 
-def _create(name: str, config: ResultsFileConfig, context: ExporterContext) -> ResultsFileExporter:
-    return ResultsFileExporter(name, config, context)
-
-
-COMPONENT = ResultExporterType(type_name="results_file", config_model=ResultsFileConfig, create=_create)
+COMPONENT = ResultExporterType(
+    type_name="results_file", config_model=ResultsFileConfig, create=ResultsFileExporter
+)

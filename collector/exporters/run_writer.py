@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from collector.clock import ends_within
 from collector.errors import RetryableExportError
@@ -22,6 +22,7 @@ from collector.exporters.span_exporter_config import BackOff, RetryConfig
 from collector.telemetry import RateLimitedLogger
 from collector.trace import GradedTrace
 from processors.annotation import format_run
+from processors.documents import StrictModel
 from processors.model import GradedRun
 
 _RUNS_AT_ONCE = 500
@@ -51,10 +52,8 @@ class RunLine(NamedTuple):
         return len(self.text) + _LINE_OVERHEAD_BYTES
 
 
-class RunWriterConfig(BaseModel):
+class RunWriterConfig(StrictModel):
     """The keys that all of them share."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_pending_runs: int = Field(default=10_000, ge=1)
     """Runs kept while they cannot be written, as far as `processors.memory_limiter` has room for their

@@ -15,13 +15,12 @@ import aiohttp
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 from yarl import URL
 
-from collector.clock import Clock
 from collector.config_fields import Duration, PositiveDuration
 from collector.errors import ContentRefusedError, ExportError, PermanentExportError, RetryableExportError
-from collector.exporters.exporter import ExportResponse
+from collector.exporters.exporter import ExporterContext, ExportResponse
 from collector.exporters.http_client import (
     is_usable_url,
     read_body,
@@ -36,6 +35,7 @@ from collector.exporters.span_exporter_config import (
     SendingQueueConfig,
     SpanExporterConfig,
 )
+from processors.documents import StrictModel
 from processors.model import JsonObject, JsonValue, json_text, parse_json, time_text
 
 NAME: Final = "gen_ai.evaluation.name"
@@ -54,13 +54,11 @@ _QUEUE = SendingQueueConfig(
 )
 
 
-class ScoreExporterConfig(BaseModel):
+class ScoreExporterConfig(StrictModel):
     """The keys that all exporters of scores share; their own configuration models derive from it.
 
     Scores are never waited for: where there is no memory for them the oldest are dropped and counted.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     endpoint: str
     """Base URL of the server, as a browser opens it."""
@@ -186,12 +184,12 @@ class ScoreExporter(ABC):
     probe: ClassVar[tuple[str, Mapping[str, str]]]
     """Path and query of a question that needs the same credentials and changes nothing."""
 
-    def __init__(self, name: str, config: ScoreExporterConfig, clock: Clock) -> None:
+    def __init__(self, name: str, config: ScoreExporterConfig, context: ExporterContext) -> None:
         self.name = name
         self._config = config
         self._base = URL(config.endpoint)
         self.endpoint = self.logs_endpoint = shown_url(self._base)
-        self._clock = clock
+        self._clock = context.clock
         self._session: aiohttp.ClientSession | None = None
         self._missing_since: dict[tuple[str, int], float] = {}
         self._taken: set[tuple[str, int]] = set()

@@ -16,8 +16,9 @@ from collector.clock import Clock, ends_within
 from collector.errors import ContentRefusedError, ExportError, PermanentExportError, RetryableExportError
 from collector.exporters.dead_letters import OUTCOMES, DeadLetterBox
 from collector.exporters.delivery import Delivery, ExportRequest, QueuedTrace
-from collector.exporters.exporter import ExportResponse, SpanExporter, TaskOwner
+from collector.exporters.exporter import ExportResponse, SpanExporter
 from collector.exporters.span_exporter_config import BackOff, SpanExporterConfig
+from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 
 _OUTAGE_SECONDS = 5.0

@@ -3,18 +3,17 @@
 from random import Random
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from collector.config_fields import Duration, PositiveDuration
+from processors.documents import StrictModel
 
 MAX_RETRY_AFTER_SECONDS = 300.0
 """A backend's own delay counts up to this: a wrong clock over there must not stop deliveries for days."""
 
 
-class RetryConfig(BaseModel):
+class RetryConfig(StrictModel):
     """`retry_on_failure` of an exporter; names and meaning are the Collector's."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     initial_interval: PositiveDuration = 1.0
     """Wait after the first failure."""
@@ -57,13 +56,11 @@ RESULT_QUEUES = 2
 time."""
 
 
-class BatchConfig(BaseModel):
+class BatchConfig(StrictModel):
     """`sending_queue.batch`: when a request is full enough to leave.
 
     A request holds whole traces as long as they fit; a trace larger than a request is split.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     flush_timeout: Duration = 0.2
     """A request leaves after this time even if it is not full."""
@@ -74,20 +71,16 @@ class BatchConfig(BaseModel):
     messages above 4 MiB unless they are told otherwise."""
 
 
-class SendingQueueConfig(BaseModel):
+class SendingQueueConfig(StrictModel):
     """`sending_queue`: how requests leave."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     num_consumers: int = Field(default=4, ge=1, le=64)
     """Requests on their way at the same time, those waiting for a retry included."""
     batch: BatchConfig = BatchConfig()
 
 
-class SpanExporterConfig(BaseModel):
+class SpanExporterConfig(StrictModel):
     """The keys that all exporters of spans share; their own configuration models derive from it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     delivery: Literal["required", "best_effort"] = "required"
     """`required`: nothing is dropped for want of memory, senders wait. `best_effort`: when the memory

@@ -1,8 +1,9 @@
 """Looks at a journal that is not in use, in a process of its own: `python -m collector.journal.inspection`.
 
 A damaged file may kill the process that reads it, so whoever wants to know starts this one. Its arguments
-are a directory and, to save the spans that can be read, a file; its output is one JSON object of
-`JournalContent`. It exits 0 if every record is what was written, 3 if not, or as the damage ends it.
+are a directory and, to save the spans that can be read, a file, or `--copy` to copy a whole journal; its
+output is one JSON object of `JournalContent`. It exits 0 if every record is what was written, 3 if not, or as
+the damage ends it.
 """
 
 import sys
@@ -26,8 +27,8 @@ from collector.journal.records import (
     trace_key,
     unseal,
 )
-from collector.journal.recovery import decode_graded
-from collector.journal.store import FORMAT_KEY, ReadOnlyJournal, Table
+from collector.journal.recovery import COPY, decode_graded
+from collector.journal.store import ReadOnlyJournal, Table, copy_journal, place_of
 from collector.otlp import EnvelopeRegistry, join_spans, request_to_json
 
 DAMAGED = 3
@@ -67,6 +68,8 @@ class _Reader:
         content = self.content
         if self._is_of_another_version():
             return
+        if self._journal.lost_tables:
+            content.note_damage(ValueError("tables are missing"))
         gone: set[Place] = set()
         for _, record in self._records(Table.NOTES):
             try:
@@ -109,15 +112,18 @@ class _Reader:
                 pass
 
     def _is_of_another_version(self) -> bool:
-        versions = [int(version) for key, version in self._records(Table.ABOUT) if key == FORMAT_KEY]
-        return bool(versions) and versions[0] != FORMAT_VERSION
+        try:
+            return self._journal.version() not in (None, FORMAT_VERSION)
+        except DamagedRecord as error:
+            self.content.note_damage(error)
+            return False
 
     def _records(self, table: Table) -> Iterator[tuple[bytes, bytes]]:
         """The whole records of a table, as far as it can be read."""
         try:
             for key, record in self._journal.sealed_records(table):
                 try:
-                    content = unseal(record)
+                    content = unseal(place_of(table, key), record)
                 except DamagedRecord as error:
                     self.content.note_damage(error)
                     continue
@@ -141,15 +147,21 @@ def inspect(directory: Path, salvaged: BinaryIO | None = None) -> JournalContent
         return reader.content
 
 
+def _look(directory: Path, also: str = "") -> JournalContent:
+    if also and also != COPY:
+        with open(also, "xb") as salvaged:
+            return inspect(directory, salvaged)
+    content = inspect(directory)
+    if also and not content.damaged_records:
+        copy_journal(directory)
+    return content
+
+
 def main(arguments: list[str]) -> int:
     """As the module says."""
-    directory = Path(arguments[0])
+    directory, *more = arguments
     try:
-        if len(arguments) > 1:
-            with open(arguments[1], "xb") as salvaged:
-                content = inspect(directory, salvaged)
-        else:
-            content = inspect(directory)
+        content = _look(Path(directory), *more)
     except lmdb.Error as error:
         content = JournalContent()
         content.note_damage(ValueError(f"it cannot be opened ({error})"))

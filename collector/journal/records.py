@@ -1,7 +1,8 @@
 """What stands in the journal: requests as they came, what was said of traces, and a checksum before each.
 
-A record is its CRC-32 (four bytes, little-endian) and its content. LMDB has no checksums of its own. A record
-holds all that was gathered for one transaction, since every call of LMDB gives up the interpreter.
+A record is the CRC-32 of its place (table and key) and its content (four bytes, little-endian), and its
+content: LMDB has no checksums of its own. A record holds all that was gathered for one transaction, since
+every call of LMDB gives up the interpreter.
 """
 
 import struct
@@ -20,7 +21,7 @@ try:
 except ImportError:  # platforms without it
     from zlib import crc32
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Of the whole journal; a journal of another version is not opened."""
 
 _CHECKSUM = struct.Struct("<I")
@@ -68,22 +69,22 @@ class Notes:
     delivered: list[tuple[bytes, str]] = field(default_factory=list)
 
 
-def seal(parts: Sequence[bytes]) -> bytearray:
-    """A record whose content is all `parts`, one behind the other."""
+def seal(place: bytes, parts: Sequence[bytes]) -> bytearray:
+    """The record at `place` whose content is all `parts`, one behind the other."""
     record = bytearray().join((bytes(_CHECKSUM.size), *parts))
     # One call for all: each may have to wait until another thread gives up the interpreter.
-    _CHECKSUM.pack_into(record, 0, crc32(memoryview(record)[_CHECKSUM.size :]))
+    _CHECKSUM.pack_into(record, 0, crc32(memoryview(record)[_CHECKSUM.size :], crc32(place)))
     return record
 
 
-def unseal(record: bytes) -> bytes:
-    """The content of a record.
+def unseal(place: bytes, record: bytes) -> bytes:
+    """The content of the record at `place`.
 
     Raises:
         DamagedRecord: the checksum is another.
     """
     content = record[_CHECKSUM.size :]
-    if len(record) < _CHECKSUM.size or _CHECKSUM.unpack_from(record)[0] != crc32(content):
+    if len(record) < _CHECKSUM.size or _CHECKSUM.unpack_from(record)[0] != crc32(content, crc32(place)):
         raise DamagedRecord("the checksum of a record is wrong")
     return content
 

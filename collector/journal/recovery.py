@@ -1,7 +1,8 @@
 """What the process before left in the journal, read and put in order.
 
 A damaged LMDB file can kill the process that maps it. So all of it is read once in a child process first,
-whose death, like any wrong checksum, means that the journal is damaged.
+whose death, like any wrong checksum, means that the journal is damaged. That process copies what it read to a
+new file, with which this one goes on.
 """
 
 import logging
@@ -30,12 +31,15 @@ from collector.journal.records import (
     encode_pairs,
     trace_key,
 )
-from collector.journal.store import Change, JournalStore, Table, has_file
+from collector.journal.store import Change, JournalStore, Table, has_file, take_copy
 from collector.journal.verdicts import StoredVerdicts, decode_verdicts
 from collector.otlp import EnvelopeRegistry
 
 CRASHES_UNTIL_QUARANTINE = 2
 """In how many crashes a trace may have been in work before it is no longer graded."""
+
+COPY = "--copy"
+"""Lets the process that looks at a journal copy it."""
 
 _SEGMENTS_BETWEEN_WORDS = 1_000
 
@@ -97,13 +101,17 @@ def read_journal(
 
 
 def require_whole(directory: Path) -> None:
-    """Let a child process read a journal that is not open yet, if there is one.
+    """Let a child process read a journal that is not open yet, if there is one, and go on with its copy.
 
     Raises:
         StartupError: it is damaged.
     """
-    if has_file(directory) and (damage := inspect_apart(directory).damage):
+    if not has_file(directory):
+        return
+    if damage := inspect_apart(directory, copies=True).damage:
         raise _damaged(directory, damage)
+    if not take_copy(directory):
+        _logger.warning("The journal could not be copied, so its file is used as it is.")
 
 
 def _damaged(directory: Path, what: str) -> StartupError:
@@ -121,10 +129,18 @@ class Inspected(NamedTuple):
     damage: str
 
 
-def inspect_apart(directory: Path, salvaged: Path | None = None) -> Inspected:
-    """Look at a journal in a child process, and let that write its spans to the new file `salvaged`."""
+def inspect_apart(directory: Path, salvaged: Path | None = None, *, copies: bool = False) -> Inspected:
+    """Look at a journal in a child process.
+
+    Args:
+        directory: Of the journal.
+        salvaged: A new file for its spans.
+        copies: Whether a whole journal is copied (`copy_journal`).
+    """
     command = [sys.executable, "-m", "collector.journal.inspection", str(directory)]
-    if salvaged is not None:
+    if copies:
+        command.append(COPY)
+    elif salvaged is not None:
         command.append(str(salvaged))
     ended = subprocess.run(command, capture_output=True, check=False)
     try:

@@ -18,7 +18,8 @@ import lmdb
 from collector.errors import StartupError
 from collector.journal.records import FORMAT_VERSION, DamagedRecord, seal, unseal
 
-_LOCK_FILE = "lock"
+_FILE, _LOCK_FILE = "data.mdb", "lock"
+_COPY = "data.mdb.new"
 _ROOM_BYTES = 64 * 1024 * 1024
 FORMAT_KEY = b"format"
 """Under which the version of the format stands, in the table `ABOUT`."""
@@ -47,6 +48,11 @@ class Table(Enum):
     """The format of the journal."""
 
 
+def place_of(table: Table, key: bytes) -> bytes:
+    """What a record's checksum covers beside the content; nothing in `ABOUT`, which every version reads."""
+    return b"" if table is Table.ABOUT else table.value + key
+
+
 class Change(NamedTuple):
     """A record to be written, its content in parts, or deleted (no content)."""
 
@@ -69,7 +75,7 @@ class JournalFull(JournalFailed):
 
 def has_file(directory: Path) -> bool:
     """Whether there is a journal in the directory; a file in which nothing was ever written is none."""
-    file = directory / "data.mdb"
+    file = directory / _FILE
     return file.is_file() and file.stat().st_size > 0
 
 
@@ -87,7 +93,7 @@ class _Journal:
             DamagedRecord: one of them is not what was written.
         """
         for key, record in self.sealed_records(table):
-            yield key, unseal(record)
+            yield key, unseal(place_of(table, key), record)
 
     def record(self, table: Table, key: bytes) -> bytes | None:
         """The content of one record, if there is one.
@@ -103,7 +109,24 @@ class _Journal:
                 found = transaction.get(key, db=self._tables[table])
         except lmdb.Error as error:
             raise JournalFailed(str(error)) from error
-        return None if found is None else unseal(found)
+        return None if found is None else unseal(place_of(table, key), found)
+
+    def version(self) -> int | None:
+        """The format of the journal; None where nothing was ever written.
+
+        Raises:
+            DamagedRecord: it is not what was written.
+        """
+        if self._environment is None:
+            return None
+        with self._environment.begin() as transaction:
+            if Table.ABOUT in self._tables:
+                found = transaction.get(FORMAT_KEY, db=self._tables[Table.ABOUT])
+                if found is not None:
+                    return int(unseal(place_of(Table.ABOUT, FORMAT_KEY), found))
+            if any(transaction.stat(table)["entries"] for table in self._tables.values()):
+                raise DamagedRecord("the version of its format is missing")
+        return None
 
     def sealed_records(self, table: Table) -> Iterator[Record]:
         """The same with their checksums, which are not looked at."""
@@ -116,7 +139,13 @@ class _Journal:
                 self._environment.begin() as transaction,
                 transaction.cursor(db=self._tables[table]) as cursor,
             ):
-                yield from cursor
+                count = 0
+                for record in cursor:
+                    count += 1
+                    yield record
+                expected = transaction.stat(self._tables[table])["entries"]
+                if count != expected:
+                    raise DamagedRecord(f"of {expected} records of {table.name.lower()} {count} can be found")
         except lmdb.Error as error:
             raise DamagedRecord(f"the table of {table.name.lower()} cannot be read: {error}") from error
 
@@ -144,6 +173,13 @@ class ReadOnlyJournal(_Journal):
             except lmdb.NotFoundError:
                 continue
 
+    @property
+    def lost_tables(self) -> int:
+        """How many tables of the file cannot be found by their names; those of another version among them."""
+        assert self._environment is not None
+        entries: int = self._environment.stat()["entries"]
+        return entries - len(self._tables)
+
     def __enter__(self) -> "ReadOnlyJournal":
         return self
 
@@ -151,6 +187,51 @@ class ReadOnlyJournal(_Journal):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close_environment()
+
+
+def copy_journal(directory: Path) -> None:
+    """Copy the records of a journal that is not in use to a new file beside it, which the disk has then.
+
+    What LMDB notes of free pages has no checksum, and nothing reads it before a record is written: damaged,
+    it kills the process that writes, or lets it write over records. The copy is laid out anew.
+
+    Where there is no room for it, or the journal is of another version, there is no such file afterwards.
+
+    Raises:
+        DamagedRecord: a record cannot be read.
+    """
+    copy = directory / _COPY
+    copy.unlink(missing_ok=True)
+    room = (directory / _FILE).stat().st_size * 2 + _ROOM_BYTES
+    with ReadOnlyJournal(directory) as journal:
+        if journal.version() != FORMAT_VERSION:
+            return
+        try:
+            with lmdb.open(
+                str(copy), room, subdir=False, mode=0o600, max_dbs=len(Table), sync=False, lock=False
+            ) as new:
+                for table in Table:
+                    database = new.open_db(table.value)
+                    for key, record in journal.sealed_records(table):
+                        with new.begin(database, write=True) as transaction:
+                            transaction.put(key, record, append=True)
+                new.sync(True)
+        except (lmdb.Error, OSError):
+            copy.unlink(missing_ok=True)
+
+
+def take_copy(directory: Path) -> bool:
+    """Let the copy be the journal, if there is one; a power cut leaves either."""
+    copy = directory / _COPY
+    if not copy.exists():
+        return False
+    copy.replace(directory / _FILE)
+    folder = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    return True
 
 
 class JournalStore(_Journal):
@@ -223,7 +304,7 @@ class JournalStore(_Journal):
                     if content is None:
                         transaction.delete(key, db=self._tables[table])
                         continue
-                    transaction.put(key, seal(content), db=self._tables[table])
+                    transaction.put(key, seal(place_of(table, key), content), db=self._tables[table])
         except lmdb.MapFullError as error:
             raise JournalFull("the journal is full") from error
         except (lmdb.Error, OSError) as error:
@@ -282,13 +363,12 @@ class JournalStore(_Journal):
             os.umask(previous)
         self._environment = environment
         self._tables = {table: environment.open_db(table.value) for table in Table}
-        with environment.begin(write=True) as transaction:
-            written = transaction.get(FORMAT_KEY, db=self._tables[Table.ABOUT])
-            if written is None:
-                transaction.put(FORMAT_KEY, seal([b"%d" % FORMAT_VERSION]), db=self._tables[Table.ABOUT])
-                return
-        version = int(unseal(written))
-        if version != FORMAT_VERSION:
+        version = self.version()
+        if version is None:
+            record = seal(place_of(Table.ABOUT, FORMAT_KEY), [b"%d" % FORMAT_VERSION])
+            with environment.begin(self._tables[Table.ABOUT], write=True) as transaction:
+                transaction.put(FORMAT_KEY, record)
+        elif version != FORMAT_VERSION:
             self.close()
             age = "a newer" if version > FORMAT_VERSION else "an older"
             raise StartupError(

@@ -1,10 +1,11 @@
 """The views: what each address of the page shows, as HTML for people and as JSON for the command line."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -15,8 +16,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from collector.clock import Clock
 from collector.config_fields import parse_duration
+from collector.framework_pages import supported_frameworks
 from collector.page.charts import run_bars, score_line
-from collector.page.content_settings import content_settings
 from collector.page.page_access import VISITOR, Visitor
 from collector.page.run_view import shown_run
 from collector.store import AgentSummary, Counts, RunFilter, RunQueries, StoreUnusable
@@ -46,6 +47,7 @@ _MISSING_WORDS: Mapping[str, str] = {
     "no_calls": "no tool calls seen",
     "content_not_captured": "content not captured",
 }
+_BY_DEFAULT = "nothing; "
 
 
 class Views:
@@ -383,3 +385,26 @@ def _seconds(seconds: float | None) -> str:
     if seconds < 0.9995:
         return f"{seconds * 1000:.3g} ms"
     return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
+
+
+class ContentSetting(NamedTuple):
+    """A setting, with code in backticks, and the frameworks that have it."""
+
+    frameworks: str
+    told: str
+
+
+@cache
+def content_settings() -> Mapping[str, Sequence[ContentSetting]]:
+    """What can be set, by the dialect that reads the framework; no entry where nothing can be."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for framework in supported_frameworks():
+        told = framework.switch_on
+        if told == "nothing":
+            continue
+        told = told.removeprefix(_BY_DEFAULT) if told.startswith(_BY_DEFAULT) else f"switch on {told}"
+        found.setdefault(framework.dialect, {}).setdefault(told, []).append(framework.name)
+    return {
+        dialect: [ContentSetting(", ".join(names), told) for told, names in by_setting.items()]
+        for dialect, by_setting in found.items()
+    }

@@ -1,8 +1,7 @@
 """What receivers hand requests to, and how its outcome is told to the sender."""
 
 from collections.abc import Awaitable, Collection
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import orjson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -23,8 +22,7 @@ COMPRESSED_AT_ONCE_BYTES = 1 << 18
 _MAX_MESSAGE_LENGTH = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class ExportOutcome:
+class ExportOutcome(NamedTuple):
     """What became of a request that was accepted, wholly or in part.
 
     `rejected` spans will never be accepted, and `message` says why; a message without rejected spans is a

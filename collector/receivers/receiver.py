@@ -9,7 +9,7 @@ import logging
 import random as random_module
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Generic, Protocol, TypeVar
@@ -23,15 +23,8 @@ from collector.otlp import ErrorStatus, error_status
 from collector.receivers.consumer import LARGE_REQUEST_BYTES, Consumer, ExportOutcome, RecordConsumer
 from collector.receivers.in_flight import InFlightBudget
 from collector.receivers.server_config import ServerAuthConfig, ServerConfig
+from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
-
-
-class TaskOwner(Protocol):
-    """Runs what goes on beside requests."""
-
-    def create_task(self, coroutine: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
-        """Run `coroutine` as a task."""
-        ...
 
 
 class SpanSource(Protocol):

@@ -5,20 +5,14 @@ from collector.store.run_queries import (
     MAX_FOUND,
     AgentSummary,
     Counts,
-    CriterionCounts,
-    HourCounts,
     RunFilter,
     RunQueries,
-    RunSummary,
-    ToolSummary,
 )
-from collector.store.run_rows import rows_of
-from collector.store.run_store import STORE, RunStore
+from collector.store.run_store import RunStore
 from collector.store.store_config import StoreConfig, StoreSection
 from collector.store.stored_conversations import StoredConversations
 
 __all__ = [
-    "MAX_FOUND", "STORE", "AgentSummary", "Counts", "CriterionCounts", "HourCounts", "RunDatabase",
-    "RunFilter", "RunQueries", "RunStore", "RunSummary", "StoreConfig", "StoreSection", "StoreUnusable",
-    "StoredConversations", "ToolSummary", "open_store_file", "rows_of",
+    "MAX_FOUND", "AgentSummary", "Counts", "RunDatabase", "RunFilter", "RunQueries", "RunStore",
+    "StoreConfig", "StoreSection", "StoreUnusable", "StoredConversations", "open_store_file",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain, pairwise
 from pathlib import Path
 
+from collector.errors import TracegradeError
 from collector.store.run_rows import HourKey, RunRows
 
 _VERSION = 2
@@ -75,7 +76,7 @@ _MARKS = "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER
 """Came later, and is of no matter to releases that do not know it."""
 
 
-class StoreUnusable(Exception):
+class StoreUnusable(TracegradeError):
     """The file is no store of ours, or cannot be opened; the message says so in one line."""
 
 
@@ -261,20 +262,19 @@ class _ReadOnlyDatabase(RunDatabase):
         return True
 
 
-def _connected(database: str) -> sqlite3.Connection:
+def _connected(database: str, *, is_uri: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(
-        database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
+        database,
+        uri=is_uri,
+        timeout=_BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=64,
     )
 
 
 def _connected_read_only(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=ro",
-        uri=True,
-        timeout=_BUSY_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,
-    )
+    return _connected(f"{path.absolute().as_uri()}?mode=ro", is_uri=True)
 
 
 def _checked_version(connection: sqlite3.Connection, path: Path, *, may_be_empty: bool) -> int:
@@ -358,10 +358,12 @@ def _insert(
 
 def word_indices(connection: sqlite3.Connection) -> list[str]:
     """The tables of the text index, oldest first; they may hold words of runs that are gone."""
-    return [
-        f"words_{first}"
-        for (first,) in connection.execute("SELECT first_run FROM generations ORDER BY first_run")
-    ]
+    return [f"words_{first}" for first in _generations(connection)]
+
+
+def _generations(connection: sqlite3.Connection) -> list[int]:
+    """The first runs of the tables of the text index, oldest first."""
+    return [first for (first,) in connection.execute("SELECT first_run FROM generations ORDER BY first_run")]
 
 
 def _index_for(connection: sqlite3.Connection, run: int, size: int, generation_bytes: int) -> str:
@@ -397,10 +399,7 @@ def _remove_oldest(connection: sqlite3.Connection, before_milliseconds: int | No
     removed = connection.execute("DELETE FROM runs WHERE id <= ?", (last,)).rowcount
     for table, column in (("lines", "id"), ("results", "run"), ("tools", "run")):
         connection.execute(f"DELETE FROM {table} WHERE {column} <= ?", (last,))
-    starts = [
-        first for (first,) in connection.execute("SELECT first_run FROM generations ORDER BY first_run")
-    ]
-    for first, following in pairwise(starts):
+    for first, following in pairwise(_generations(connection)):
         if following <= last + 1:
             connection.execute(f"DROP TABLE words_{first}")
             connection.execute("DELETE FROM generations WHERE first_run = ?", (first,))

@@ -2,7 +2,7 @@
 
 import sqlite3
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from collector.store.run_database import RunDatabase, word_indices
@@ -101,10 +101,6 @@ class Counts:
         for label, count in others.outcomes.items():
             self.add(label, count, 0.0)
         self.total += others.total
-
-
-HourCounts = Mapping[int, Counts]
-"""Counts by the hour, which is hours since 1970."""
 
 
 @dataclass(slots=True)

@@ -67,12 +67,10 @@ class RunRows:
 
 
 def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
-    """The rows of a run, packed; `now_unix_nano` is its time where it does not say when it was graded."""
-    return plain_rows_of(graded, now_unix_nano).packed()
+    """The rows of a run with its line as it is, which is what can be made of it quickly.
 
-
-def plain_rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
-    """The rows of a run with its line as it is, which is what can be made of it quickly."""
+    `now_unix_nano` is its time where it does not say when it was graded.
+    """
     run = graded.run
     entry = decode_json(graded.line) if graded.line else run_to_json(graded)
     line = graded.line or encode_json(entry)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from collector.clock import Clock, ends_within
 from collector.store.run_database import RunDatabase, StoreUnusable
 from collector.store.run_queries import RunQueries
-from collector.store.run_rows import RunRows, plain_rows_of
+from collector.store.run_rows import RunRows, rows_of
 from collector.store.store_config import StoreConfig
 from collector.store.stored_conversations import StoredConversations
 from collector.telemetry import Metrics, RateLimitedLogger
@@ -110,7 +110,7 @@ class RunStore:
             return
         started = time.thread_time()
         now = self._clock.unix_nano()
-        rows = [run if _is_large(run) else plain_rows_of(run, now) for run in runs]
+        rows = [run if _is_large(run) else rows_of(run, now) for run in runs]
         self._pending.extend((row, None) for row in rows[:-1])
         self._pending.append((rows[-1], done))
         self._pending_bytes += sum(map(_size, rows))
@@ -228,7 +228,7 @@ class RunStore:
         started = time.thread_time()
         now = self._clock.unix_nano()
         largest = self._limit_bytes // _LARGEST_SHARE
-        plain = (run if isinstance(run, RunRows) else plain_rows_of(run, now) for run in runs)
+        plain = (run if isinstance(run, RunRows) else rows_of(run, now) for run in runs)
         rows = [row for row in (row.packed() for row in plain) if len(row.line) <= largest]
         oldest = now // 1_000_000 - round(self._config.retention * 1000)
         removed = 0

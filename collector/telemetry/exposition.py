@@ -6,7 +6,6 @@ block is kept as long as its series and their values are the same; whoever has m
 things between them.
 """
 
-import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
@@ -31,8 +30,6 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _INFO = "_info"
 """The end of the names of gauges that are 1 and mean their labels."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
-_RESERVED_SUFFIXES = ("_total", "_created", "_bucket", "_count", "_sum")
 _openmetrics_text: Callable[[CollectorRegistry], bytes] = openmetrics_exposition.generate_latest
 _go_number: Callable[[float], str] = floatToGoString
 
@@ -44,15 +41,10 @@ Exemplars are not copied, they belong to no moment.
 
 
 class MetricsRegistry:
-    """One `Metrics` table and the metrics of process, platform and garbage collector.
-
-    Raises:
-        ValueError: A name in the table breaks the naming rules or is there twice.
-    """
+    """One `Metrics` table and the metrics of process, platform and garbage collector."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        _check_names(metrics)
         self._runtime = CollectorRegistry()
         ProcessCollector(registry=self._runtime)
         PlatformCollector(registry=self._runtime)
@@ -116,19 +108,6 @@ def _quality(header: str, token: str) -> float:
             except ValueError:
                 continue
     return best
-
-
-def _check_names(metrics: Metrics) -> None:
-    names: set[str] = set()
-    for instrument in metrics.instruments():
-        if instrument.name in names:
-            raise ValueError(f"metric {instrument.name}: the name is in the table twice")
-        names.add(instrument.name)
-        for name in (instrument.name, *instrument.labels):
-            if not _NAME.fullmatch(name):
-                raise ValueError(f"metric {instrument.name}: {name!r} must match {_NAME.pattern}")
-        if instrument.name.endswith(_RESERVED_SUFFIXES):
-            raise ValueError(f"metric {instrument.name}: the suffix is added when it is rendered")
 
 
 def _copied(

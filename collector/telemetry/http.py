@@ -72,14 +72,13 @@ class TelemetryServer:
         readiness: Readiness,
         clock: Clock,
         probes: Probes | None = None,
-        heartbeat: Heartbeat | None = None,
     ) -> None:
         self._probes = probes
-        self.heartbeat = Heartbeat() if heartbeat is None else heartbeat
+        self.heartbeat = Heartbeat()
         """Beats between `start` and `shutdown`."""
         self._clock = clock
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = _LoopThread("telemetry")
+        self._thread = _LoopThread()
         self._registry = registry
         self._score_series = score_series
         self._readiness = readiness
@@ -210,8 +209,7 @@ class TelemetryServer:
 class _LoopThread:
     """An event loop in a thread of its own, between `start` and `stop`."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
@@ -221,7 +219,7 @@ class _LoopThread:
 
     def start(self) -> None:
         loop = self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=loop.run_forever, name=self._name, daemon=True)
+        self._thread = threading.Thread(target=loop.run_forever, name="telemetry", daemon=True)
         self._thread.start()
 
     async def run(self, work: Coroutine[None, None, None]) -> None:

@@ -3,11 +3,11 @@
 The tenant would join where a run gets its labels: `KnownAgents.series_of`.
 """
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Container, Iterable, Sequence
 
 from collector.clock import Clock
 from collector.telemetry.agent_series import AgentSeries, EvaluationSeries, KnownAgents, RunSeries
-from collector.telemetry.agents_without_criteria import AgentsWithoutCriteria
 from collector.telemetry.metrics import Exemplar, Labels, Metrics
 from collector.trace import GradedTrace
 from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
@@ -28,6 +28,10 @@ CLASSIFIERS = _DECLARED_CLASSES | _OPEN_CLASSES
 _FAIL = Outcome.FAIL
 _SHADOW = Stage.SHADOW
 _NO_CRITERIA = NotEvaluatedReason.NO_CRITERIA
+_MAX_NAMES = 20
+_INTERVAL_SECONDS = 10.0
+
+_logger = logging.getLogger(__name__)
 
 
 class ScoreSeries:
@@ -57,7 +61,7 @@ class ScoreSeries:
         self._metrics = metrics
         self._clock = clock
         self._known = KnownAgents(metrics, clock, resource_attributes, expiry_seconds)
-        self._without_criteria = AgentsWithoutCriteria(metrics, clock)
+        self._without_criteria = _AgentsWithoutCriteria(metrics, clock)
         self._evaluations_shown: dict[str, frozenset[Labels]] = {}
         self._criteria = CriteriaSet()
         self._has_criteria = False
@@ -243,3 +247,47 @@ def _info_labels(agent: str, source: AgentCriteria, evaluation: Evaluation) -> L
     if source.contact:
         return *required, source.owner, source.contact
     return (*required, source.owner) if source.owner else required
+
+
+class _AgentsWithoutCriteria:
+    """Knows the agents to which no evaluation applies; their names are label values, which are bounded.
+
+    The log names each once, some of them in a line and a line in ten seconds at most.
+    """
+
+    def __init__(self, metrics: Metrics, clock: Clock) -> None:
+        self._shown = metrics.agents_without_criteria
+        self._clock = clock
+        self._untold: dict[str, None] = {}
+        self._next_line = -_INTERVAL_SECONDS
+
+    def note(self, agent: str, *, has_evaluations: bool) -> None:
+        """Show whether anything applies to `agent`."""
+        if has_evaluations:
+            self._shown.remove(agent)
+            self._untold.pop(agent, None)
+        elif not self._shown.value(agent):
+            self._shown.set(1, agent)
+            self._untold[agent] = None
+
+    def keep(self, agents: Container[str]) -> None:
+        """Forget those that are not among `agents`."""
+        for (agent,) in list(self._shown.values):
+            if agent not in agents:
+                self._shown.remove(agent)
+                self._untold.pop(agent, None)
+
+    def tell(self) -> None:
+        """Log the names that were not told yet, if it is time for a line."""
+        if not self._untold or self._clock.monotonic() < self._next_line:
+            return
+        self._next_line = self._clock.monotonic() + _INTERVAL_SECONDS
+        names = list(self._untold)[:_MAX_NAMES]
+        for name in names:
+            del self._untold[name]
+        left = f" and {len(self._untold)} more" if self._untold else ""
+        _logger.warning(
+            "No evaluation applies to these agents. With builtin in processors.evaluation.criteria every "
+            "agent gets the checks that need no reference.",
+            extra={"agents": ", ".join(names) + left},
+        )

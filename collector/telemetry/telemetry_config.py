@@ -3,11 +3,12 @@
 import re
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator
 
 from collector.config_fields import Duration, Endpoint, FilePath, PositiveDuration, Section
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.score_series import DEFAULT_EXPIRY_SECONDS
+from processors.documents import StrictModel
 
 _LABEL = re.compile(r"[a-z][a-z0-9_]*")
 _NO_LABEL_CHARACTER = re.compile(r"[^a-z0-9_]")
@@ -20,11 +21,7 @@ LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 LogEncoding: TypeAlias = Literal["auto", "json", "console"]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class OtlpConfig(_Section):
+class OtlpConfig(StrictModel):
     """Where the service sends telemetry about itself. Never its own receivers."""
 
     endpoint: str = Field(
@@ -39,7 +36,7 @@ class OtlpConfig(_Section):
     )
 
 
-class TracesConfig(_Section):
+class TracesConfig(StrictModel):
     """The service's own spans; off unless `otlp` is given."""
 
     otlp: OtlpConfig | None = None
@@ -48,7 +45,7 @@ class TracesConfig(_Section):
     )
 
 
-class LogsConfig(_Section):
+class LogsConfig(StrictModel):
     """The service's own log, on standard error and, if `otlp` is given, sent there as well."""
 
     level: LogLevel = "info"
@@ -58,14 +55,14 @@ class LogsConfig(_Section):
     otlp: OtlpConfig | None = None
 
 
-class SelfCheckTlsConfig(_Section):
+class SelfCheckTlsConfig(StrictModel):
     """The certificate that self-checks show to a listener which asks clients for one, as PEM files."""
 
     cert_file: FilePath = Field(description="The client certificate, followed by its chain.")
     key_file: FilePath = Field(description="The private key of the certificate, without a passphrase.")
 
 
-class SelfCheckConfig(_Section):
+class SelfCheckConfig(StrictModel):
     """The service's check of itself: two traces through its own listener, whose verdicts must be right."""
 
     enabled: bool = True
@@ -81,7 +78,7 @@ class SelfCheckConfig(_Section):
     )
 
 
-class TelemetryConfig(_Section):
+class TelemetryConfig(StrictModel):
     """The service's own metrics, health, logs and spans."""
 
     endpoint: Endpoint = Field(
@@ -93,7 +90,7 @@ class TelemetryConfig(_Section):
     self_check: Section[SelfCheckConfig] = SelfCheckConfig()
 
 
-class PrometheusConfig(_Section):
+class PrometheusConfig(StrictModel):
     """`exporters.prometheus`: where metrics and health are served, and what the series of agents tell."""
 
     endpoint: Endpoint | None = Field(

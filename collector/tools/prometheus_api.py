@@ -6,6 +6,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
 
 import orjson
@@ -73,8 +74,18 @@ class PrometheusApi:
         answer = self._ask("query", body)
         try:
             return _vector(answer)
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise PrometheusError(f"{self.shown_url}: {_NO_ANSWER}") from error
+
+    def by_evaluation(self, expression: str, unix_seconds: float) -> dict[tuple[str, str], float]:
+        """As `query`, the values by the names of agent and evaluation."""
+        return {
+            (
+                sample.labels.get("gen_ai_agent_name", ""),
+                sample.labels.get("gen_ai_evaluation_name", ""),
+            ): sample.value
+            for sample in self.query(expression, unix_seconds)
+        }
 
     def get(self, path: str) -> JsonValue:
         """The `data` of what it answers to `/api/v1/<path>`; raises as `query` does."""
@@ -112,19 +123,13 @@ def _refusal(error: urllib.error.HTTPError) -> str:
     return f"status {error.code}: {words}"
 
 
-def _vector(answer: JsonValue) -> list[Sample]:
-    if not isinstance(answer, dict) or not isinstance(data := answer["data"], dict):
-        raise TypeError
-    result = data["result"]
-    if data["resultType"] != "vector" or not isinstance(result, list):
-        raise TypeError
+def _vector(answer: Any) -> list[Sample]:
+    """The samples in an answer; one that is no vector fails in one of the ways that `query` expects."""
+    data = answer["data"]
+    if data["resultType"] != "vector":
+        raise ValueError
     samples = []
-    for row in result:
-        if not isinstance(row, dict):
-            raise TypeError
-        labels, point = row["metric"], row["value"]
-        if not isinstance(labels, dict) or not isinstance(point, list):
-            raise TypeError
-        _, value = point
-        samples.append(Sample({name: str(text) for name, text in labels.items()}, float(str(value))))
+    for row in data["result"]:
+        _, value = row["value"]
+        samples.append(Sample({name: str(text) for name, text in row["metric"].items()}, float(value)))
     return samples

@@ -9,8 +9,6 @@ from typing import Annotated, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     model_serializer,
@@ -19,6 +17,7 @@ from pydantic import (
 
 from collector.config_fields import FilePath, PositiveDuration
 from processors.criteria import evaluator_types
+from processors.documents import StrictModel
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 _RESERVED_PREFIX = "uipath-"
@@ -26,10 +25,8 @@ _IDENTIFIERS = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
 _ENTRY_POINT = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
 
 
-class CustomEvaluatorConfig(BaseModel):
+class CustomEvaluatorConfig(StrictModel):
     """A custom evaluator: a function or class in a file, or one in an installed package."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     file: FilePath | None = Field(default=None, description="A Python file.", examples=["checks/my_check.py"])
     function: str = Field(
@@ -78,10 +75,8 @@ CustomEvaluatorConfigs: TypeAlias = Annotated[
 """Custom evaluators by the name that criteria use."""
 
 
-class WorkersConfig(BaseModel):
+class WorkersConfig(StrictModel):
     """Custom evaluators and the worker processes in which they run."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     custom_evaluators: CustomEvaluatorConfigs = Field(
         default_factory=dict,

@@ -2,22 +2,15 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from collector.clock import Clock, ends_within
+from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.workers.suspension import back_off
 from collector.workers.worker_process import WorkerDied, WorkerProcess
 
 _ResultT = TypeVar("_ResultT")
-
-
-class TaskOwner(Protocol):
-    """Runs the tasks of the workers."""
-
-    def create_task(self, coroutine: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
-        """Run `coroutine` as a task."""
-        ...
 
 
 class WorkerLanes:

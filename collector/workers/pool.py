@@ -21,7 +21,7 @@ from collector.workers.lanes import WorkerLanes, within
 from collector.workers.protocol import MAX_REPLY_BYTES
 from collector.workers.suspension import Suspensions
 from collector.workers.worker_process import COMMAND, WorkerDied, WorkerProcess
-from processors.model import NotEvaluated, NotEvaluatedReason, Score
+from processors.model import NotEvaluated, Score
 
 WAIT_SECONDS = 10.0
 """How long a question waits for a free worker; then the run is not evaluated, as beyond any other limit."""
@@ -75,9 +75,9 @@ class WorkerPool(WorkerLanes):
             WorkerFailure: there is none; at the latest after that time and the time limit of a question.
         """
         if self._is_closed:
-            return _over_limit("the service is stopping")
+            return NotEvaluated.over_limit("the service is stopping")
         if len(message) > MAX_QUESTION_BYTES:
-            return _over_limit(f"the run has more than {MAX_QUESTION_BYTES >> 20} MiB")
+            return NotEvaluated.over_limit(f"the run has more than {MAX_QUESTION_BYTES >> 20} MiB")
         if self._suspensions.remaining(evaluator) > 0:
             raise WorkerFailure(
                 "EvaluatorSuspended",
@@ -90,7 +90,7 @@ class WorkerPool(WorkerLanes):
         try:
             return await within(WAIT_SECONDS + self._timeout, _result(question.answer), self._clock)
         except TimeoutError:
-            return _over_limit(f"no worker was free within {format_duration(WAIT_SECONDS)}")
+            return NotEvaluated.over_limit(f"no worker was free within {format_duration(WAIT_SECONDS)}")
         finally:
             self._unanswered.discard(question)
             question.message = b""
@@ -100,7 +100,9 @@ class WorkerPool(WorkerLanes):
         self._is_closed = True
         for question in self._unanswered:
             if not question.answer.done():
-                question.answer.set_result(_over_limit("the service stopped before a worker had answered"))
+                question.answer.set_result(
+                    NotEvaluated.over_limit("the service stopped before a worker had answered")
+                )
 
     async def shutdown(self) -> None:
         """Close, and end the workers; safe at any time."""
@@ -148,7 +150,3 @@ def _object_in(answer: bytes) -> Mapping[str, Any]:
 
 async def _result(answer: asyncio.Future[_ResultT]) -> _ResultT:
     return await answer
-
-
-def _over_limit(text: str) -> NotEvaluated:
-    return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)

@@ -6,6 +6,7 @@ event `gen_ai.evaluation.result`; everything of our own stands under `tracegrade
 
 import struct
 from collections.abc import Iterable
+from functools import lru_cache
 
 from processors.model import AgentRun, EvaluationResult, NotEvaluatedReason, Stage
 from processors.spans import encode_field
@@ -26,17 +27,16 @@ def makes_event(result: EvaluationResult) -> bool:
 
 def encode_result_attributes(result: EvaluationResult, run: AgentRun, instance: str, tag: int) -> bytes:
     """The attributes of `result`, each as a field with `tag`; `instance` names who graded."""
-    # Members of an enum are known by their identity here: hashing one is a call into Python.
     key = (
         result.name,
         result.evaluator,
         result.evaluator_version,
-        id(result.outcome),
+        result.outcome,
         result.pass_threshold,
         result.criteria_hash,
-        id(result.severity),
-        id(result.stage),
-        id(run.finish_reason),
+        result.severity,
+        result.stage,
+        run.finish_reason,
         run.tenant,
         instance,
         tag,
@@ -83,10 +83,14 @@ def encode_run_attributes(run: AgentRun, tag: int) -> bytes:
 def encode_text_attribute(tag: int, key: bytes, value: str) -> bytes:
     """An attribute with a text; `key` comes from `encode_key`."""
     text = value.encode("utf-8", "replace")
-    size = len(text)
-    if size + len(key) < 124:  # all lengths are of one byte
-        return bytes((tag, len(key) + size + 4)) + key + bytes((0x12, size + 2, 0x0A, size)) + text
-    return encode_field(tag, key + encode_field(0x12, encode_field(0x0A, text)))
+    return _head(tag, key, len(text)) + text
+
+
+@lru_cache(maxsize=4096)
+def _head(tag: int, key: bytes, size: int) -> bytes:
+    """What stands before the text, of `size` bytes, in an attribute."""
+    text = bytes(size)
+    return encode_field(tag, key + encode_field(0x12, encode_field(0x0A, text))).removesuffix(text)
 
 
 def encode_texts_attribute(tag: int, key: bytes, values: Iterable[str]) -> bytes:
@@ -106,7 +110,7 @@ def encode_key(key: str) -> bytes:
 
 
 _MAX_CONSTANT = 4096
-_CONSTANT: dict[tuple[str, str, str, int, float, str, int, int, int, str, str, int], bytes] = {}
+_CONSTANT: dict[tuple[str | float, ...], bytes] = {}
 """What is the same for all results of one evaluation that end alike."""
 
 

@@ -5,6 +5,7 @@ The event is `gen_ai.evaluation.result` of the OpenTelemetry GenAI semantic conv
 
 import struct
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from processors.annotation.openinference import encode_annotations, first_free_index
@@ -82,10 +83,14 @@ def results_by_carrier(
     """The results by the span that carries them, as `append_results` says; empty where there is no span."""
     carried: dict[bytes, list[tuple[AgentRun, EvaluationResult]]] = {}
     for run, results in graded:
+        carrier_of_run = run.carrier_span_id or b""
         for result in results:
             if result.reason is None or makes_event(result):
-                carrier = result.tool_span_id or run.carrier_span_id or b""
-                carried.setdefault(carrier, []).append((run, result))
+                carrier = result.tool_span_id or carrier_of_run
+                if carrier in carried:
+                    carried[carrier].append((run, result))
+                else:
+                    carried[carrier] = [(run, result)]
     if not carried or not spans:
         return {}
     known = {span[0] for span in spans}
@@ -98,7 +103,13 @@ def results_by_carrier(
 def evaluation_event(result: EvaluationResult, run: AgentRun, time_unix_nano: int, instance: str) -> bytes:
     """One result as the encoded `events` field of a Span message."""
     attributes = encode_result_attributes(result, run, instance, EVENT_ATTRIBUTE)
-    return encode_field(_EVENTS_TAG, b"\x09" + _FIXED64.pack(time_unix_nano) + _EVENT_NAME_FIELD + attributes)
+    return encode_field(_EVENTS_TAG, _event_at(time_unix_nano) + attributes)
+
+
+@lru_cache(maxsize=1)
+def _event_at(time_unix_nano: int) -> bytes:
+    """What stands before the attributes of an event, the same for all results of a trace."""
+    return b"\x09" + _FIXED64.pack(time_unix_nano) + _EVENT_NAME_FIELD
 
 
 def count_results(spans: Iterable[RawSpan]) -> int:

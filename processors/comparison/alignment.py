@@ -8,8 +8,10 @@ A call is a row: an integer whose bit `j` says that the call can stand for expec
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import groupby
+from operator import or_
 
 from processors.model import MAX_REORDERING_STEPS, ToolCall
 
@@ -28,7 +30,7 @@ def ordered_keys(
     keys = common_subsequence(rows, width)
     if len(keys) == width or not is_reorderable(calls, rows):
         return keys, range(len(rows))
-    order = best_fitting_order(rows, parallel_segments(calls), width)
+    order = best_fitting_order(rows, parallel_segments(calls))
     if order is None:
         return None
     return common_subsequence([rows[position] for position in order], width), order
@@ -102,7 +104,7 @@ def parallel_segments(calls: Sequence[ToolCall]) -> list[range]:
     return segments
 
 
-def best_fitting_order(rows: Sequence[int], segments: Sequence[range], width: int) -> list[int] | None:
+def best_fitting_order(rows: Sequence[int], segments: Sequence[range]) -> list[int] | None:
     """A permutation of the calls, inside their segments, with the longest common subsequence.
 
     Returns None when the search would exceed `MAX_REORDERING_STEPS`.
@@ -155,11 +157,15 @@ def maximum_matching(rows: Sequence[int], width: int) -> list[int]:
     for position, row in enumerate(rows):
         if row:
             kinds.setdefault(row, []).append(position)
-    search = _Search(list(kinds), list(kinds.values()), width)
+    positions_of = list(kinds.values())
+    matching = _Matching(
+        {row: len(positions) for row, positions in kinds.items()},
+        lambda kind, taken: positions_of[kind][taken],
+    )
     for key in range(width):
-        search.serve(key)
+        matching.add(key)
     assigned = [-1] * width
-    for positions, keys in zip(kinds.values(), search.keys_of, strict=True):
+    for positions, keys in zip(positions_of, matching.keys_of, strict=True):
         for key, position in zip(sorted(keys), positions, strict=False):
             assigned[key] = position
     return assigned
@@ -183,14 +189,14 @@ def _arrange(rows: Sequence[int], segment: range, start: int, gained: int) -> li
     if len(segment) == 1 or not gained:
         return list(segment)
     matching = _Matching(Counter(rows[position] for position in segment if rows[position]))
-    for key in keys_of(matching.union >> start << start):
+    for key in keys_of(reduce(or_, matching.rows) >> start << start):
         gained -= matching.add(key)
         if not gained:
             break
     free: dict[int, list[int]] = {}
     for position in reversed(segment):
         free.setdefault(rows[position], []).append(position)
-    matched = [free[matching.row_of[key]].pop() for key in sorted(matching.row_of)]
+    matched = [free[row].pop() for _, row in sorted(matching.row_of().items())]
     return matched + sorted(position for positions in free.values() for position in positions)
 
 
@@ -231,88 +237,61 @@ class _Classes:
 
 
 class _Matching:
-    """A growing assignment of expected keys to classes of calls that may overlap."""
+    """A growing assignment of expected keys to kinds of calls: a kind is a row, with so many calls.
 
-    def __init__(self, sizes: Counter[int]) -> None:
-        self.row_of: dict[int, int] = {}
-        self.union = 0
-        self._free = dict(sizes)
-        self._keys_of: dict[int, list[int]] = {row: [] for row in sizes}
-        for row in sizes:
-            self.union |= row
+    Of kinds that are as near, the first is taken; with `rank`, which is given the number of the kind and how
+    many of its calls are taken, the one with the lowest.
+    """
+
+    def __init__(self, sizes: Mapping[int, int], rank: Callable[[int, int], int] | None = None) -> None:
+        self.rows = list(sizes)
+        self.keys_of: list[list[int]] = [[] for _ in sizes]
+        self._sizes = list(sizes.values())
+        self._rank = rank
+        self._kinds_of: dict[int, list[int]] = {}
+        for kind, row in enumerate(sizes):
+            for key in keys_of(row):
+                self._kinds_of.setdefault(key, []).append(kind)
+        self._kind_of: dict[int, int] = {}
+        self._exhausted: set[int] = set()
 
     def add(self, key: int) -> bool:
         """Assign `key` too, moving others if needed; False when it is not possible."""
-        # Breadth first from the key to a class with a free call; `via[row]` is the key that led there.
+        # Breadth first from the key to a kind with a free call; `via[kind]` is the key that led there.
+        taken = self.keys_of
         via: dict[int, int] = {}
         queue = [key]
         for wanted in queue:
-            for row in self._free:
-                if row in via or not row >> wanted & 1:
-                    continue
-                via[row] = wanted
-                if self._free[row]:
-                    self._free[row] -= 1
-                    self._move(key, row, via)
-                    return True
-                queue.extend(self._keys_of[row])
+            reached = [
+                kind
+                for kind in self._kinds_of.get(wanted, ())
+                if kind not in via and kind not in self._exhausted
+            ]
+            via.update(dict.fromkeys(reached, wanted))
+            free = [kind for kind in reached if len(taken[kind]) < self._sizes[kind]]
+            if free:
+                rank = self._rank
+                ranked = free if rank is None else sorted(free, key=lambda kind: rank(kind, len(taken[kind])))
+                self._move(key, ranked[0], via)
+                return True
+            for kind in reached:
+                queue.extend(taken[kind])
+        # What led to no free call now leads to none later: nothing that was taken is given back.
+        self._exhausted.update(via)
         return False
 
-    def _move(self, key: int, row: int, via: dict[int, int]) -> None:
-        while (moved := via[row]) != key:
-            previous = self.row_of[moved]
-            self._keys_of[previous].remove(moved)
-            self._keys_of[row].append(moved)
-            self.row_of[moved] = row
-            row = previous
-        self._keys_of[row].append(key)
-        self.row_of[key] = row
+    def row_of(self) -> dict[int, int]:
+        """The row of each key that is assigned."""
+        return {key: self.rows[kind] for key, kind in self._kind_of.items()}
 
-
-class _Search:
-    """Serves expected calls one by one, moving earlier ones where that makes room."""
-
-    def __init__(self, rows: Sequence[int], positions: Sequence[list[int]], width: int) -> None:
-        self.keys_of: list[list[int]] = [[] for _ in rows]
-        self._positions = positions
-        self._kind_of = [-1] * width
-        self._kinds_of_key = [0] * width
-        for kind, row in enumerate(rows):
-            for key in keys_of(row & ((1 << width) - 1)):
-                self._kinds_of_key[key] |= 1 << kind
-        self._exhausted = 0
-
-    def serve(self, key: int) -> None:
-        """Assign `key` if that is possible."""
-        # Breadth first from the key to a kind with a free call; `via[kind]` is the key that led there.
-        via: dict[int, int] = {}
-        seen = self._exhausted
-        queue = [key]
-        for wanted in queue:
-            reached = list(keys_of(self._kinds_of_key[wanted] & ~seen))
-            open_kinds = []
-            for kind in reached:
-                seen |= 1 << kind
-                via[kind] = wanted
-                queue.extend(self.keys_of[kind])
-                if len(self.keys_of[kind]) < len(self._positions[kind]):
-                    open_kinds.append(kind)
-            if open_kinds:
-                self._move(key, min(open_kinds, key=self._next_position), via)
-                return
-        # What led to no free call now leads to none later: nothing that was taken is given back.
-        self._exhausted = seen
-
-    def _next_position(self, kind: int) -> int:
-        return self._positions[kind][len(self.keys_of[kind])]
-
-    def _move(self, key: int, kind: int, via: dict[int, int]) -> None:
-        while True:
-            moved = via[kind]
+    def _move(self, key: int, kind: int, via: Mapping[int, int]) -> None:
+        while (moved := via[kind]) != key:
             previous = self._kind_of[moved]
-            self.keys_of[kind].append(moved)
-            self._kind_of[moved] = kind
-            if moved == key:
-                return
             self.keys_of[previous].remove(moved)
+            self._assign(moved, kind)
             kind = previous
+        self._assign(key, kind)
+
+    def _assign(self, key: int, kind: int) -> None:
+        self.keys_of[kind].append(key)
+        self._kind_of[key] = kind

@@ -15,9 +15,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from processors.comparison.alignment import parallel_segments
 from processors.comparison.captured_value import (
-    comparable_arguments,
-    is_oversized,
     looks_failed,
+    readable_arguments,
     took_effect,
     unknown_arguments,
 )
@@ -34,7 +33,6 @@ from processors.model import (
     CallCategory,
     JsonObject,
     NotEvaluated,
-    NotEvaluatedReason,
     ToolCall,
     json_text,
 )
@@ -236,11 +234,11 @@ class CallConstraints:
         """
         sequence = _Sequence(run, self._named, self._categories, may_change=may_change)
         if sequence.length > MAX_ORDERED_CALLS:
-            return _over_limit(f"{sequence.length} tool calls, at most {MAX_ORDERED_CALLS}")
+            return NotEvaluated.over_limit(f"{sequence.length} tool calls, at most {MAX_ORDERED_CALLS}")
         try:
             return [self._finding(constraint, sequence) for constraint in self._constraints]
         except (SchemaTooComplexError, _OverLimitError):
-            return _over_limit("more calls or arguments than are compared in one evaluation")
+            return NotEvaluated.over_limit("more calls or arguments than are compared in one evaluation")
 
     def evaluate(self, run: AgentRun) -> list[Finding] | NotEvaluated:
         """`check`, or why it takes arguments that are not known to tell the share of those that hold."""
@@ -269,7 +267,7 @@ class CallConstraints:
 
     def _unknown(self, run: AgentRun, constraint: CallConstraint) -> NotEvaluated:
         for call in run.calls:
-            if any(call.name in kind.tools for kind in constraint.kinds) and _arguments(call) is None:
+            if any(call.name in kind.tools for kind in constraint.kinds) and readable_arguments(call) is None:
                 return unknown_arguments(call)
         raise AssertionError("a constraint is in doubt through a call whose arguments are not known")
 
@@ -431,7 +429,7 @@ class _Sequence:
                 raise _OverLimitError
             sure, key = status is True, ()
             if kind.cost or paths:
-                arguments = _arguments(call)
+                arguments = readable_arguments(call)
                 self._spend((len(call.arguments_text or "") + 1) * (kind.cost + len(paths)))
                 if arguments is None:
                     yield _Event(at, step, alone, _UNKNOWN if paths else (), sure=sure and not kind.cost)
@@ -590,10 +588,6 @@ def _relation_text(constraint: CallConstraint, demand: _Demand, event: _Event) -
     return f"{target} {place}{shared}" if demand.negative else f"no {target} {place}{shared}"
 
 
-def _arguments(call: ToolCall) -> JsonObject | None:
-    return None if is_oversized(call.arguments_text) else comparable_arguments(call)
-
-
 def _key(arguments: JsonObject, paths: tuple[JsonPath, ...]) -> Any:
     """The values at `paths`, in a form that compares; `_NONE` where one is not there."""
     found = []
@@ -607,7 +601,3 @@ def _key(arguments: JsonObject, paths: tuple[JsonPath, ...]) -> Any:
 
 def _share(held: int, broken: int) -> float:
     return held / (held + broken) if broken else 1.0
-
-
-def _over_limit(text: str) -> NotEvaluated:
-    return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)

@@ -14,7 +14,6 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     ToolCall,
     ValueState,
     json_text,
@@ -52,6 +51,11 @@ def comparable_arguments(call: ToolCall) -> JsonObject | None:
         if value is None:
             return {}
     return {} if call.lenient_values and call.arguments_state not in _WITHHELD else None
+
+
+def readable_arguments(call: ToolCall) -> JsonObject | None:
+    """`comparable_arguments` of `call`; None also where their text was too long to be read."""
+    return None if is_oversized(call.arguments_text) else comparable_arguments(call)
 
 
 def comparable_result_text(call: ToolCall) -> str | None:
@@ -111,8 +115,8 @@ def unknown_result(call: ToolCall) -> NotEvaluated:
 
 def _unknown(call: ToolCall, what: str, text: str | None, state: ValueState) -> NotEvaluated:
     if is_oversized(text):
-        return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, f"{what} of {call.name}: too long to be read")
-    return NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, f"{what} of {call.name}: {state}")
+        return NotEvaluated.over_limit(f"{what} of {call.name}: too long to be read")
+    return NotEvaluated.not_captured(f"{what} of {call.name}: {state}")
 
 
 def arguments_detail(call: ToolCall, arguments: JsonObject | None) -> str:

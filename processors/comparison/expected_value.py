@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias, TypeGuard
 
 from processors.comparison.json_paths import EVERY, JsonPath, parse_json_path
-from processors.comparison.json_schema_check import JSON_TYPES, compile_schema
+from processors.comparison.json_schema_check import JSON_TYPES, check_schema, schema_violations
 from processors.comparison.value_equality import equal_values
 from processors.documents import did_you_mean
 from processors.model import JsonObject, JsonValue
@@ -119,26 +119,19 @@ def _type(argument: JsonValue) -> Matcher:
 
 
 def _schema(argument: JsonValue) -> Matcher:
-    violations = compile_schema(argument).violations
-    return Matcher(lambda value: not violations(value), cost=_SCHEMA_COST)
+    check_schema(argument)
+    return Matcher(lambda value: not schema_violations(value, argument), cost=_SCHEMA_COST)
 
 
-def _present(argument: JsonValue) -> Matcher:
-    if argument is not True:
-        raise ValueError('expected true; where there must be no value, write "$absent: true"')
-    return Matcher(lambda _: True)
+def _constant(matcher: Matcher, otherwise: str) -> Callable[[JsonValue], Matcher]:
+    """Makes `matcher` of true; what else may have been meant is told `otherwise`."""
 
+    def make(argument: JsonValue) -> Matcher:
+        if argument is not True:
+            raise ValueError(f"expected true; {otherwise}")
+        return matcher
 
-def _absent(argument: JsonValue) -> Matcher:
-    if argument is not True:
-        raise ValueError('expected true; where there must be a value, write "$present: true"')
-    return Matcher(lambda _: False, meets_absence=True)
-
-
-def _any(argument: JsonValue) -> Matcher:
-    if argument is not True:
-        raise ValueError("expected true; for one of several values, write $in")
-    return Matcher(lambda _: True, meets_absence=True)
+    return make
 
 
 MATCHERS: Mapping[str, Callable[[JsonValue], Matcher]] = MappingProxyType({
@@ -148,9 +141,15 @@ MATCHERS: Mapping[str, Callable[[JsonValue], Matcher]] = MappingProxyType({
     "$approx": _approx,
     "$type": _type,
     "$schema": _schema,
-    "$present": _present,
-    "$absent": _absent,
-    "$any": _any,
+    "$present": _constant(
+        Matcher(lambda _: True), 'where there must be no value, write "$absent: true"'
+    ),
+    "$absent": _constant(
+        Matcher(lambda _: False, meets_absence=True), 'where there must be a value, write "$present: true"'
+    ),
+    "$any": _constant(
+        Matcher(lambda _: True, meets_absence=True), "for one of several values, write $in"
+    ),
 })  # fmt: skip
 """What makes each matcher out of its argument; it raises ValueError for an argument that it cannot take.
 

@@ -16,7 +16,6 @@ from processors.model import (
     AgentRun,
     Message,
     NotEvaluated,
-    NotEvaluatedReason,
     ToolCall,
     ValueState,
 )
@@ -77,7 +76,7 @@ _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "after_marker": ("marker", "include_marker"),
 }
 _REQUIRED = ("pattern", "tool_name", "marker")
-_NOT_CAPTURED = NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, "answers of the agent: absent")
+_NOT_CAPTURED = NotEvaluated.not_captured("answers of the agent: absent")
 
 
 class Extraction:
@@ -228,7 +227,9 @@ def _pattern(config: ExtractorConfig) -> Extract:
         for answer in reversed(answers):
             text = answer.content
             if len(text) > MAX_SEARCHED_CHARACTERS:
-                return _too_long(f"a message has more than {MAX_SEARCHED_CHARACTERS} characters")
+                return NotEvaluated.over_limit(
+                    f"a message has more than {MAX_SEARCHED_CHARACTERS} characters"
+                )
             if not config.search_all:
                 found = pattern.search(text)
                 if found is not None:
@@ -236,7 +237,7 @@ def _pattern(config: ExtractorConfig) -> Extract:
                 continue
             hits = pattern.all_matches(text)
             if hits is None:
-                return _too_long("a message has too many matches of the pattern")
+                return NotEvaluated.over_limit("a message has too many matches of the pattern")
             if hits:
                 return " ".join([hit.texts[number] or "" for hit in hits])
         return ""
@@ -262,10 +263,6 @@ def _group_number(pattern: LinearPattern, config: ExtractorConfig) -> int:
     names = "".join([f", {name}" for name in pattern.group_names])
     numbers = f"a number from 0 to {groups}" if groups else "0"
     raise ValueError(f"extractor_config.group: the pattern has no group {group}, expected {numbers}{names}")
-
-
-def _too_long(text: str) -> NotEvaluated:
-    return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)
 
 
 def _over_first_call(

@@ -29,23 +29,10 @@ class SchemaTooComplexError(Exception):
     """A check would take more than `MAX_STEPS` steps, or descend too deep."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaViolation:
-    """One place where a value does not follow its schema.
-
-    `path` is `a.b[0]`, empty for the value itself. `message` says what was expected and never quotes the
-    value.
-    """
-
-    path: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
-
-
-def schema_violations(value: JsonValue, schema: JsonValue) -> list[SchemaViolation]:
+def schema_violations(value: JsonValue, schema: JsonValue) -> list[str]:
     """The places where `value` does not follow `schema`, in the order of the value; at most 20.
+
+    Each is `a.b[0]: what was expected`, without a path for the value itself, and never quotes the value.
 
     `$ref` is followed inside `schema` only. A reference that leads nowhere and a regular expression that
     cannot run in linear time assert nothing: schemas come with the traces.
@@ -58,42 +45,17 @@ def schema_violations(value: JsonValue, schema: JsonValue) -> list[SchemaViolati
     return check.violations
 
 
-class JsonSchema:
-    """A schema that a person wrote; see `compile_schema`."""
-
-    __slots__ = ("_schema",)
-
-    def __init__(self, schema: JsonValue) -> None:
-        problems = schema_problems(schema)
-        if problems:
-            raise ValueError("; ".join(problems))
-        self._schema = schema
-
-    def violations(self, value: JsonValue) -> list[SchemaViolation]:
-        """As `schema_violations`."""
-        return schema_violations(value, self._schema)
-
-    def is_valid(self, value: JsonValue) -> bool:
-        """Whether `value` follows the schema; false also where the check was given up."""
-        try:
-            return not schema_violations(value, self._schema)
-        except SchemaTooComplexError:
-            return False
-
-
-def compile_schema(schema: JsonValue) -> JsonSchema:
-    """The schema, ready to check values.
-
-    Raises:
-        ValueError: there are mistakes in it (`processors.comparison.json_schema_check`).
-    """
-    return JsonSchema(schema)
+def check_schema(schema: JsonValue, path: str = "") -> None:
+    """Refuse a schema that a person wrote with a ValueError if it has mistakes; see `schema_problems`."""
+    problems = schema_problems(schema, path)
+    if problems:
+        raise ValueError("; ".join(problems))
 
 
 @dataclass(slots=True)
 class _Check:
     root: JsonValue
-    violations: list[SchemaViolation] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
     steps: int = 0
 
     def visit(self, value: JsonValue, schema: JsonValue, path: str, depth: int) -> None:
@@ -281,7 +243,7 @@ class _Check:
 
     def _add(self, path: str, message: str) -> None:
         if len(self.violations) < MAX_VIOLATIONS:
-            self.violations.append(SchemaViolation(path, message))
+            self.violations.append(_at(path, message))
 
 
 def _listed(schema: JsonObject, key: str) -> list[JsonValue]:

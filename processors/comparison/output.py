@@ -16,7 +16,6 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     ValueState,
     parse_json,
 )
@@ -170,16 +169,14 @@ def known_output(run: AgentRun) -> str | JsonObject | NotEvaluated:
     if run.output_state is not ValueState.PRESENT:
         # Of an output, only the length keeps it from being read.
         if run.output_state is ValueState.UNPARSED:
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "output: too long to be read")
+            return NotEvaluated.over_limit("output: too long to be read")
         if run.output_state is ValueState.ABSENT and run.error is not None:
-            return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, "output: the run ended with an error")
-        return NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, f"output: {run.output_state}")
+            return NotEvaluated.not_applicable("output: the run ended with an error")
+        return NotEvaluated.not_captured(f"output: {run.output_state}")
     output = run.output
     if isinstance(output, (str, dict)):
         return output
-    return NotEvaluated(
-        NotEvaluatedReason.NOT_APPLICABLE, f"output: expected a text or an object, found {kind_of(output)}"
-    )
+    return NotEvaluated.not_applicable(f"output: expected a text or an object, found {kind_of(output)}")
 
 
 def _valid_paths(written: str | tuple[str, ...]) -> str | tuple[str, ...]:
@@ -212,13 +209,9 @@ class OutputTarget:
     """The value in an output that a configuration names, with its numbers as floats."""
 
     def __init__(self, key: str | tuple[str, ...]) -> None:
-        self._single = OutputPath(key) if isinstance(key, str) else None
-        self._several = [OutputPath(path) for path in key] if isinstance(key, tuple) else []
-
-    @property
-    def path(self) -> OutputPath | None:
+        self.path = OutputPath(key) if isinstance(key, str) else None
         """The path, or None where several values are named."""
-        return self._single
+        self._several = [OutputPath(path) for path in key] if isinstance(key, tuple) else []
 
     def in_run(self, run: AgentRun) -> "JsonValue | NotEvaluated":
         """The value in the output of `run`; raises EvaluationError when it is not there."""
@@ -227,7 +220,7 @@ class OutputTarget:
             return output
         value = self._resolve(output)
         if is_too_large(value):
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "output: too large to be compared")
+            return NotEvaluated.over_limit("output: too large to be compared")
         return with_floats(value)
 
     def in_expected(self, expected: str | JsonObject) -> JsonValue:
@@ -237,7 +230,7 @@ class OutputTarget:
             ValueError: it is not there, or is too large to be compared.
         """
         value: JsonValue = expected
-        if isinstance(expected, str) and not (self._single and self._single.is_whole):
+        if isinstance(expected, str) and not (self.path and self.path.is_whole):
             try:
                 value = parse_json(expected)
             except ValueError:
@@ -253,8 +246,8 @@ class OutputTarget:
         return resolved
 
     def _resolve(self, value: JsonValue) -> JsonValue:
-        if self._single is not None:
-            return self._single.resolve(value)
+        if self.path is not None:
+            return self.path.resolve(value)
         if not isinstance(value, dict):
             raise OutputPathError(f"several values are asked of {kind_of(value)}, expected an object")
         return {path.text: path.resolve(value) for path in self._several}

@@ -23,9 +23,7 @@ def unknown_input(run: AgentRun, what: str) -> NotEvaluated | None:
             NotEvaluatedReason(run.incomplete_reason),
             f"{what}: spans of this run may be missing, and with them its input",
         )
-    return NotEvaluated(
-        NotEvaluatedReason.CONTENT_NOT_CAPTURED, f"{what}: the input of the run is {run.input_state}"
-    )
+    return NotEvaluated.not_captured(f"{what}: the input of the run is {run.input_state}")
 
 
 def input_object(value: JsonValue) -> JsonObject | None:

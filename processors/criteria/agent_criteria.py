@@ -99,22 +99,23 @@ class CriteriaSet:
     """
 
     def __init__(self, agents: Sequence[AgentCriteria] = ()) -> None:
-        self._agents = tuple(agents)
+        self.agents = tuple(agents)
+        """What the files hold, in their order."""
         self._cache: dict[tuple[str, str], tuple[Evaluation, ...]] = {}
         self._exact: dict[tuple[str, str], list[int]] = {}
         self._globs: list[tuple[str, re.Pattern[str], int]] = []
         self._builtin: list[tuple[re.Pattern[str], int]] = []
-        for index, agent in enumerate(self._agents):
+        for index, agent in enumerate(self.agents):
             if agent.is_builtin:
                 self._builtin.append((re.compile(translate(agent.pattern)), index))
                 continue
             self._exact.setdefault((agent.tenant, agent.pattern), []).append(index)
             if not agent.is_exact:
                 self._globs.append((agent.tenant, re.compile(translate(agent.pattern)), index))
-        self.hash = _hash(self._agents)
+        self.hash = _hash(self.agents)
         self.looks_at_conversations = any(
             evaluation.scope is Scope.CONVERSATION
-            for agent in self._agents
+            for agent in self.agents
             for evaluation in agent.evaluations
         )
         """Whether any evaluation has to know the other runs of a conversation."""
@@ -127,7 +128,7 @@ class CriteriaSet:
         key = tenant, agent_name
         found = self._cache.get(key)
         if found is None:
-            found = tuple(evaluation for _, evaluation in self._resolve(tenant, agent_name))
+            found = tuple(evaluation for _, evaluation in self.sources_for(agent_name, tenant))
             if len(self._cache) >= _MAX_CACHED_AGENTS:
                 self._cache.clear()
             self._cache[key] = found
@@ -135,64 +136,54 @@ class CriteriaSet:
 
     def sources_for(self, agent_name: str, tenant: str = "") -> tuple[tuple[AgentCriteria, Evaluation], ...]:
         """`evaluations_for`, each with the criteria that it is from: they say whose it is. Not remembered."""
-        return self._resolve(tenant, agent_name)
+        exact = self._exact.get((tenant, agent_name), [])
+        ranked = [((1, 0, index), index) for index in exact]
+        ranked += [((-1, 0, index), index) for pattern, index in self._builtin if pattern.match(agent_name)]
+        for glob_tenant, pattern, index in self._globs:
+            if glob_tenant == tenant and index not in exact and pattern.match(agent_name):
+                ranked.append(((0, _literal_characters(self.agents[index].pattern), index), index))
+        winners: dict[str, tuple[int, int, Evaluation]] = {}
+        for _, index in sorted(ranked):
+            for position, evaluation in enumerate(self.agents[index].evaluations):
+                winners[evaluation.name] = index, position, evaluation
+        in_order = sorted(winners.values(), key=lambda winner: winner[:2])
+        return tuple(
+            (self.agents[index], evaluation) for index, _, evaluation in in_order if evaluation.enabled
+        )
 
     def exact_names(self, tenant: str = "") -> tuple[str, ...]:
         """The agents named without wildcards, each once, in the order of the files."""
         return tuple(
-            dict.fromkeys(
-                agent.pattern for agent in self._agents if agent.is_exact and agent.tenant == tenant
-            )
+            dict.fromkeys(agent.pattern for agent in self.agents if agent.is_exact and agent.tenant == tenant)
         )
-
-    @property
-    def agents(self) -> tuple[AgentCriteria, ...]:
-        """What the files hold, in their order."""
-        return self._agents
 
     def describe(self) -> str:
         """How much it is, for people: `2 agents and 1 pattern, 5 evaluations, and 6 built-in ones`."""
-        written = [agent for agent in self._agents if not agent.is_builtin]
+        written = [agent for agent in self.agents if not agent.is_builtin]
         exact = {(agent.tenant, agent.pattern) for agent in written if agent.is_exact}
         globs = {(agent.tenant, agent.pattern) for agent in written if not agent.is_exact}
         evaluations = sum(len(agent.evaluations) for agent in written)
         parts = [_count(len(exact), "agent")] if exact or not globs else []
         parts += [_count(len(globs), "pattern")] if globs else []
         shown = f"{' and '.join(parts)}, {_count(evaluations, 'evaluation')}"
-        built_in = sum(len(agent.evaluations) for agent in self._agents if agent.is_builtin)
+        built_in = sum(len(agent.evaluations) for agent in self.agents if agent.is_builtin)
         if not built_in:
             return shown
         return f"{shown}, and {built_in} built-in ones" if written else f"{built_in} built-in evaluations"
 
     def without_evaluations(self) -> tuple[str, ...]:
         """The agents named without wildcards, of any tenant, to which no evaluation applies."""
-        named = dict.fromkeys((agent.tenant, agent.pattern) for agent in self._agents if agent.is_exact)
+        named = dict.fromkeys((agent.tenant, agent.pattern) for agent in self.agents if agent.is_exact)
         return tuple(name for tenant, name in named if not self.evaluations_for(name, tenant))
 
     @property
     def covers_every_agent(self) -> bool:
         """Whether agents of no tenant that no pattern but `*` matches have an evaluation."""
         winners: dict[str, Evaluation] = {}
-        for agent in sorted(self._agents, key=lambda agent: not agent.is_builtin):
+        for agent in sorted(self.agents, key=lambda agent: not agent.is_builtin):
             if not agent.tenant and agent.pattern and not agent.pattern.strip("*"):
                 winners |= {evaluation.name: evaluation for evaluation in agent.evaluations}
         return any(evaluation.enabled for evaluation in winners.values())
-
-    def _resolve(self, tenant: str, agent_name: str) -> tuple[tuple[AgentCriteria, Evaluation], ...]:
-        exact = self._exact.get((tenant, agent_name), [])
-        ranked = [((1, 0, index), index) for index in exact]
-        ranked += [((-1, 0, index), index) for pattern, index in self._builtin if pattern.match(agent_name)]
-        for glob_tenant, pattern, index in self._globs:
-            if glob_tenant == tenant and index not in exact and pattern.match(agent_name):
-                ranked.append(((0, _literal_characters(self._agents[index].pattern), index), index))
-        winners: dict[str, tuple[int, int, Evaluation]] = {}
-        for _, index in sorted(ranked):
-            for position, evaluation in enumerate(self._agents[index].evaluations):
-                winners[evaluation.name] = index, position, evaluation
-        in_order = sorted(winners.values(), key=lambda winner: winner[:2])
-        return tuple(
-            (self._agents[index], evaluation) for index, _, evaluation in in_order if evaluation.enabled
-        )
 
 
 def _literal_characters(pattern: str) -> int:

@@ -14,7 +14,7 @@ from processors.comparison import (
     is_matcher,
     unknown_input,
 )
-from processors.model import AgentRun, Evaluator, JsonObject, JsonValue, NotEvaluated, NotEvaluatedReason
+from processors.model import AgentRun, Evaluator, JsonObject, JsonValue, NotEvaluated
 
 _MAX_REMEMBERED = 64
 
@@ -48,9 +48,8 @@ class CriteriaTemplate:
         for path in self._paths:
             found = path.values(root) if path.steps else [run.input]
             if not found:
-                return NotEvaluated(
-                    NotEvaluatedReason.NOT_APPLICABLE,
-                    f'`$input`: the input of the run has nothing at "{path.text}"',
+                return NotEvaluated.not_applicable(
+                    f'`$input`: the input of the run has nothing at "{path.text}"'
                 )
             values[path.text] = found[0]
         key = tuple(equality_key(value) for value in values.values())
@@ -73,9 +72,8 @@ class CriteriaTemplate:
             return kind(self._config, criteria)
         except (ValidationError, ValueError):
             paths = ", ".join(f'"{path}"' for path in values)
-            return NotEvaluated(
-                NotEvaluatedReason.NOT_APPLICABLE,
-                f"`$input`: {kind.id} cannot expect what the input has at {paths}",
+            return NotEvaluated.not_applicable(
+                f"`$input`: {kind.id} cannot expect what the input has at {paths}"
             )
 
 

@@ -20,7 +20,7 @@ from processors.comparison import (
 )
 from processors.criteria.criteria_template import has_references
 from processors.documents import EvaluatorModel, Path
-from processors.model import AgentRun, JsonObject, NotEvaluated, NotEvaluatedReason
+from processors.model import AgentRun, JsonObject, NotEvaluated
 
 NO_CONDITION = Matcher(lambda _: True, meets_absence=True)
 """A condition that was left out."""
@@ -58,7 +58,7 @@ class Selector:
                 return True
             return unknown_input(run, "`when`") or _fits_input(self.input, run.input)
         except SchemaTooComplexError:
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "`when`: a $schema takes too long to check")
+            return NotEvaluated.over_limit("`when`: a $schema takes too long to check")
 
 
 Condition = TypeAliasType("Condition", JsonValue)

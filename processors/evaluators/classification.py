@@ -5,7 +5,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr
@@ -33,7 +32,6 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     parse_json,
@@ -62,14 +60,16 @@ class _Classification(Evaluator):
     It is the text at `target_output_key`, in lower case, not trimmed.
     """
 
-    def _prepare(
-        self, config: ClassificationConfig, expected_class: str, classes: Sequence[str] | None
+    def __init__(
+        self,
+        config: ClassificationConfig,
+        criteria: "BinaryClassificationCriteria | MulticlassClassificationCriteria",
     ) -> None:
-        """Take what runs are graded by; raises ValueError when lines are asked for."""
         if config.line_by_line_evaluator and isinstance(config.target_output_key, str):
             raise ValueError("line_by_line_evaluator: an output names one class, not one in each line")
         self._target = OutputTarget(config.target_output_key)
-        self._expected = expected_class.lower()
+        self._expected = criteria.expected_class.lower()
+        classes = config.classes if isinstance(config, MulticlassClassificationConfig) else None
         self._classes = None if classes is None else frozenset(name.lower() for name in classes)
         listed = ", ".join((classes or ())[:_LISTED_CLASSES])
         self._unknown = f"the output names none of the classes: {output_line(listed)}"
@@ -134,9 +134,6 @@ class BinaryClassification(_Classification):
         """,
     )
 
-    def __init__(self, config: BinaryClassificationConfig, criteria: BinaryClassificationCriteria) -> None:
-        self._prepare(config, criteria.expected_class, None)
-
 
 class MulticlassClassificationConfig(ClassificationConfig):
     """Settings of `multiclass-classification`."""
@@ -188,7 +185,7 @@ class MulticlassClassification(_Classification):
     def __init__(
         self, config: MulticlassClassificationConfig, criteria: MulticlassClassificationCriteria
     ) -> None:
-        self._prepare(config, criteria.expected_class, config.classes)
+        super().__init__(config, criteria)
         if self._expected not in (self._classes or ()):
             hint = did_you_mean(criteria.expected_class, config.classes)
             raise ValueError(
@@ -291,7 +288,7 @@ class PrecisionRecallFscore(Evaluator):
             return output
         value = self._path.resolve(output)
         if is_too_large(value):
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "output: too large to be compared")
+            return NotEvaluated.over_limit("output: too large to be compared")
         metrics = self._metrics(_labels(value))
         details: JsonObject = dict(zip(_METRICS, metrics, strict=True))
         return Score(metrics[_METRICS.index(self._config.metric_type)], details)

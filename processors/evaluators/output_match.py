@@ -8,6 +8,7 @@ compared, or what an extractor finds, and so which settings mean something.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 from pydantic import Field, model_validator
@@ -45,7 +46,6 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
 )
@@ -234,7 +234,7 @@ class ExactMatch(_Grading):
                 return float(fits(matching, actual) != self._negated), _NO_DETAILS
         except SchemaTooComplexError:
             pass
-        return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, "output: takes too much work to match")
+        return NotEvaluated.over_limit("output: takes too much work to match")
 
     def _compare(self, actual: JsonValue, expected: JsonValue) -> tuple[float, JsonObject]:
         if isinstance(actual, str) or isinstance(expected, str):
@@ -376,7 +376,7 @@ def _search_output(pattern: LinearPattern, run: AgentRun) -> Score | NotEvaluate
         return output
     if len(output) > MAX_SEARCHED_CHARACTERS:
         text = f"output: more than {MAX_SEARCHED_CHARACTERS} characters"
-        return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)
+        return NotEvaluated.over_limit(text)
     found = pattern.all_matches(output)
     if found == []:
         return Score(0.0, {"matches": 0}, (f"No substrings matched the regex pattern {pattern.pattern}",))
@@ -466,11 +466,10 @@ class JsonSimilarity(_Grading):
 
         def compare(actual: JsonValue, expected: JsonValue) -> tuple[float, JsonObject] | NotEvaluated:
             unmeasured_before = similarity.unmeasured
-            met, total = similarity.compare(expected, actual)
+            met, total = similarity.met(expected, actual), leaves(expected)
             if similarity.is_over_limit:
-                return NotEvaluated(
-                    NotEvaluatedReason.OVER_LIMIT,
-                    f"output: texts take more than {MAX_EDIT_STEPS} steps to compare",
+                return NotEvaluated.over_limit(
+                    f"output: texts take more than {MAX_EDIT_STEPS} steps to compare"
                 )
             further: JsonObject = {"matched_leaves": met, "total_leaves": total}
             unmeasured = similarity.unmeasured - unmeasured_before
@@ -486,7 +485,7 @@ def _known_text(run: AgentRun) -> str | NotEvaluated:
     if isinstance(output, str | NotEvaluated):
         return output
     text = f"output: expected a text, found {kind_of(output)}"
-    return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, text)
+    return NotEvaluated.not_applicable(text)
 
 
 class _TextGrading:
@@ -588,7 +587,7 @@ def _search(truth: str) -> "Callable[[str], _Verdict | NotEvaluated]":
     def judge(submission: str) -> _Verdict | NotEvaluated:
         if len(submission) > MAX_SEARCHED_CHARACTERS:
             text = f"the text has more than {MAX_SEARCHED_CHARACTERS} characters"
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)
+            return NotEvaluated.over_limit(text)
         return _told("Regex match", pattern.search(submission) is not None)
 
     return judge
@@ -672,14 +671,12 @@ class _OutputComparison:
         expected = self._lines(python_text(self._expected))
         number = max(len(actual), len(expected))
         if number > MAX_COMPARED_LINES:
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, f"more than {MAX_COMPARED_LINES} lines")
+            return NotEvaluated.over_limit(f"more than {MAX_COMPARED_LINES} lines")
         reachable = path.is_whole or path.is_one_key
         total = 0.0
         results: list[JsonValue] = []
         explained: list[str] = []
-        for index in range(number):
-            found = actual[index] if index < len(actual) else ""
-            wanted = expected[index] if index < len(expected) else ""
+        for index, (found, wanted) in enumerate(zip_longest(actual, expected, fillvalue="")):
             value, further = 0.0, _UNREACHABLE
             if reachable:
                 compared = compare(found, wanted)
@@ -735,8 +732,8 @@ class _LeafSimilarity:
         """Whether the texts of all comparisons so far were more than is worked through."""
         return self._steps > MAX_EDIT_STEPS
 
-    def compare(self, expected: JsonValue, actual: JsonValue) -> tuple[float, int]:
-        """How many leaves of `expected` are met, each from 0 to 1, and how many there are.
+    def met(self, expected: JsonValue, actual: JsonValue) -> float:
+        """How many leaves of `expected` are met, each from 0 to 1.
 
         A leaf is a number, a text, a boolean or null; what is no leaf is an object or a list. Numbers are
         floats, and are met by 1 - |expected - actual| / |expected|, at least 0 (an expected 0 only by 0).
@@ -744,26 +741,19 @@ class _LeafSimilarity:
         Objects are compared key by key and lists entry by entry, as far as something is expected: what is
         missing, or of another type, meets none of its leaves, and what is there beyond it costs nothing.
         """
+        met = 0.0
         if isinstance(expected, dict):
-            if not isinstance(actual, dict):
-                return 0.0, leaves(expected)
-            pairs = [(value, key in actual, actual.get(key)) for key, value in expected.items()]
+            if isinstance(actual, dict):
+                for key, value in expected.items():
+                    if key in actual:
+                        met += self.met(value, actual[key])
         elif isinstance(expected, list):
-            if not isinstance(actual, list):
-                return 0.0, leaves(expected)
-            there = len(actual)
-            pairs = [
-                (value, index < there, actual[index] if index < there else None)
-                for index, value in enumerate(expected)
-            ]
+            if isinstance(actual, list):
+                for value, found in zip(expected, actual, strict=False):
+                    met += self.met(value, found)
         else:
-            return self._leaf(expected, actual), 1
-        met, total = 0.0, 0
-        for value, is_there, found in pairs:
-            inner_met, inner_total = self.compare(value, found) if is_there else (0.0, leaves(value))
-            met += inner_met
-            total += inner_total
-        return met, total
+            met = self._leaf(expected, actual)
+        return met
 
     def _leaf(self, expected: JsonValue, actual: JsonValue) -> float:
         if type(expected) is not type(actual):

@@ -16,9 +16,9 @@ from processors.comparison import (
     calls_of,
     comparable_arguments,
     equality_key,
-    is_oversized,
     looks_failed,
     may_have_taken_effect,
+    readable_arguments,
     took_effect,
     unknown_arguments,
     without_invented,
@@ -37,6 +37,8 @@ from processors.model import (
     canonical_tool_name,
     canonical_tool_names,
 )
+
+_SHOWN_TOOLS = 20
 
 
 class ToolRepetitionConfig(ToolSelectionConfig):
@@ -119,7 +121,7 @@ class ToolRepetition(Evaluator):
             known: dict[Hashable, int] = {}
             not_known = 0
             for call in calls:
-                arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
+                arguments = readable_arguments(call)
                 if arguments is None:
                     not_known += 1
                     unread = unread or call
@@ -133,9 +135,6 @@ class ToolRepetition(Evaluator):
             if largest > count:
                 count, tool = largest, calls[0].name
         return count, tool, doubtful, unread
-
-
-_SHOWN_TOOLS = 20
 
 
 class ToolErrorRecoveryConfig(ToolSelectionConfig):
@@ -212,9 +211,6 @@ class ToolErrorRecovery(Evaluator):
             {"failed": len(failed), "recovered": recovered, "not_recovered": not_recovered},
             tuple(lines),
         )
-
-
-_SHOWN_TOOLS = 20
 
 
 class DuplicateSideEffectConfig(EvaluatorModel):
@@ -328,7 +324,7 @@ class DuplicateSideEffect(Evaluator):
             groups: dict[Hashable, list[ToolCall]] = {}
             unread: ToolCall | None = None
             for call in calls:
-                arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
+                arguments = readable_arguments(call)
                 if arguments is None:
                     unread = unread or call
                 else:

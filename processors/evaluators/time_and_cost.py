@@ -18,7 +18,6 @@ from processors.model import (
     EvaluatorExample,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     TokenUsage,
@@ -107,7 +106,7 @@ class RunDuration(Evaluator):
                 line = f"{label}: {_time(seconds)}, at most {_time(most)}"
                 (exceeded if seconds > most else within).append(line)
         if missing and not exceeded:
-            return _not_told(f"the telemetry of this run does not tell its {missing}")
+            return _not_told(f"its {missing}")
         return Score(float(not exceeded), details, tuple(exceeded or within))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
@@ -164,7 +163,7 @@ class ToolDuration(Evaluator):
         limited = self._limited(run)
         unknown = [call.name for call, seconds, _ in limited if seconds is None]
         if unknown:
-            return _not_told(f"the telemetry of this run does not tell how long {unknown[0]} took")
+            return _not_told(f"how long {unknown[0]} took")
         slow = self._slow(limited)
         shown: list[JsonValue] = [
             {"name": call.name, "duration_seconds": seconds, "max_seconds": most}
@@ -261,7 +260,7 @@ class TokenBudget(Evaluator):
         counted = _told_by_calls(run) if usage is None else usage
         exceeded = self._exceeded(counted)
         if usage is None and not exceeded:
-            return _not_told("the telemetry of this run does not tell the tokens of all model calls")
+            return _not_told("the tokens of all model calls")
         details: dict[str, JsonValue] = {
             "input_tokens": counted.input_tokens,
             "output_tokens": counted.output_tokens,
@@ -319,10 +318,10 @@ class CostBudget(Evaluator):
         cost = run.cost
         if cost is None:
             if run.usage is None:
-                return _not_told("the telemetry of this run does not tell the tokens of all model calls")
+                return _not_told("the tokens of all model calls")
             models = ", ".join(run.models[:_SHOWN])
             whose = f"one of the models {models}" if len(run.models) > 1 else models or "an unnamed model"
-            return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, f"no price is configured for {whose}")
+            return NotEvaluated.not_applicable(f"no price is configured for {whose}")
         line = f"cost: {cost:.6g}, at most {self._max_cost:.6g}"
         details: dict[str, JsonValue] = {"cost": cost, "max_cost": self._max_cost}
         return Score(float(cost <= self._max_cost), details, (line,))
@@ -386,7 +385,7 @@ class ModelAllowed(Evaluator):
         models = self._models(run)
         refused = self._refused(models)
         if not refused and (not models or None in models):
-            return _not_told("the telemetry of this run does not tell the model of every model call")
+            return _not_told("the model of every model call")
         names = list(dict.fromkeys(refused))
         details: dict[str, JsonValue] = {
             "models": [*dict.fromkeys(model for model in models if model is not None)],
@@ -422,8 +421,8 @@ def _told_by_calls(run: AgentRun) -> TokenUsage:
     return sum_of_usage(call.usage for call in run.model_calls if call.usage is not None)
 
 
-def _not_told(text: str) -> NotEvaluated:
-    return NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, text)
+def _not_told(what: str) -> NotEvaluated:
+    return NotEvaluated.not_captured(f"the telemetry of this run does not tell {what}")
 
 
 def _time(seconds: float) -> str:

@@ -9,12 +9,12 @@ from pydantic import Field
 from processors.comparison import (
     JsonPath,
     ToolPatterns,
-    comparable_arguments,
     comparable_result_text,
     comparable_result_value,
     equal_values,
     is_oversized,
     parse_json_path,
+    readable_arguments,
     unknown_arguments,
     unknown_result,
 )
@@ -26,7 +26,6 @@ from processors.model import (
     EvaluatorExample,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     ToolCall,
@@ -159,7 +158,7 @@ class ToolArgsFlow(Evaluator):
     ) -> NotEvaluated | None:
         """Check one call; what keeps the run from being evaluated, if anything does."""
         call = calls[position]
-        arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
+        arguments = readable_arguments(call)
         if arguments is None:
             return unknown_arguments(call)
         where = f"call {position + 1}, {call.name}.{flow.argument.text}"
@@ -174,9 +173,8 @@ class ToolArgsFlow(Evaluator):
             checks.checked += 1
             checks.comparisons += len(returned)
             if checks.comparisons > MAX_ASSIGNMENT_ATTEMPTS:
-                return NotEvaluated(
-                    NotEvaluatedReason.OVER_LIMIT,
-                    f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of arguments with results",
+                return NotEvaluated.over_limit(
+                    f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of arguments with results"
                 )
             if any(self._equal(value, other) for other in returned):
                 continue

@@ -1,6 +1,5 @@
 """Evaluator `tool-args-grounded`: whether arguments come from what the agent was told or shown."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,7 +11,6 @@ from processors.comparison import (
     Place,
     ToolPatterns,
     ToolSelectionConfig,
-    comparable_arguments,
     comparable_result_text,
     comparable_result_value,
     equality_key,
@@ -20,6 +18,7 @@ from processors.comparison import (
     leaves,
     parse_json_path,
     place_text,
+    readable_arguments,
     unknown_arguments,
     unknown_result,
 )
@@ -28,9 +27,7 @@ from processors.model import (
     Evaluator,
     EvaluatorExample,
     JsonValue,
-    Message,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     ToolCall,
@@ -117,9 +114,7 @@ class ToolArgsGrounded(Evaluator):
         try:
             answer = self._check(run)
         except EvidenceTooLargeError:
-            return NotEvaluated(
-                NotEvaluatedReason.OVER_LIMIT, "more text in the run than arguments are looked up in"
-            )
+            return NotEvaluated.over_limit("more text in the run than arguments are looked up in")
         if isinstance(answer, NotEvaluated):
             return answer
         grounded = answer.checked - len(answer.ungrounded)
@@ -143,7 +138,7 @@ class ToolArgsGrounded(Evaluator):
         for position, call in enumerate(calls):
             if call.category not in self._categories:
                 continue
-            arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
+            arguments = readable_arguments(call)
             if arguments is None:
                 return unknown_arguments(call)
             values = [
@@ -178,7 +173,8 @@ class ToolArgsGrounded(Evaluator):
         is_input_known = run.input_state is ValueState.PRESENT
         if is_input_known:
             evidence.add(run.input, is_told=True)
-        turn = _last_turn(run.messages)
+        # Tool messages of earlier turns show results that were there before this run.
+        turn = max((message.turn for message in run.messages), default=0)
         for message in run.messages:
             if message.role in ("user", "system"):
                 is_input_known = is_input_known or message.role == "user"
@@ -187,9 +183,7 @@ class ToolArgsGrounded(Evaluator):
                 evidence.add(message.content)
         if is_input_known:
             return evidence, None
-        return evidence, NotEvaluated(
-            NotEvaluatedReason.CONTENT_NOT_CAPTURED, f"the input of the run: {run.input_state}"
-        )
+        return evidence, NotEvaluated.not_captured(f"the input of the run: {run.input_state}")
 
     def _is_checked(self, call: ToolCall, place: Place) -> bool:
         if _covers(self._ignored, call, place):
@@ -207,11 +201,6 @@ def _covers(paths_by_tool: _PathsByTool, call: ToolCall, place: Place) -> bool:
     return any(
         call.name in tools and any(path.covers(place) for path in paths) for tools, paths in paths_by_tool
     )
-
-
-def _last_turn(messages: Sequence[Message]) -> int:
-    """The turn of this run: tool messages of earlier ones show results that were there before it."""
-    return max((message.turn for message in messages), default=0)
 
 
 def _add_result(call: ToolCall, evidence: Evidence) -> NotEvaluated | None:

@@ -7,9 +7,9 @@ from processors.comparison import (
     IncludeFailed,
     SchemaTooComplexError,
     ToolSelectionConfig,
+    check_schema,
     comparable_arguments,
     is_oversized,
-    schema_problems,
     schema_violations,
     unknown_arguments,
 )
@@ -21,7 +21,6 @@ from processors.model import (
     EvaluatorExample,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     ToolCall,
@@ -89,9 +88,7 @@ class ToolArgsSchema(Evaluator):
         self._categories = config.categories()
         self._schemas: dict[str, JsonValue] = {}
         for name, schema in ({} if criteria is None else criteria.schemas).items():
-            problems = schema_problems(schema, name)
-            if problems:
-                raise ValueError("; ".join(problems))
+            check_schema(schema, name)
             self._schemas[canonical_tool_name(name)] = schema
         self._include_failed = config.include_failed
         self._heeds_telemetry = config.telemetry_schemas or not self._schemas
@@ -100,9 +97,7 @@ class ToolArgsSchema(Evaluator):
         """Grade `run`; not evaluated where arguments are not known, and beyond caps."""
         calls = [(place, call) for place, call in enumerate(run.calls, 1) if self._counts(call)]
         if len(calls) > MAX_ASSIGNMENT_ATTEMPTS:
-            return NotEvaluated(
-                NotEvaluatedReason.OVER_LIMIT, f"{len(calls)} tool calls, at most {MAX_ASSIGNMENT_ATTEMPTS}"
-            )
+            return NotEvaluated.over_limit(f"{len(calls)} tool calls, at most {MAX_ASSIGNMENT_ATTEMPTS}")
         schemas = self._known_schemas(run) if calls else {}
         checked = valid = 0
         violations: list[str] = []
@@ -117,9 +112,7 @@ class ToolArgsSchema(Evaluator):
             valid += not found
             violations += [f"call {place}, {call.name}.{text}" for text in found]
         if calls and not checked and not self._schemas:
-            return NotEvaluated(
-                NotEvaluatedReason.NOT_APPLICABLE, "no schema is known of the tools that were called"
-            )
+            return NotEvaluated.not_applicable("no schema is known of the tools that were called")
         details: dict[str, JsonValue] = {
             "checked": checked,
             "valid": valid,
@@ -157,8 +150,6 @@ def _violations(call: ToolCall, schema: JsonValue) -> list[str] | NotEvaluated:
             return [_NO_OBJECT]
         return unknown_arguments(call)
     try:
-        return [str(violation) for violation in schema_violations(arguments, schema)]
+        return schema_violations(arguments, schema)
     except SchemaTooComplexError:
-        return NotEvaluated(
-            NotEvaluatedReason.OVER_LIMIT, f"arguments of {call.name}: too many to check against the schema"
-        )
+        return NotEvaluated.over_limit(f"arguments of {call.name}: too many to check against the schema")

@@ -56,7 +56,6 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     ToolCall,
@@ -267,15 +266,13 @@ class ToolCallOrder(Evaluator):
             self._rows_by_name[name] = self._rows_by_name.get(name, 0) | 1 << position
             self._rows_by_id[key] = self._rows_by_id.get(key, 0) | 1 << position
         self._expected_detail: list[JsonValue] = [*self._expected]
-        self._expected_line = f"expected: {self._expected}"
+        self._shown = str(self._expected)
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; `over_limit` beyond the caps on calls and on the search over parallel groups."""
         calls = self._keys.select(run, self._categories)
         if len(calls) > MAX_ORDERED_CALLS:
-            return NotEvaluated(
-                NotEvaluatedReason.OVER_LIMIT, f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}"
-            )
+            return NotEvaluated.over_limit(f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}")
         rows = self._rows(calls)
         if self._strict:
             if self._width == len(rows) and all(row >> key & 1 for key, row in enumerate(rows)):
@@ -285,9 +282,7 @@ class ToolCallOrder(Evaluator):
             return self._score(0.0 if calls else 1.0, calls, [])
         found = ordered_keys(calls, rows, self._width, _is_reorderable)
         if found is None:
-            return NotEvaluated(
-                NotEvaluatedReason.OVER_LIMIT, "too many parallel tool calls to find the order that fits"
-            )
+            return NotEvaluated.over_limit("too many parallel tool calls to find the order that fits")
         keys, _ = found
         return self._score(len(keys) / self._width, calls, [self._expected[key] for key in keys])
 
@@ -306,7 +301,7 @@ class ToolCallOrder(Evaluator):
         if self._strict:
             if len(calls) > self._width:
                 return 0.0, 0.0
-            order = best_fitting_order(rows, parallel_segments(calls), self._width)
+            order = best_fitting_order(rows, parallel_segments(calls))
             if order is not None:
                 rows = [rows[position] for position in order]
                 return 0.0, float(common_subsequence_length(rows, self._width) == len(rows))
@@ -327,8 +322,11 @@ class ToolCallOrder(Evaluator):
         def details() -> JsonObject:
             return {"expected": self._expected_detail, "actual": [*actual], "lcs": [*lcs]}
 
-        lines = (self._expected_line, f"actual: {actual}", f"lcs: {lcs}")
+        lines = (f"expected: {self._shown}", f"actual: {self._text(actual)}", f"lcs: {self._text(lcs)}")
         return Score(value, LateMapping(details), lines)
+
+    def _text(self, names: list[str]) -> str:
+        return self._shown if names == self._expected else str(names)
 
 
 def _is_reorderable(calls: Sequence[ToolCall], rows: Sequence[int]) -> bool:
@@ -731,8 +729,8 @@ class ToolCallArgs(_FirstFit[JsonObject]):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where a value that is needed is not known, and beyond caps."""
-        calls = self._keys.select(run, self._categories)
-        if self._calls == "any" or not calls or not self._wanted:
+        calls = [] if self._calls == "any" else self._keys.select(run, self._categories)
+        if not calls or not self._wanted:
             return super().evaluate(run, facts)
         values = self._values(calls)
         attempts = self._attempts(calls, values)
@@ -832,9 +830,7 @@ class ToolCallArgs(_FirstFit[JsonObject]):
 
 
 def _over_limit(noun: str) -> NotEvaluated:
-    return NotEvaluated(
-        NotEvaluatedReason.OVER_LIMIT, f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of {noun}"
-    )
+    return NotEvaluated.over_limit(f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of {noun}")
 
 
 def _literal_test(expected: JsonObject, subset: bool) -> Callable[[JsonObject], bool]:

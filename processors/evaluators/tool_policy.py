@@ -28,7 +28,6 @@ from processors.model import (
     EvaluatorExample,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     ToolCall,
@@ -121,9 +120,6 @@ class ToolPermission(Evaluator):
         ]
 
 
-_SHOWN_TOOLS = 20
-
-
 class ToolKnownConfig(ToolSelectionConfig):
     """Settings of `tool-known`."""
 
@@ -166,12 +162,14 @@ class ToolKnown(Evaluator):
         """Grade `run`; not applicable where nobody told which tools there are."""
         tools = run.available_tools
         if not tools:
-            return NotEvaluated(
-                NotEvaluatedReason.NOT_APPLICABLE, "the trace does not list the tools of this run"
-            )
+            return NotEvaluated.not_applicable("the trace does not list the tools of this run")
         known = set(map(canonical_tool_name, tools))
         calls = calls_of(run, self._categories)
-        names = [call.name for call in calls if self._is_unknown(call.name, known)]
+        names = [
+            call.name
+            for call in calls
+            if canonical_tool_name(call.name) not in known and call.name not in self._also_known
+        ]
         details: dict[str, JsonValue] = {"available": [*tools], "calls": len(calls), "unknown": [*names]}
         if not names:
             return Score(
@@ -183,9 +181,6 @@ class ToolKnown(Evaluator):
             details,
             (f"unknown tools: {shown}", f"available: {', '.join(list(tools)[:_SHOWN_TOOLS])}"),
         )
-
-    def _is_unknown(self, name: str, known: set[str]) -> bool:
-        return canonical_tool_name(name) not in known and name not in self._also_known
 
 
 class ToolCallBudgetConfig(ToolSelectionConfig):

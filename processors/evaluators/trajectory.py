@@ -24,7 +24,6 @@ from processors.comparison import (
     equal_values,
     fits,
     fits_members,
-    is_oversized,
     keys_of,
     lasting_alignment,
     matching_cost,
@@ -32,6 +31,7 @@ from processors.comparison import (
     maximum_matching,
     ordered_keys,
     parallel_segments,
+    readable_arguments,
     unknown_arguments,
     without_failed,
 )
@@ -45,7 +45,6 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     ToolCall,
@@ -234,9 +233,7 @@ class _Trajectory(Evaluator):
             return self._score(_Alignment(value, [-1] * self._width), calls, run)
         alignment = self._measure(calls, found.certain)
         if alignment is None:
-            return NotEvaluated(
-                NotEvaluatedReason.OVER_LIMIT, "too many parallel tool calls to find the order that fits"
-            )
+            return NotEvaluated.over_limit("too many parallel tool calls to find the order that fits")
         if found.unknown is not None:
             best = self._measure(calls, found.possible)
             if best is None or best.value != alignment.value:
@@ -306,9 +303,7 @@ class _Trajectory(Evaluator):
         """Who can stand for whom, as the run stands."""
         calls = self._calls(run)
         if len(calls) > MAX_ORDERED_CALLS:
-            return NotEvaluated(
-                NotEvaluatedReason.OVER_LIMIT, f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}"
-            )
+            return NotEvaluated.over_limit(f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}")
         found = self._compare(calls)
         if isinstance(found, NotEvaluated) or not self._selective:
             return found
@@ -347,7 +342,7 @@ class _Trajectory(Evaluator):
             doubtful = 0
             if demanding:
                 row &= ~demanding
-                arguments = None if is_oversized(call.arguments_text) else comparable_arguments(call)
+                arguments = readable_arguments(call)
                 if arguments is None:
                     unknown = unknown or call
                     doubtful, demanding = demanding, 0
@@ -768,6 +763,4 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _over_limit() -> NotEvaluated:
-    return NotEvaluated(
-        NotEvaluatedReason.OVER_LIMIT, f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of arguments"
-    )
+    return NotEvaluated.over_limit(f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of arguments")

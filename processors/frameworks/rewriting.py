@@ -84,9 +84,8 @@ class SpanReading:
     @property
     def answer(self) -> bytes | None:
         """The text in which all of the conversation's output stands, where that is known."""
-        key = self.shape.answer_key
-        encoded = self.span.by_key.get(key) if key else None
-        return None if encoded is None else text_in(encoded)
+        key, encoded = self.shape.answer_key, self.span.by_key
+        return text_in(encoded[key]) if key and key in encoded else None
 
     @property
     def model(self) -> str:

@@ -3,19 +3,14 @@
 from processors.learning.criteria_text import LearnedText, learned_file, learned_text
 from processors.learning.criteria_update import updated_file
 from processors.learning.learning import (
-    MIN_LEARNED_FROM,
     STEPS,
-    Caught,
     Learned,
-    LearnedEvaluation,
     TooFewRunsError,
     learn,
 )
-from processors.learning.mutations import BrokenRun
-from processors.learning.rule import CONFIDENCE, PREFIX, upper_bound
+from processors.learning.rule import CONFIDENCE, upper_bound
 
 __all__ = [
-    "CONFIDENCE", "MIN_LEARNED_FROM", "PREFIX", "STEPS", "BrokenRun", "Caught", "Learned",
-    "LearnedEvaluation", "LearnedText", "TooFewRunsError", "learn", "learned_file", "learned_text",
-    "updated_file", "upper_bound",
+    "CONFIDENCE", "STEPS", "Learned", "LearnedText", "TooFewRunsError", "learn", "learned_file",
+    "learned_text", "updated_file", "upper_bound",
 ]  # fmt: skip

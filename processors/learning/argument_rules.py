@@ -23,15 +23,14 @@ _SPARE_RANGE = 0.5
 _FLOW_VALUES = 3
 """Different values that an argument must have had: one that never changes does not show where it is from."""
 
-_FORMATS: Sequence[tuple[str, str]] = (
-    ("a date", r"^\d{4}-\d{2}-\d{2}$"),
-    ("a time", r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$"),
-    ("a time of day", r"^\d{2}:\d{2}(:\d{2})?$"),
-    ("an e-mail address", r"^[^@\s]+@[^@\s]+\.[^@\s]+$"),
-    ("a UUID", r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"),
-    ("a web address", r"^https?://\S+$"),
+_FORMATS = (
+    ("a date", re.compile(r"^\d{4}-\d{2}-\d{2}$")),
+    ("a time", re.compile(r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$")),
+    ("a time of day", re.compile(r"^\d{2}:\d{2}(:\d{2})?$")),
+    ("an e-mail address", re.compile(r"^[^@\s]+@[^@\s]+\.[^@\s]+$")),
+    ("a UUID", re.compile(r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$")),
+    ("a web address", re.compile(r"^https?://\S+$")),
 )
-_COMPILED = tuple((name, written, re.compile(written)) for name, written in _FORMATS)
 _SEGMENT = re.compile(r"[0-9]+|[A-Z]+|[a-z]+|.", re.DOTALL)
 
 
@@ -44,10 +43,6 @@ class _Node:
     keys: Counter[str] = field(default_factory=Counter)
     key_runs: dict[str, set[int]] = field(default_factory=dict)
     values: dict[Any, tuple[JsonValue, set[int]]] = field(default_factory=dict)
-
-    @property
-    def total(self) -> int:
-        return sum(self.types.values())
 
 
 def argument_rules(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> Iterator[Rule]:
@@ -145,7 +140,7 @@ def _schema_rules(
 
 
 def _object_rules(node: _Node, rule: Callable[..., Rule]) -> Iterator[Rule]:
-    required: list[JsonValue] = [key for key, count in node.keys.items() if count == node.total]
+    required: list[JsonValue] = [key for key, count in node.keys.items() if count == node.types.total()]
     if required:
         shown = ", ".join(map(str, required))
         yield rule("required", f"has {shown}", {"required": required}, 2.0)
@@ -208,9 +203,9 @@ def _rounded(value: float) -> float:
 
 def _format(texts: Sequence[str]) -> tuple[str, str] | None:
     """How all `texts` are written, in words and as a pattern; None where they have no form in common."""
-    for name, written, compiled in _COMPILED:
-        if all(compiled.search(text) for text in texts):
-            return name, written
+    for name, form in _FORMATS:
+        if all(form.search(text) for text in texts):
+            return name, form.pattern
     split = [_SEGMENT.findall(text) for text in texts]
     first = split[0]
     if not first or len(first) > _MAX_SEGMENTS or any(len(parts) != len(first) for parts in split):
@@ -269,8 +264,8 @@ def _flow_rules(
         if seen_in[place] < MIN_VALUES_RUNS or any(step == "*" for step in shape):
             continue
         origin, path = min(found, key=lambda source: (source[0] == tool, len(source[1]), source))
-        whole = nodes[tool, ()].total
-        is_optional = EVERY_ITEM in shape or nodes[place].total < whole
+        whole = nodes[tool, ()].types.total()
+        is_optional = EVERY_ITEM in shape or nodes[place].types.total() < whole
         flow: JsonObject = {"tool": names[tool], "argument": shape_text(shape), "from_tool": names[origin]}
         if path:
             flow["from_path"] = shape_text(path)
@@ -283,7 +278,7 @@ def _flow_rules(
                 statement=f"{names[tool]}.{shape_text(shape)} is what {where} returned before",
                 runs=seen_in[place],
                 of=len(runs),
-                part=flow,
+                part={"criteria": {"flows": [flow]}},
                 weight=2.0,
             ),
             place,

@@ -4,18 +4,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from processors.comparison import parse_json_path
-from processors.criteria import Evaluation
+from processors.comparison import looks_failed, parse_json_path
+from processors.criteria import Evaluation, read_criteria
 from processors.documents import ProblemsFound
 from processors.evaluate import evaluate_run
+from processors.importers import EVERY_AGENT, write_criteria
 from processors.learning.argument_rules import argument_rules
 from processors.learning.mutations import STRUCTURAL, BrokenRun, broken_runs
 from processors.learning.observed_run import EVERY_ITEM, ObservedRun, Shape, observe
-from processors.learning.ready_criteria import ReadyCriteria
 from processors.learning.rule import Rule, RuleKey, entry_of, groups_of, trials_needed, upper_bound
 from processors.learning.run_rules import run_rules
 from processors.learning.tool_rules import tool_rules
-from processors.model import AgentRun, JsonObject, canonical_tool_name
+from processors.model import AgentRun, JsonObject, Outcome, canonical_tool_name
 
 MIN_LEARNED_FROM = 20
 """Complete runs of an agent from which on something can be learned."""
@@ -28,6 +28,7 @@ _MAX_BROKEN_RUNS = 250
 """Good runs that are broken for the report; each once for every kind of mutation."""
 _MAX_WEIGHED_RUNS = 50
 
+_OF_CALLS = frozenset({"tool-permission", "tool-call-budget", "tool-constraints", "tool-error-recovery"})
 _GROUNDING: JsonObject = {"evaluator": "tool-args-grounded", "name": "grounding"}
 
 
@@ -120,7 +121,7 @@ def learn(
     Raises:
         TooFewRunsError: there are fewer than `MIN_LEARNED_FROM` complete runs.
     """
-    ground = ReadyCriteria([_GROUNDING]).others
+    ground = _ReadyCriteria([_GROUNDING]).others
     observed: list[ObservedRun] = []
     for run in runs:
         advance()
@@ -140,7 +141,7 @@ def learn(
     folds = _cross_validate(learned_from, names, advance)
     kept, alarms, is_shown = _choose(rules, folds, len(learned_from), max_false_alarms)
     evaluations = _weighed(kept, learned_from, names)
-    ready = ReadyCriteria([evaluation.entry for evaluation in evaluations])
+    ready = _ReadyCriteria([evaluation.entry for evaluation in evaluations])
     false_alarms = 0
     for one in held_out:
         advance()
@@ -189,7 +190,7 @@ def _mine(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> list[Rule]:
 
 def _can_be_said(rules: Sequence[Rule]) -> bool:
     try:
-        ReadyCriteria([entry_of(name, of_group) for name, of_group in groups_of(rules).items()])
+        _ReadyCriteria([entry_of(name, of_group) for name, of_group in groups_of(rules).items()])
     except (ValueError, ProblemsFound):
         return False
     return True
@@ -203,15 +204,15 @@ def _cross_validate(
         rules = _mine([run for index, run in enumerate(runs) if index % _FOLDS != fold], names)
         found.found_in.update(rule.key for rule in rules)
         groups = groups_of(rules)
-        whole = ReadyCriteria([entry_of(name, of_group) for name, of_group in groups.items()])
-        single: dict[RuleKey, ReadyCriteria] = {}
+        whole = _ReadyCriteria([entry_of(name, of_group) for name, of_group in groups.items()])
+        single: dict[RuleKey, _ReadyCriteria] = {}
         for run in runs[fold::_FOLDS]:
             advance()
             broken: set[RuleKey] = set()
             for name in whole.failing(run.run):
                 for rule in groups[name]:
                     if rule.key not in single:
-                        single[rule.key] = ReadyCriteria([entry_of(name, [rule])])
+                        single[rule.key] = _ReadyCriteria([entry_of(name, [rule])])
                     if single[rule.key].fails(run.run):
                         broken.add(rule.key)
                 if not broken.intersection(rule.key for rule in groups[name]):
@@ -244,7 +245,7 @@ def _weighed(
     broken = [one for run in runs[:_MAX_WEIGHED_RUNS] for one in broken_runs(run, [*names.values()], known)]
     groups = groups_of(rules)
     entries = {name: entry_of(name, of_group) for name, of_group in groups.items()}
-    ready = ReadyCriteria([*entries.values()])
+    ready = _ReadyCriteria([*entries.values()])
     hits = Counter(name for one in broken for name in ready.failing(one.run))
     return [
         LearnedEvaluation(
@@ -261,7 +262,7 @@ def _catch(
     held_out: Sequence[ObservedRun],
     runs: Sequence[ObservedRun],
     names: Mapping[str, str],
-    ready: ReadyCriteria,
+    ready: "_ReadyCriteria",
 ) -> tuple[dict[str, Caught], list[BrokenRun]]:
     known = {run.signature for run in runs}
     total: Counter[str] = Counter()
@@ -280,7 +281,7 @@ def _catch(
     )
 
 
-def _examples(runs: Sequence[ObservedRun], ready: ReadyCriteria, number: int) -> list[AgentRun]:
+def _examples(runs: Sequence[ObservedRun], ready: "_ReadyCriteria", number: int) -> list[AgentRun]:
     """Runs that differ in their calls, the most usual first, which none of the evaluations fails."""
     usual = Counter(run.signature for run in runs)
     chosen: dict[object, AgentRun] = {}
@@ -309,3 +310,48 @@ def _ungrounded(run: AgentRun, grounding: Sequence[Evaluation]) -> frozenset[tup
 def _sum(parts: Iterable[Caught]) -> Caught:
     listed = list(parts)
     return Caught(sum(part.broken for part in listed), sum(part.caught for part in listed))
+
+
+class _ReadyCriteria:
+    """Evaluations that are ready to run, and what they say of runs.
+
+    Rules on order and numbers look at the tools and at what became of the calls alone: of runs that have
+    these in common only the first is held against them.
+    """
+
+    def __init__(self, entries: Sequence[JsonObject]) -> None:
+        evaluations: Sequence[Evaluation] = ()
+        if entries:
+            (agent,) = read_criteria(write_criteria(EVERY_AGENT, entries), "", {})
+            evaluations = agent.evaluations
+        self.of_calls = [item for item in evaluations if item.evaluator.id in _OF_CALLS]
+        self.others = [item for item in evaluations if item.evaluator.id not in _OF_CALLS]
+        self._known: dict[object, list[str]] = {}
+
+    def failing(self, run: AgentRun) -> list[str]:
+        """The evaluations that `run` does not pass; what could not be evaluated is no failure."""
+        return [*self._by_calls(run), *_failing(run, self.others)]
+
+    def fails(self, run: AgentRun) -> bool:
+        """Whether there is one."""
+        return bool(self._by_calls(run)) or any(_failing(run, [evaluation]) for evaluation in self.others)
+
+    def _by_calls(self, run: AgentRun) -> list[str]:
+        if not self.of_calls:
+            return []
+        key = tuple(
+            (call.name, call.category, call.parallel_group, call.executed, looks_failed(call))
+            for call in run.calls
+        )
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _failing(run, self.of_calls)
+        return found
+
+
+def _failing(run: AgentRun, evaluations: Sequence[Evaluation]) -> list[str]:
+    return [
+        result.name
+        for result in evaluate_run(run, evaluations)
+        if result.outcome in (Outcome.FAIL, Outcome.ERROR)
+    ]

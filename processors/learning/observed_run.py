@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 
 from processors.comparison import (
     Place,
-    comparable_arguments,
     comparable_result_text,
     comparable_result_value,
     is_oversized,
     leaves,
     parallel_segments,
     place_text,
+    readable_arguments,
     took_effect,
 )
 from processors.model import AgentRun, JsonObject, JsonValue, ToolCall, canonical_tool_name
@@ -82,7 +82,7 @@ def observe(run: AgentRun) -> ObservedRun:
             canonical_tool_name(call.name),
             step,
             took_effect(call),
-            None if is_oversized(call.arguments_text) else comparable_arguments(call),
+            readable_arguments(call),
             call,
         )
         for call, step in zip(calls, steps, strict=True)

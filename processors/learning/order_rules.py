@@ -73,7 +73,6 @@ class _Order:
 
     def __init__(self, seen: Sequence[Mapping[str, SeenTool]], used: Counter[str]) -> None:
         self.total = len(seen)
-        self.seen = seen
         self.used = used
         self.tools = [tool for tool, _ in used.most_common(_MAX_TOOLS)]
         self.succeeded = Counter(tool for run in seen for tool, of_run in run.items() if of_run.successes)
@@ -181,16 +180,20 @@ def _rule(
     weight: float = 1.0,
     broken: int = 0,
 ) -> Rule:
-    part: JsonObject = {key[0]: pair}
     return Rule(
         key=("order", *key),
         statement=statement,
         runs=runs,
         kept=runs - broken,
         of=of,
-        part=part,
+        part=constraint(key[0], pair),
         weight=weight,
     )
+
+
+def constraint(template: str, tools: JsonValue) -> JsonObject:
+    """What a rule adds to the constraints on the order of calls."""
+    return {"criteria": {"constraints": [{template: tools}]}}
 
 
 def _succeeded(tool: str) -> JsonObject:

@@ -1,11 +1,12 @@
 """What was found in good runs: a rule that all of them keep, and the evaluations that rules make."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from processors.model import JsonObject, JsonValue
+from processors.model import JsonObject
 
 RuleKey: TypeAlias = tuple[str, ...]
 """What a rule is about, without its numbers and values: the same rule has it in every part of the runs."""
@@ -64,7 +65,7 @@ def tolerated(runs: int) -> int:
     return int(runs * _TOLERATED)
 
 
-def upper_bound(hits: int, trials: int, confidence: float = CONFIDENCE) -> float:
+def upper_bound(hits: int, trials: int) -> float:
     """The upper bound of a rate of which `hits` in `trials` were seen, after Clopper and Pearson (1934).
 
     One-sided. 1 where there were no trials.
@@ -74,16 +75,16 @@ def upper_bound(hits: int, trials: int, confidence: float = CONFIDENCE) -> float
     low, high = hits / trials, 1.0
     for _ in range(50):
         middle = (low + high) / 2
-        if _at_most(hits, trials, middle) > 1 - confidence:
+        if _at_most(hits, trials, middle) > 1 - CONFIDENCE:
             low = middle
         else:
             high = middle
     return high
 
 
-def trials_needed(rate: float, confidence: float = CONFIDENCE) -> int:
+def trials_needed(rate: float) -> int:
     """How many trials without a hit show that a rate is at most `rate`."""
-    return math.ceil(math.log(1 - confidence) / math.log1p(-rate)) if 0 < rate < 1 else 1
+    return math.ceil(math.log(1 - CONFIDENCE) / math.log1p(-rate)) if 0 < rate < 1 else 1
 
 
 def _at_most(hits: int, trials: int, rate: float) -> float:
@@ -104,19 +105,6 @@ def _at_most(hits: int, trials: int, rate: float) -> float:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """The evaluation that the rules of one kind make."""
-
-    name: str
-    evaluator: str
-    make: Callable[[Sequence[JsonObject]], JsonObject]
-
-
-def _list_of(key: str) -> Callable[[Sequence[JsonObject]], JsonObject]:
-    return lambda parts: {"criteria": {key: [*parts]}}
-
-
 def _members(parts: Sequence[JsonObject]) -> JsonObject:
     """The parts with their members put together, lists joined."""
     whole: JsonObject = {}
@@ -133,35 +121,30 @@ def _merge(whole: JsonObject, part: JsonObject) -> None:
         elif isinstance(known, list) and isinstance(value, list):
             known += [item for item in value if item not in known]
         else:
-            whole[key] = _copied(value)
+            whole[key] = deepcopy(value)
 
 
-def _copied(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict):
-        return {key: _copied(member) for key, member in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
-
-
-_FORMS: Mapping[str, _Form] = {
-    "tools": _Form("tools", "tool-permission", _members),
-    "calls": _Form("calls", "tool-call-budget", _members),
-    "order": _Form("order", "tool-constraints", _list_of("constraints")),
-    "recovery": _Form("recovery", "tool-error-recovery", _members),
-    "repetition": _Form("repetition", "duplicate-side-effect", _members),
-    "arguments": _Form("arguments", "tool-args-schema", _members),
-    "sources": _Form("sources", "tool-args-flow", _list_of("flows")),
-    "grounding": _Form("grounding", "tool-args-grounded", _members),
-    "duration": _Form("duration", "run-duration", _members),
-    "tokens": _Form("tokens", "token-budget", _members),
-    "answer": _Form("answer", "contains", _members),
+_EVALUATORS: Mapping[str, str] = {
+    "tools": "tool-permission",
+    "calls": "tool-call-budget",
+    "order": "tool-constraints",
+    "recovery": "tool-error-recovery",
+    "repetition": "duplicate-side-effect",
+    "arguments": "tool-args-schema",
+    "sources": "tool-args-flow",
+    "grounding": "tool-args-grounded",
+    "duration": "run-duration",
+    "tokens": "token-budget",
+    "answer": "contains",
 }
+"""What holds the rules of a kind, which is the first part of their keys."""
 
 
 def groups_of(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
     """The rules by the name of the evaluation that they make together."""
     groups: dict[str, list[Rule]] = {}
     for rule in rules:
-        name = PREFIX + _FORMS[rule.key[0]].name
+        name = PREFIX + rule.key[0]
         if rule.key[0] == "answer":  # it takes one text
             name += f"-{sum(other.startswith(name) for other in groups) + 1}"
         groups.setdefault(name, []).append(rule)
@@ -170,5 +153,5 @@ def groups_of(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
 
 def entry_of(name: str, rules: Sequence[Rule]) -> JsonObject:
     """The evaluation that `rules`, all of one kind, make, as it stands in a criteria file."""
-    form = _FORMS[rules[0].key[0]]
-    return {"evaluator": form.evaluator, "name": name, **form.make([rule.part for rule in rules])}
+    evaluator = _EVALUATORS[rules[0].key[0]]
+    return {"evaluator": evaluator, "name": name, **_members([rule.part for rule in rules])}

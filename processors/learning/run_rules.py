@@ -51,12 +51,10 @@ def _answer_rules(runs: Sequence[ObservedRun]) -> Iterator[Rule]:
         for run in runs
         if run.run.output_state is ValueState.PRESENT and isinstance(run.run.output, str)
     ]
-    texts = [answer[:_MAX_OUTPUT].lower() for answer in answers if isinstance(answer, str)]
+    texts = [answer[:_MAX_OUTPUT].lower() for answer in answers]
     if len(texts) < len(runs):
         return
-    shortest = min(
-        (answer for answer in answers if isinstance(answer, str)), key=lambda text: (len(text), text)
-    )
+    shortest = min(answers, key=lambda text: (len(text), text))
     phrases = [sentence.strip() for sentence in _SENTENCE.findall(shortest[:_MAX_OUTPUT])]
     found = 0
     for phrase in dict.fromkeys(phrases):

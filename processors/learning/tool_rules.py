@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from processors.learning.observed_run import ObservedRun
-from processors.learning.order_rules import MIN_RUNS, SeenTool, order_rules, seen_tools
+from processors.learning.order_rules import MIN_RUNS, SeenTool, constraint, order_rules, seen_tools
 from processors.learning.rule import Rule, tolerated
 from processors.model import JsonValue
 
@@ -74,7 +74,7 @@ def _counts(
                 runs=total,
                 kept=succeeded,
                 of=total,
-                part={"existence": {"tool": name, "status": "succeeded"}},
+                part=constraint("existence", {"tool": name, "status": "succeeded"}),
                 weight=3.0,
             )
             if fewest == 1:
@@ -143,11 +143,12 @@ def _errors(
                 statement=f"after a failed {names[tool]} one succeeds",
                 runs=number,
                 of=len(runs),
-                part={
-                    "response": [
+                part=constraint(
+                    "response",
+                    [
                         {"tool": names[tool], "status": "failed"},
                         {"tool": names[tool], "status": "succeeded"},
-                    ]
-                },
+                    ],
+                ),
                 weight=2.0,
             )

@@ -79,6 +79,21 @@ class NotEvaluated:
     reason: NotEvaluatedReason
     text: str = ""
 
+    @staticmethod
+    def over_limit(text: str) -> "NotEvaluated":
+        """There is more in it than evaluators look at."""
+        return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)
+
+    @staticmethod
+    def not_applicable(text: str) -> "NotEvaluated":
+        """It is no run that the evaluation speaks of."""
+        return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, text)
+
+    @staticmethod
+    def not_captured(text: str) -> "NotEvaluated":
+        """Telemetry does not tell what decides."""
+        return NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, text)
+
 
 @positional_value_type
 class EvaluationResult:

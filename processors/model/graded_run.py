@@ -1,13 +1,13 @@
 """An agent run with its verdicts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
+from processors.model.value_type import value_type
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_type
 class GradedRun:
     """An agent run and the results of every evaluation that applied to it.
 

@@ -102,7 +102,6 @@ class RunCalls:
         self._nested = nested
         self._requests: RequestedCalls | None = None
         self._offered: dict[int, OfferedCalls] = {}
-        self._nth: dict[int, int] = {}
         ends = trace.tree.ends
         self.turns = sorted(sorted(run.models), key=ends.__getitem__)
         """The run's own model spans in order of their end."""
@@ -158,10 +157,6 @@ class RunCalls:
         merged = self._merged
         if not merged:
             return self._message_calls(self._all_requests().in_order)
-        counts: dict[str, int] = {}
-        for first, name in sorted([(call.spans[0], call.name) for call in merged]):
-            self._nth[first] = nth = counts.get(name, 0)
-            counts[name] = nth + 1
         calls = [self._span_call(call) for call in merged]
         if self.turns and self._may_hold_provider_calls():
             calls.extend(self._provider_calls())
@@ -186,6 +181,16 @@ class RunCalls:
             else calls[position]
             for position in order
         ]
+
+    @late
+    def _nth(self) -> Mapping[int, int]:
+        """For the span of each call: how many calls of its name there are before it."""
+        counts: dict[str, int] = {}
+        found: dict[int, int] = {}
+        for first, name in sorted([(call.spans[0], call.name) for call in self._merged]):
+            found[first] = counts.get(name, 0)
+            counts[name] = found[first] + 1
+        return found
 
     def _turns_around(self) -> dict[int, int]:
         """The number of the turn for each call whose span stands right under that turn's."""
@@ -316,7 +321,7 @@ class RunCalls:
         """How the last turn passed the conversation on, where the framework does that without a call."""
         if not self.turns or (reading := self._trace.readings[self.turns[-1]]) is None:
             return []
-        last, held = self.turns[-1], reading.answer or reading.span.raw
+        last, held = self.turns[-1], self._answers[-1] or reading.span.raw
         if not _holds(held, _HANDOFF_MARKERS) or any(
             call.reading.category is CallCategory.HANDOFF for call in self._merged
         ):
@@ -413,7 +418,10 @@ class RunCalls:
         if "" in ids or not sum(counts) == len(ids) == len(self._merged):
             return False
         told = b"\n".join(answers)
-        return all(told.find(call_id.encode()) >= 0 for call_id in ids)
+        for call_id in ids:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
+            if told.find(call_id.encode()) < 0:
+                return False
+        return True
 
     @late
     def _answers(self) -> list[bytes | None]:
@@ -496,7 +504,7 @@ def _opened(response: CallResponse | None) -> OpenedResult:
 
 def _holds(held: bytes, markers: Iterable[bytes]) -> bool:
     for marker in markers:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
-        if held.find(marker) >= 0:  # `in` makes and drops an exception for every search in bytes
+        if held.partition(marker)[1]:  # `in` makes and drops an exception, `find` takes its arguments apart
             return True
     return False
 

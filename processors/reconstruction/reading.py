@@ -1,8 +1,8 @@
 """Which dialects read a span, and what it stands for: asked once for spans that look alike.
 
 What every dialect's `role` looks at in the first span of a kind is noted; spans that give the same answers
-are of the same shape. So the questions form a tree, which builds itself: first which of the known attribute
-keys are there, then the values, the span's name or its scope's name, as far as anybody looked at them.
+are of the same shape. So the questions form a tree, which builds itself: first the scope's name and which of
+the known attribute keys are there, then the values and the span's name, as far as anybody looked at them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,13 +30,12 @@ _MAX_ANSWERS, _MAX_ANSWER = 128, 64
 """Answers to one question, and bytes or characters of one, that are remembered; else dialects are asked."""
 
 _NAME: Final = "the span's name"
-_SCOPE: Final = "the scope's name"
 _EMPTY: Final = "no attributes"
 
 
 @dataclass(slots=True, eq=False)
 class _Question:
-    """What decides between spans that are alike so far: an attribute's value, or one of the three above."""
+    """What decides between spans that are alike so far: an attribute's value, or one of the two above."""
 
     about: str
     answers: "dict[_Answer, _Node]" = field(default_factory=dict)
@@ -48,8 +47,7 @@ _Node: TypeAlias = "_Question | Shape | None"
 _UNKNOWN, _UNLIKE = Shape(SpanRole.OTHER, ()), Shape(SpanRole.OTHER, ())
 """In place of the shape: nothing is remembered; what decides is something else than is remembered."""
 
-
-_NEVER_SEEN: Final = (-1, frozenset[str]())
+_NEVER_SEEN: Final = (-1, frozenset[str](), _UNKNOWN)
 
 
 class SpanReader:
@@ -62,9 +60,11 @@ class SpanReader:
         planned = [dialect for dialect in dialects if isinstance(dialect, PlannedDialect)]
         self._keys = self._dialect_keys.union(USAGE_KEYS, *[dialect.tool_keys for dialect in planned])
         """The keys that tell spans apart: those that roles turn out to look at join them."""
-        self._tree: dict[frozenset[str], _Node] = {}
-        self._present: dict[str, tuple[int, frozenset[str]]] = {}
-        """For the keys of a span, joined by zeros: how many they are, and those that are known."""
+        self._tree: dict[tuple[str, frozenset[str]], _Node] = {}
+        """By the scope's name and the known keys that are there."""
+        self._seen: dict[str, tuple[int, frozenset[str], _Node]] = {}
+        """For the scope's name and all keys of a span, joined by zeros: how many keys, the known, and where
+        the questions begin."""
         self._candidates: dict[frozenset[str], Sequence[Dialect]] = {}
         self._nodes = 0
         self._of_scope = {
@@ -80,35 +80,34 @@ class SpanReader:
 
     def read_all(self, spans: Iterable[Span]) -> list[SpanReading | None]:
         """The spans as their dialects read them, None for each that none recognises."""
-        node_of, known = self._tree.get, self._present.get
+        seen = self._seen.get
         readings: list[SpanReading | None] = []
         for span in spans:
-            encoded = span.by_key
+            encoded, scope = span.by_key, span.envelope.known_scope
+            name = span.envelope.scope_name if scope is None else scope[0]
             # One text is hashed and compared for less than half of what every key by itself costs. Whatever
-            # else joins to it has other keys with zeros in them, and so fewer keys.
-            joined = "\0".join(encoded)
-            count, present = known(joined, _NEVER_SEEN)
+            # else joins to it has more zeros in it, and so fewer keys.
+            joined = "\0".join((name, *encoded))
+            count, present, node = seen(joined, _NEVER_SEEN)
             if count != len(encoded):
-                present = self._known_keys(joined, encoded)
-            node = node_of(present, _UNKNOWN)
+                present = self._keys.intersection(encoded)
+                node = self._root(name, joined, len(encoded), present)
             answer: _Answer = None
             question: _Question | None = None
             while node.__class__ is _Question:  # cheaper than isinstance, here at every span
                 question = node
                 about = question.about
-                if about is _SCOPE:
-                    scope = span.envelope.known_scope
-                    answer = span.envelope.scope_name if scope is None else scope[0]
-                elif about is _NAME:
+                if about is _NAME:
                     answer = span.name
                 elif about is _EMPTY:
                     answer = not encoded
                 else:
-                    answer = encoded.get(about)
+                    answer = encoded[about]  # it is there; `get` takes its arguments apart first
                 node = question.answers.get(answer, _UNKNOWN)
             if node is _UNKNOWN or node is _UNLIKE:
                 if (
                     node is _UNLIKE
+                    or _is_long(name)
                     or _is_long(answer)
                     or (question and len(question.answers) >= _MAX_ANSWERS)
                 ):
@@ -119,14 +118,14 @@ class SpanReader:
             readings.append(None if node is None else SpanReading(span, node))  # type: ignore[arg-type]
         return readings
 
-    def _known_keys(self, joined: str, encoded: Mapping[str, bytes]) -> frozenset[str]:
-        """Those of the keys of a span that are known, remembered by all its keys."""
-        present = self._keys.intersection(encoded)
-        if len(joined) <= _MAX_KEY_LIST and joined.count("\0") == len(encoded) - 1:
-            if len(self._present) >= _MAX_KEY_LISTS:
-                self._present.clear()
-            self._present[joined] = len(encoded), present
-        return present
+    def _root(self, scope: str, joined: str, count: int, present: frozenset[str]) -> _Node:
+        """Where the questions about a span begin, remembered by all its keys."""
+        node = self._tree.get((scope, present), _UNKNOWN)
+        if node is not _UNKNOWN and len(joined) <= _MAX_KEY_LIST and joined.count("\0") == count:
+            if len(self._seen) >= _MAX_KEY_LISTS:
+                self._seen.clear()
+            self._seen[joined] = count, present, node
+        return node
 
     def _learn(self, span: Span, present: frozenset[str]) -> Shape | None:
         """Ask the dialects, and remember what they say by what they looked at."""
@@ -135,21 +134,21 @@ class SpanReader:
         if noted.new_keys or self._nodes >= _MAX_NODES:
             self._keys |= noted.new_keys  # by these, too, spans are told apart from now on
             self._tree.clear()
-            self._present.clear()
+            self._seen.clear()
             self._candidates.clear()
             self._nodes = 0
         else:
-            self._remember(present, noted, shape)
+            self._remember((span.envelope.scope_name, present), noted, shape)
         return shape
 
-    def _remember(self, present: frozenset[str], noted: "_Noted", shape: Shape | None) -> None:
+    def _remember(self, root: tuple[str, frozenset[str]], noted: "_Noted", shape: Shape | None) -> None:
         leaf = _UNLIKE if noted.looked_elsewhere else shape
         self._nodes += 1 + len(noted.answers)
         if not noted.answers:
-            self._tree[present] = leaf
+            self._tree[root] = leaf
             return
         (about, answer), *further = noted.answers.items()
-        question = self._tree.setdefault(present, _Question(about))
+        question = self._tree.setdefault(root, _Question(about))
         for next_about, next_answer in further:
             if not isinstance(question, _Question) or _is_long(answer):
                 return
@@ -231,7 +230,7 @@ class _WatchedSpan(Span):
         self._noted = noted
 
     def __getattribute__(self, name: str) -> object:
-        """Note what is none of the three things that spans are told apart by."""
+        """Note what is none of the things that spans are told apart by."""
         if name == "name":
             span: Span = super().__getattribute__("_span")
             super().__getattribute__("_noted").answers[_NAME] = span.name
@@ -248,13 +247,6 @@ class _WatchedEnvelope(Envelope):
     def __init__(self, envelope: Envelope, noted: _Noted) -> None:
         super().__init__(envelope.resource, envelope.scope)
         self._noted = noted
-
-    @property
-    def scope_name(self) -> str:
-        """See `Envelope`."""
-        name = super().scope_name
-        self._noted.answers[_SCOPE] = name
-        return name
 
     @property
     def resource_attributes(self) -> Attributes:

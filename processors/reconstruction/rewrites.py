@@ -201,7 +201,10 @@ _SERVERS_VIEWS: Final = Rewrite(
 
 def _has_two_scopes(trace: Trace, found: Found) -> bool:
     views = trace.tree.views
-    return len({id(views[position].envelope) for position in found.turns}) > 1 or bool(found.wrappers)
+    for position in found.turns:
+        if views[position].envelope is not views[found.turns[0]].envelope:
+            return True
+    return bool(found.wrappers)
 
 
 def _turns_told_once(trace: Trace, found: Found) -> Found:

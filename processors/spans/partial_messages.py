@@ -13,8 +13,15 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
 
+class StatusMessage(Protocol):
+    """The fields of a Status (opentelemetry/proto/trace/v1/trace.proto)."""
+
+    message: bytes
+    code: int
+
+
 class SpanMessage(Protocol):
-    """The fields of a Span (opentelemetry/proto/trace/v1/trace.proto); events and status stay encoded."""
+    """The fields of a Span (opentelemetry/proto/trace/v1/trace.proto); events stay encoded."""
 
     trace_id: bytes
     span_id: bytes
@@ -26,8 +33,7 @@ class SpanMessage(Protocol):
     attributes: Mapping[str, bytes]
     dropped_attributes_count: int
     events: Sequence[bytes]
-    status: Sequence[bytes]
-    """One, or several where a status stands there in parts."""
+    status: StatusMessage
     flags: int
 
 
@@ -66,9 +72,10 @@ _FIELDS: Mapping[str, Sequence[tuple[str, int, str]]] = {
         (_ATTRIBUTES, 9, ""),
         ("dropped_attributes_count", 10, "UINT32"),
         ("events", 11, "REPEATED BYTES"),
-        ("status", 15, "REPEATED BYTES"),
+        ("status", 15, "Status"),
         ("flags", 16, "FIXED32"),
     ),
+    "Status": (("message", 2, "BYTES"), ("code", 3, "INT32")),
     "Resource": ((_ATTRIBUTES, 1, ""),),
     "InstrumentationScope": (("name", 1, "STRING"), ("version", 2, "STRING")),
     "ResourceSpans": (("resource", 1, "Resource"),),

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from processors.spans.attributes import Attributes, decode_key_values
 from processors.spans.envelope import NO_ENVELOPE, Envelope
 from processors.spans.partial_messages import parse_span
-from processors.spans.protobuf_wire import fields, read_varint
+from processors.spans.protobuf_wire import fields
 
 RawSpan: TypeAlias = tuple[bytes, bytes, Envelope]
 """(span id, bytes of the Span message, envelope): what is held, forwarded and appended to."""
@@ -135,29 +135,12 @@ class Span:
     @property
     def status_code(self) -> int:
         """0 unset, 1 ok, 2 error."""
-        told = self.message.status
-        code = 0
-        for place in range(len(told)):  # walking over it makes and drops an exception
-            status = told[place]
-            if not status:  # as mostly
-                continue
-            if len(status) == 2 and status[0] == 0x18:
-                code = status[1]
-                continue
-            for tag, _, start, _ in fields(status, 0, len(status)):
-                if tag == 0x18:
-                    code = read_varint(status, start)[0]
-        return code
+        return self.message.status.code
 
     @property
     def status_message(self) -> str:
         """The description of the status, or the empty text."""
-        message = ""
-        for status in self.message.status:
-            for tag, _, start, stop in fields(status, 0, len(status)):
-                if tag == 0x12:
-                    message = status[start:stop].decode()
-        return message
+        return self.message.status.message.decode()
 
     @property
     def parent_is_remote(self) -> bool:

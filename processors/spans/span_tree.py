@@ -1,6 +1,7 @@
 """The spans of one trace as a tree, whatever order they came in and however broken their links are."""
 
 from collections.abc import Sequence
+from operator import neg
 from typing import TypeAlias
 
 from processors.spans.span import NO_PARENT, RawSpan, Span
@@ -50,9 +51,9 @@ class SpanTree:
             start, end = message.start_time_unix_nano, message.end_time_unix_nano
             row = start, -end, span_id, view, message.parent_span_id
             size += len(raw)
-            known = rows.setdefault(span_id, row)
-            if known is not row and (-known[1], known[3].raw) < (-row[1], raw):
-                rows[span_id] = row
+            if span_id in rows:
+                row = max(rows[span_id], row, key=_precedence)
+            rows[span_id] = row
         ordered = sorted(rows.values())  # span ids differ, so nothing behind them is compared
         self.starts: Sequence[int]
         self.span_ids: Sequence[bytes]
@@ -61,7 +62,7 @@ class SpanTree:
             zip(*ordered, strict=True) if ordered else ((),) * 5
         )
         self.views: list[Span] = list(views)
-        self.ends: Sequence[int] = [-end for end in ends]
+        self.ends: Sequence[int] = list(map(neg, ends))
         if NO_PARENT in self.parent_ids:
             self.parent_ids = [view.parent_span_id for view in self.views]
         self.misses_parent: list[bool] = [False] * len(ordered)
@@ -73,15 +74,19 @@ class SpanTree:
         if self.lacks_events:
             for view in self.views:
                 view.leave_out_events()
-        position_of = {span_id: position for position, span_id in enumerate(self.span_ids)}
-        parents: list[int] = []
-        for position, parent in enumerate(self.parent_ids):
-            found = position_of.get(parent, -1) if parent else -1
-            if found < 0 and parent:
-                self.misses_parent[position] = not self.views[position].parent_is_remote
-            parents.append(-1 if found == position else found)
-        self.parents = parents
-        self.top_down = self._order()
+        position_of = dict(zip(self.span_ids, range(len(ordered)), strict=True))
+        self.parents = parents = [position_of.get(parent, -1) if parent else -1 for parent in self.parent_ids]
+        is_in_order = True
+        for position, parent in enumerate(parents):
+            if parent < 0:
+                if self.parent_ids[position]:
+                    self.misses_parent[position] = not self.views[position].parent_is_remote
+            elif parent == position:
+                parents[position] = -1
+            elif parent > position:
+                is_in_order = False
+        # Parents mostly start before their children.
+        self.top_down = list(range(len(ordered))) if is_in_order else self._order()
 
     def __len__(self) -> int:
         return len(self.span_ids)
@@ -90,12 +95,6 @@ class SpanTree:
         """Every parent before its children; in what remains, rings are cut at their first span."""
         parents = self.parents
         count = len(parents)
-        # Parents mostly start before their children, then the order of start is the answer.
-        for position, parent in enumerate(parents):
-            if parent >= position:
-                break
-        else:
-            return list(range(count))
         children: list[list[int]] = [[] for _ in range(count)]
         order: list[int] = []
         for position, parent in enumerate(parents):
@@ -134,3 +133,8 @@ class SpanTree:
             path.append(position)
             position = self.parents[position]
         return path[seen[position] :]
+
+
+def _precedence(row: _Row) -> tuple[int, bytes]:
+    """Of two spans with one id the one with the higher of these counts."""
+    return -row[1], row[3].raw

@@ -152,6 +152,21 @@ async def test_a_request_that_never_arrives_whole_is_cut() -> None:
     await server.shutdown(_soon())
 
 
+async def test_a_connection_is_closed_when_it_was_idle_for_long() -> None:
+    server = AsgiServer(_Application(), "127.0.0.1", 0, keep_alive_seconds=1)
+    await server.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    began = asyncio.get_running_loop().time()
+
+    writer.write(b"GET /once HTTP/1.1\r\nhost: x\r\n\r\n")
+    answer = await asyncio.wait_for(reader.read(), 10)
+
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert asyncio.get_running_loop().time() - began >= 0.9
+    writer.close()
+    await server.shutdown(_soon())
+
+
 async def test_garbage_is_refused_and_the_server_lives_on(client: aiohttp.ClientSession) -> None:
     server = AsgiServer(_Application(), "127.0.0.1", 0)
     await server.start()

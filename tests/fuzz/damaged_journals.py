@@ -21,7 +21,7 @@ from collector.journal.inspection import inspect
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.journal.recovery import read_journal
-from collector.journal.store import Change, JournalFailed, JournalStore, Table
+from collector.journal.store import Change, JournalFailed, JournalStore, Table, copy_journal, take_copy
 from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics
@@ -42,7 +42,7 @@ def recover_damaged(data: bytes) -> None:
     """Start on a journal that was damaged as `data` says: it is refused, or read and written.
 
     As the service does, one process looks first, and may be killed by what it reads. Where that finds
-    nothing wrong, the one that goes on must neither die nor hang.
+    nothing wrong, the one that goes on with its copy must neither die nor hang.
     """
     with tempfile.TemporaryDirectory(prefix="journal-") as folder:
         directory = Path(folder)
@@ -75,14 +75,18 @@ def damaged(content: bytes, data: bytes) -> bytes:
 
 def _look_at(directory: Path) -> int:
     try:
-        return _DAMAGED if inspect(directory).damaged_records else _WHOLE
+        if inspect(directory).damaged_records:
+            return _DAMAGED
     except lmdb.Error:
         return _DAMAGED
+    copy_journal(directory)
+    return _WHOLE
 
 
 def _go_on_with(directory: Path) -> int:
     store = JournalStore(directory, max_bytes=_MAX_BYTES, syncs=False)
     with suppress(StartupError, JournalFailed):
+        take_copy(directory)
         store.open()
         read_journal(store, directory, LastActivity(0, ()), EnvelopeRegistry())
         for number in range(1, 4):

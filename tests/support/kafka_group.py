@@ -2,9 +2,10 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Any, Self, TypeAlias, cast
 
@@ -65,6 +66,9 @@ class KafkaGroup:
         self._elsewhere = elsewhere
         self._services: list[ServiceProcess] = []
         self._read: dict[Path, int] = {}
+        self._aside: dict[Path, Path] = {}
+        self._in_place = Lock()
+        """Held while files are moved, or read by the watcher."""
         self._delivered: set[SpanKey] = set()
         self._judged: set[bytes] = set()
         self._checked: set[tuple[int, int]] = set()
@@ -134,6 +138,20 @@ class KafkaGroup:
         """SIGTERM; it must end well."""
         code = await self.members.pop(name).stop()
         assert 0 == code
+
+    @contextmanager
+    def no_results(self, name: str) -> Iterator[None]:
+        """No verdict of the member can be written meanwhile; the watcher still finds those that were."""
+        path = self.members[name].results_path
+        with self._in_place:
+            self._aside[path] = path.rename(path.with_name("earlier"))
+            path.mkdir()
+        try:
+            yield
+        finally:
+            with self._in_place:
+                path.rmdir()
+                self._aside.pop(path).rename(path)
 
     async def until_assigned(self, *names: str) -> None:
         """Wait until these members read all partitions, and each of them some."""
@@ -218,8 +236,12 @@ class KafkaGroup:
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.to_thread(self._check)
+            await asyncio.to_thread(self._check_in_place)
             await asyncio.sleep(_WATCH_SECONDS)
+
+    def _check_in_place(self) -> None:
+        with self._in_place:
+            self._check()
 
     def _check(self) -> None:
         try:
@@ -265,8 +287,9 @@ class KafkaGroup:
     def _new_lines(self, path: Path) -> list[object]:
         """What was written since the last call."""
         found: list[object] = []
-        if path.is_file():
-            with path.open("rb") as file:
+        place = self._aside.get(path, path)
+        if place.is_file():
+            with place.open("rb") as file:
                 file.seek(self._read.get(path, 0))
                 for line in file:
                     if not line.endswith(b"\n"):

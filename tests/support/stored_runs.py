@@ -40,7 +40,7 @@ def filled(runs: Sequence[GradedRun], path: Path | None = None, limit_mib: int =
     database = RunDatabase(path, limit_mib * 1024 * 1024)
     database.open()
     for batch in _batches(runs):
-        database.write([rows_of(run, NOW) for run in batch], 0)
+        database.write([rows_of(run, NOW).packed() for run in batch], 0)
     return RunQueries(database)
 
 
@@ -55,7 +55,7 @@ def hundred_thousand_runs(path: Path, newest_unix_nano: int = NOW) -> RunQueries
             if pattern is None or number % 50 == 0:
                 run = graded_run(number, agent=f"agent_{number // 50 % 20}")
                 graded = newest_unix_nano - (100_000 - number) * MINUTE // 5
-                pattern = rows_of(replace(run, graded_unix_nano=graded), NOW)
+                pattern = rows_of(replace(run, graded_unix_nano=graded), NOW).packed()
             rows.append(pattern)
         database.write(rows, 0)
     return RunQueries(database)

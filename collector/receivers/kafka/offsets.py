@@ -6,7 +6,7 @@ done beyond it stand in the metadata of the commit, so that who takes over reads
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 MAX_METADATA_BYTES = 4095
@@ -56,17 +56,26 @@ class Progress:
         self, max_bytes: int = MAX_METADATA_BYTES, *, is_open: bool, in_work: Collection[bytes]
     ) -> Commit:
         """The same once more, by whoever has the partition now; see `OffsetTracker.commit`."""
-        steps: list[str] = []
-        position = self.offset
-        for start, stop in self.done:
-            steps.append(f"{start - position:x},{stop - start:x}")
-            position = stop
-        time = _NO_TIME if self.unix_milli is None else f"{max(self.unix_milli, 0):x}"
-        marks = _marks(is_open, in_work)
-        text = f"{_VERSION} {time} "
-        while steps and len(text) + len(",".join(steps)) + len(marks) > max_bytes:
-            del steps[len(steps) // 2 :]
-        return Commit(self.offset, text + ",".join(steps) + marks)
+        return _commit(self.offset, self.unix_milli, self.done, max_bytes, _marks(is_open, in_work))
+
+
+def _commit(
+    offset: int, unix_milli: int | None, done: Iterable[tuple[int, int]], max_bytes: int, marks: str
+) -> Commit:
+    """A commit that tells of as many ranges of `done` as fit."""
+    time = _NO_TIME if unix_milli is None else f"{max(unix_milli, 0):x}"
+    text = f"{_VERSION} {time} "
+    steps: list[str] = []
+    size = len(text) + len(marks)
+    position = offset
+    for start, stop in done:
+        step = f"{start - position:x},{stop - start:x}"
+        size += len(step) + bool(steps)
+        if size > max_bytes:
+            break
+        steps.append(step)
+        position = stop
+    return Commit(offset, text + ",".join(steps) + marks)
 
 
 def _marks(is_open: bool, in_work: Collection[bytes]) -> str:
@@ -108,10 +117,11 @@ class OffsetTracker:
     known by their number: the first is 0.
     """
 
-    __slots__ = ("_first", "_head", "_holders", "_is_open", "_last_milli", "_next", "_offsets", "_times")
+    __slots__ = ("_first", "_head", "_holders", "_is_open", "_last_milli", "_offsets", "_times", "position")
 
     def __init__(self, offset: int) -> None:
-        self._next = offset
+        self.position = offset
+        """The offset behind the last record."""
         self._last_milli: int | None = None
         self._first = 0  # the number of the first record in the arrays
         self._head = 0  # the place of the first that is not done
@@ -123,17 +133,12 @@ class OffsetTracker:
     @property
     def offset(self) -> int:
         """The first offset that is not done."""
-        return self._offsets[self._head] if self._head < len(self._offsets) else self._next
+        return self._offsets[self._head] if self._head < len(self._offsets) else self.position
 
     @property
     def has_read(self) -> bool:
         """Whether any record was entered."""
         return self._last_milli is not None
-
-    @property
-    def position(self) -> int:
-        """The offset behind the last record."""
-        return self._next
 
     @property
     def open_records(self) -> int:
@@ -146,9 +151,9 @@ class OffsetTracker:
         Raises:
             ValueError: one at this offset or a later one was entered before.
         """
-        if offset < self._next:
-            raise ValueError(f"offset {offset} comes after {self._next - 1}")
-        self._next = offset + 1
+        if offset < self.position:
+            raise ValueError(f"offset {offset} comes after {self.position - 1}")
+        self.position = offset + 1
         self._last_milli = unix_milli
         self._holders.append(1)
         self._offsets.append(offset)
@@ -188,24 +193,13 @@ class OffsetTracker:
 
         Offsets that do not fit there are left out: they would be delivered again.
         """
-        marks = _marks(is_open, in_work)
-        max_bytes -= len(marks)
-        offset = self.offset
         time = self._times[self._head] if self._head < len(self._times) else self._last_milli
-        text = "" if time is None else f"{_VERSION} {max(time, 0):x} "
-        steps: list[str] = []
-        size = len(text)
-        position = offset
+        return _commit(self.offset, time, self._done(), max_bytes, _marks(is_open, in_work))
+
+    def _done(self) -> Iterator[tuple[int, int]]:
+        """The ranges of offsets beyond the first open one that are done, each without its end."""
         place = self._is_open.find(_DONE, self._head)
         while place >= 0:
-            start = self._offsets[place]
             following = self._is_open.find(_OPEN, place)
-            stop = self._next if following < 0 else self._offsets[following]
-            step = f"{start - position:x},{stop - start:x}"
-            size += len(step) + bool(steps)
-            if size > max_bytes:
-                break
-            steps.append(step)
-            position = stop
+            yield self._offsets[place], self.position if following < 0 else self._offsets[following]
             place = self._is_open.find(_DONE, following) if following >= 0 else -1
-        return Commit(offset, text + ",".join(steps) + marks)

@@ -28,7 +28,7 @@ from collector.receivers.kafka.offsets import (
     read_progress,
 )
 from collector.receivers.kafka.partition import ReadPartition, Record
-from collector.receivers.receiver import TaskOwner
+from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 
 if TYPE_CHECKING:
@@ -458,7 +458,7 @@ class KafkaReceiver:
         In a callback nothing may be asked of the client itself that makes it wait: the next callback of the
         same poll would end the process. Another client, which is no member, is asked.
         """
-        from confluent_kafka import Consumer, TopicPartition
+        from confluent_kafka import Consumer, KafkaException, TopicPartition
 
         topic = self.config.topic
         if self._asker is None:
@@ -469,7 +469,7 @@ class KafkaReceiver:
         found: list[_Assigned] = []
         for known in asker.committed(partitions, _BROKER_SECONDS) if partitions else ():
             if known.error is not None:
-                raise _failure(known.error)
+                raise KafkaException(known.error)
             low, high = asker.get_watermark_offsets(known, _BROKER_SECONDS)
             number = known.partition
             if known.offset < 0:
@@ -560,17 +560,4 @@ class KafkaReceiver:
 
 
 def _pausing(is_paused: bool) -> "Callable[[Consumer], None]":
-    def command(client: "Consumer") -> None:
-        partitions = client.assignment()
-        if is_paused:
-            client.pause(partitions)
-        else:
-            client.resume(partitions)
-
-    return command
-
-
-def _failure(error: "KafkaError") -> Exception:
-    from confluent_kafka import KafkaException
-
-    return KafkaException(error)
+    return lambda client: (client.pause if is_paused else client.resume)(client.assignment())

@@ -19,10 +19,11 @@ from collector.tools.alerting.rules import (
     never_firing,
     rules_text,
 )
+from collector.tools.alerting.selectors import quoted
 from collector.tools.alerting.windows import TimeScale, volume_on_server
 
 __all__ = [
     "DASHBOARD_BASE", "RUNBOOK_BASE", "AlertLinks", "BaselinesFile", "ModelT", "ObjectivesFile",
     "PinnedScore", "RuleInputs", "TimeScale", "Volume", "VolumeFile", "criteria_coverage", "never_firing",
-    "objective_problems", "read_data_file", "rules_text", "volume_on_server",
+    "objective_problems", "quoted", "read_data_file", "rules_text", "volume_on_server",
 ]  # fmt: skip

@@ -13,7 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from collector.text_file import read_text_file
 from collector.tools.alerting.selectors import NamePattern, Pair
 from processors.criteria import CriteriaSet, Evaluation
-from processors.documents import LocatedYaml, Problem, ProblemsFound, did_you_mean, read_yaml, validated
+from processors.documents import (
+    LocatedYaml,
+    Problem,
+    ProblemsFound,
+    StrictModel,
+    did_you_mean,
+    read_yaml,
+    validated,
+)
 from processors.model import Severity, Stage
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -23,11 +31,7 @@ Volume = Mapping[Pair, float]
 """Results with a verdict in an hour, on average, by agent and evaluation."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Objective(_Part):
+class Objective(StrictModel):
     """What is asked of an evaluation over time."""
 
     target: Share = Field(
@@ -40,7 +44,7 @@ class Objective(_Part):
     )
 
 
-class AgentObjectives(_Part):
+class AgentObjectives(StrictModel):
     """The objectives of one agent or pattern."""
 
     evaluations: dict[Text, Objective] = Field(
@@ -48,7 +52,7 @@ class AgentObjectives(_Part):
     )
 
 
-class Thresholds(_Part):
+class Thresholds(StrictModel):
     """From when on a difference matters. They hold for every agent."""
 
     min_results: int = Field(
@@ -101,7 +105,7 @@ class Thresholds(_Part):
         return self.occupancy / 2
 
 
-class ObjectivesFile(_Part):
+class ObjectivesFile(StrictModel):
     """An objectives file: what `tracegrade rules` makes alert rules for, without any PromQL."""
 
     model_config = ConfigDict(title="tracegrade objectives")
@@ -185,14 +189,14 @@ PAIRS = (
 """The windows and factors of multi-window burn-rate alerts for a budget of 30 days."""
 
 
-class PinnedScore(_Part):
+class PinnedScore(StrictModel):
     """The mean score of one evaluation of one agent."""
 
     mean: float = Field(ge=0, le=1)
     samples: int = Field(ge=0)
 
 
-class BaselinesFile(_Part):
+class BaselinesFile(StrictModel):
     """A baselines file: the scores of a release, by agent and evaluation, from `tracegrade baseline`."""
 
     release: Text
@@ -200,7 +204,7 @@ class BaselinesFile(_Part):
     agents: dict[Text, dict[Text, PinnedScore]]
 
 
-class VolumeFile(_Part):
+class VolumeFile(StrictModel):
     """A volume file: results in an hour, by agent and evaluation."""
 
     agents: dict[Text, dict[Text, Annotated[float, Field(ge=0, allow_inf_nan=False)]]]

@@ -5,7 +5,6 @@ import re
 from fractions import Fraction
 
 from collector.tools.alerting.objectives import Thresholds, Volume
-from collector.tools.alerting.selectors import Pair
 from collector.tools.prometheus_api import PrometheusApi
 
 WINDOWS = ("1h", "6h", "1d", "3d", "7d")
@@ -100,8 +99,9 @@ def volume_on_server(server: PrometheusApi, unix_seconds: float) -> Volume:
     Raises:
         PrometheusError: the server gives no usable answer.
     """
-    results = _by_pair(server, f"sum {_BY} (increase({_VERDICTS}[7d]))", unix_seconds)
-    present = _by_pair(server, f"count_over_time((group {_BY} ({_VERDICTS}))[7d:1h])", unix_seconds)
+    results = server.by_evaluation(f"sum {_BY} (increase({_VERDICTS}[7d]))", unix_seconds)
+    there = f"count_over_time((group {_BY} ({_VERDICTS}))[7d:1h])"
+    present = server.by_evaluation(there, unix_seconds)
     return {
         pair: count / max(1.0, min(present.get(pair, 1.0), 168.0))
         for pair, count in results.items()
@@ -115,16 +115,6 @@ def window_for(results_an_hour: float, min_results: int) -> str | None:
         if results_an_hour * hours(window) >= _MARGIN * min_results:
             return window
     return WINDOWS[-1] if results_an_hour * hours(WINDOWS[-1]) >= min_results else None
-
-
-def _by_pair(server: PrometheusApi, expression: str, unix_seconds: float) -> dict[Pair, float]:
-    return {
-        (
-            sample.labels.get("gen_ai_agent_name", ""),
-            sample.labels.get("gen_ai_evaluation_name", ""),
-        ): sample.value
-        for sample in server.query(expression, unix_seconds)
-    }
 
 
 def _milliseconds(duration: str) -> int:

@@ -8,10 +8,10 @@ from collector.tools.baseline.release_baseline import (
     pin,
     scores_of_runs,
     scores_on_server,
-    write_baseline,
+    write_whole,
 )
 
 __all__ = [
     "DEFAULT_WINDOW", "MAX_NAME_LENGTH", "MIN_SAMPLES", "Scores", "pin", "scores_of_runs", "scores_on_server",
-    "write_baseline",
+    "write_whole",
 ]  # fmt: skip

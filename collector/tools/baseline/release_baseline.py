@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import orjson
-
 from collector.telemetry import OVERFLOW
-from collector.tools.alerting import BaselinesFile, PinnedScore
+from collector.tools.alerting import BaselinesFile, PinnedScore, quoted
 from collector.tools.prometheus_api import PrometheusApi
 from processors.model import GradedRun, Stage
 
@@ -73,19 +71,14 @@ def scores_on_server(
     """
     wanted = dict(labels or {}) | ({_VERSION: version} if version is not None else {})
     matchers = [
-        f"{_AGENT}!={_quoted(OVERFLOW)}",
-        *(f"{name}={_quoted(text)}" for name, text in wanted.items()),
+        f"{_AGENT}!={quoted(OVERFLOW)}",
+        *(f"{name}={quoted(text)}" for name, text in wanted.items()),
     ]
     totals = []
     for part in ("sum", "count"):
         series = f"gen_ai_evaluation_score_{part}{{{','.join(matchers)}}}"
         expression = f"sum by ({_AGENT}, {_EVALUATION}) (increase({series}[{window}]))"
-        totals.append(
-            {
-                (sample.labels.get(_AGENT, ""), sample.labels.get(_EVALUATION, "")): sample.value
-                for sample in server.query(expression, unix_nano / 1e9)
-            }
-        )
+        totals.append(server.by_evaluation(expression, unix_nano / 1e9))
     sums, counts = totals
     return {
         # `increase` extrapolates to the edges of the window, by the same factor in sum and count: the mean is
@@ -140,17 +133,12 @@ def pin(scores: Scores, *, release: str, unix_nano: int, min_samples: int = MIN_
     return Baseline(BaselinesFile(release=release, created=created, agents=agents), pinned, left_out)
 
 
-def write_baseline(baseline: Baseline, path: Path) -> None:
-    """Put the baseline at `path`, in the place of what is there: whole or not at all.
+def write_whole(path: Path, text: str) -> None:
+    """Put `text` at `path`, in the place of what is there: whole or not at all.
 
     Raises:
         OSError: the file cannot be written.
     """
     beside = path.with_name(path.name + ".new")
-    beside.write_text(baseline.text(), encoding="utf-8")
+    beside.write_text(text, encoding="utf-8")
     beside.replace(path)
-
-
-def _quoted(text: str) -> str:
-    """A PromQL string; JSON's escapes are among those of PromQL."""
-    return orjson.dumps(text).decode()

@@ -6,21 +6,17 @@ is refuses or falls behind; then what lies between is tried. The figures are tho
 
 import json
 import os
-import re
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from collector.errors import TracegradeError
 from collector.tools.bench.load import Load, Sink
-from collector.tools.bench.process_usage import can_measure, cpu_seconds, memory_bytes, process_count
 from collector.tools.bench.traffic import Traffic
+from collector.tools.child_service import ChildService
+from collector.tools.running_service import RunningService
 
 LEAST_SECONDS, MOST_SECONDS = 10.0, 600.0
 _START_SECONDS = 60.0
@@ -34,9 +30,10 @@ _DRAIN_SECONDS = 25.0
 _LAG_SECONDS = 2.0
 """From the last span of a step until all are forwarded: the grace of the scratch service, a flush, a poll."""
 _LEAST_SHARE = 0.95
-_READY = re.compile(r"^ready: (.*)$", re.MULTILINE)
+_SCRATCH_SERVICE = "collector.tools.bench.scratch_service"
 _FORWARDED = "tracegrade_spans_forwarded_total"
-_SAMPLE = re.compile(r"^(\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
+_PROC = Path("/proc")
+_UTIME = 11  # fields of /proc/PID/stat behind the name: utime, stime
 
 
 class BenchError(TracegradeError):
@@ -88,21 +85,26 @@ class Bench:
         Raises:
             BenchError: the service did not start, or nothing came through.
         """
-        if not can_measure():
+        if not (_PROC / "self" / "stat").exists():
             raise BenchError("this system does not tell what processes use: a bench needs /proc of Linux")
+        self._tell("starting the scratch service")
+        file = () if self._file is None else (str(self._file),)
         with (
             tempfile.TemporaryDirectory(prefix="tracegrade-bench-") as folder,
             Sink() as sink,
-            self._service(sink.endpoint, folder) as service,
+            ChildService(Path(folder, "log"), _SCRATCH_SERVICE, sink.endpoint, folder, *file) as child,
         ):
-            return self._measure(service)
+            endpoints = child.endpoints(_START_SECONDS)
+            if not endpoints:
+                raise BenchError(f"the scratch service did not start: {child.log()}")
+            return self._measure(_Service(child.process.pid, endpoints["grpc"], endpoints["telemetry"]))
 
     def _measure(self, service: "_Service") -> Figures:
         started = time.monotonic()
         traffic = self._traffic()
         if not traffic.spans:
             raise BenchError("there are no spans to send")
-        resident, _ = memory_bytes(service.pid)
+        resident, _ = _memory_bytes(service.pid)
         load = Load(service.grpc, traffic)
         try:
             self._tell(f"warming up for {self._seconds * _WARM_UP_SHARE:.0f} s")
@@ -121,7 +123,7 @@ class Bench:
                 else:
                     missed = rate
                 rate = (held + missed) / 2 if missed else rate * _STEP_FACTOR
-            _, peak = memory_bytes(service.pid)
+            _, peak = _memory_bytes(service.pid)
             return Figures(
                 cpu_micros_a_span=cost * 1e6,
                 spans_a_trace=traffic.spans / traffic.traces,
@@ -129,7 +131,7 @@ class Bench:
                 spans_a_second=held,
                 is_limit=missed > 0,
                 cpu_at_rate=cost * held,
-                processes=process_count(service.pid),
+                processes=sum(1 for _ in _tree(service.pid)),
                 cores=os.cpu_count() or 1,
                 resident_bytes=resident,
                 peak_bytes=peak,
@@ -140,7 +142,7 @@ class Bench:
 
     def _step(self, service: "_Service", load: Load, rate: float, seconds: float) -> "_Step":
         """Send at `rate` and wait until all is forwarded."""
-        before, spans, refusals = cpu_seconds(service.pid), load.spans, load.refusals
+        before, spans, refusals = _cpu_seconds(service.pid), load.spans, load.refusals
         sent = load.send(seconds, rate)
         stopped = time.monotonic()
         while (forwarded := service.forwarded()) < load.spans:
@@ -152,32 +154,8 @@ class Bench:
             time.sleep(_POLL_SECONDS)
         lag = time.monotonic() - stopped
         is_held = load.refusals == refusals and sent >= _LEAST_SHARE * rate and lag <= _LAG_SECONDS
-        used = max(cpu_seconds(service.pid) - before, _TICK_SECONDS)
+        used = max(_cpu_seconds(service.pid) - before, _TICK_SECONDS)
         return _Step(sent, used / max(load.spans - spans, 1), is_held)
-
-    @contextmanager
-    def _service(self, sink: str, folder: str) -> Iterator["_Service"]:
-        self._tell("starting the scratch service")
-        command: Sequence[str] = (
-            *(sys.executable, "-m", "collector.tools.bench.scratch_service", sink, folder),
-            *([] if self._file is None else [str(self._file)]),
-        )
-        log = Path(folder, "log")
-        with log.open("wb") as output:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-        try:
-            deadline = time.monotonic() + _START_SECONDS
-            while (ready := _READY.search(log.read_text(errors="replace"))) is None:
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise BenchError(
-                        f"the scratch service did not start: {log.read_text(errors='replace')[-2000:]}"
-                    )
-                time.sleep(0.05)
-            endpoints = dict(pair.split("=", 1) for pair in ready[1].split())
-            yield _Service(process.pid, endpoints["grpc"], endpoints["telemetry"])
-        finally:
-            process.kill()
-            process.wait()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +173,35 @@ class _Service:
 
     def forwarded(self) -> float:
         """Spans that left so far."""
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f"http://{self.telemetry}/metrics", timeout=30) as response:
-            text = response.read().decode()
-        return sum(
-            float(value)
-            for name, value in _SAMPLE.findall(text)
-            if name == "tracegrade_spans_forwarded_total"
-        )
+        samples = RunningService(self.telemetry).samples()
+        return sum(value for _, value in samples.get(_FORWARDED, ()))
+
+
+def _cpu_seconds(pid: int) -> float:
+    """CPU time of the process and its children so far."""
+    ticks = 0
+    for each in _tree(pid):
+        fields = (_PROC / str(each) / "stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[_UTIME]) + int(fields[_UTIME + 1])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _memory_bytes(pid: int) -> tuple[int, int]:
+    """What the process and its children have resident now, and the sum of the most each ever had."""
+    now = most = 0
+    for each in _tree(pid):
+        for line in (_PROC / str(each) / "status").read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key == "VmRSS":
+                now += int(value.split()[0]) * 1024
+            elif key == "VmHWM":
+                most += int(value.split()[0]) * 1024
+    return now, most
+
+
+def _tree(pid: int) -> Iterator[int]:
+    """The process and its children."""
+    yield pid
+    for children in (_PROC / str(pid) / "task").glob("*/children"):
+        for child in children.read_text().split():
+            yield from _tree(int(child))

@@ -81,8 +81,7 @@ def main() -> None:
         except ImportError:  # platforms without it
             asyncio.run(serving)
         else:
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(serving)
+            uvloop.run(serving)
     except (ProblemsFound, StartupError) as error:
         sys.exit(str(error))
 

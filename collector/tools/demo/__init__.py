@@ -1,6 +1,5 @@
 """What `tracegrade demo` runs."""
 
-from collector.tools.demo.demo_agent import SERVICE_NAME, perform, scripted_runs
-from collector.tools.demo.demo_sender import send_scripted_runs
+from collector.tools.demo.demo_agent import scripted_runs, send_scripted_runs
 
-__all__ = ["SERVICE_NAME", "perform", "scripted_runs", "send_scripted_runs"]
+__all__ = ["scripted_runs", "send_scripted_runs"]

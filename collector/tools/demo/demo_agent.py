@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import yaml
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
 from collector.configuration import default_file
@@ -121,3 +125,15 @@ def _execute(tracer: Tracer, call: ScriptedCall, call_id: str) -> JsonValue:
             return {"error": call.error}
         span.set_attribute("gen_ai.tool.call.result", json.dumps(call.result))
         return call.result
+
+
+def send_scripted_runs(endpoint: str) -> None:
+    """Play all of them against the OTLP/gRPC listener at `host:port`, without TLS, until they are sent."""
+    provider = TracerProvider(
+        resource=Resource.create({"service.name": SERVICE_NAME}), shutdown_on_exit=False
+    )
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, insecure=True)))
+    tracer = provider.get_tracer(SERVICE_NAME)
+    for run in scripted_runs():
+        perform(run, tracer)
+    provider.shutdown()

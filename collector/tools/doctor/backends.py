@@ -32,7 +32,6 @@ from collector.exporters import (
 )
 from collector.kafka_connection import KafkaConnectionConfig
 from collector.telemetry import Metrics
-from collector.tools.doctor.brokers import kafka_hop
 from collector.tools.doctor.hop import Hop, Trouble, works
 from collector.tools.doctor.places import file_hop
 from collector.tools.doctor.refusals import EXPORTER_ADVICE, refusal_trouble
@@ -45,6 +44,7 @@ _OTHER_PROTOCOL = {
     "http": "Use an exporter of type otlp for this address, or give the backend's port for OTLP/HTTP.",
     "grpc": "Use an exporter of type otlp_http for this address, or give the backend's port for gRPC.",
 }
+_TIMEOUT_SECONDS = 5.0
 
 
 async def exporter_hops(config: ServiceConfig, clock: Clock) -> list[Hop]:
@@ -152,3 +152,29 @@ def _log_request(unix_nano: int) -> bytes:
 def _resource() -> Resource:
     name = KeyValue(key="service.name", value=AnyValue(string_value=SELF_CHECK_AGENT))
     return Resource(attributes=[name])
+
+
+def kafka_hop(where: str, config: KafkaConnectionConfig, topic: str) -> Hop:
+    """The hop to or from `topic`."""
+    try:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+    except ImportError:
+        return Trouble(
+            "the Kafka client is not installed", "confluent-kafka", "Install tracegrade[kafka]."
+        ).at(where)
+    brokers = ", ".join(config.brokers)
+    try:
+        client = AdminClient({**config.client_settings(), "log_level": 0})
+        found = client.list_topics(topic, _TIMEOUT_SECONDS).topics.get(topic)
+    except KafkaException as error:
+        return Trouble(
+            f"no answer from {brokers}: {error.args[0].str()}",
+            "a broker that answers",
+            f"Correct brokers, tls and sasl of {where}, or start the broker.",
+        ).at(where)
+    if found is None or found.error is not None or not found.partitions:
+        return Trouble(f"{brokers} has no topic {topic}", "the topic", "Create it, or correct topic.").at(
+            where
+        )
+    return works(where, f"{topic} has {len(found.partitions)} partitions")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from collector.configuration import UNCOVERED_AGENTS, CriteriaStore, ServiceConfig
 from collector.tools.doctor.hop import Hop, Trouble, works
-from collector.tools.doctor.running_service import Samples
+from collector.tools.running_service import Samples
 from collector.workers.custom_evaluators import load_custom_evaluators
 from processors.criteria import AgentCriteria, CriteriaSet
 from processors.documents import ProblemsFound, did_you_mean

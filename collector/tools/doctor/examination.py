@@ -5,15 +5,14 @@ from collections.abc import Mapping
 
 from collector.clock import Clock
 from collector.configuration import ServiceConfig
-from collector.tools.doctor.backends import exporter_hops
-from collector.tools.doctor.brokers import kafka_hop
+from collector.tools.doctor.backends import exporter_hops, kafka_hop
 from collector.tools.doctor.criteria import criteria_hops
 from collector.tools.doctor.hop import Hop, Trouble, works
 from collector.tools.doctor.listeners import ListenerTrial, Sender
 from collector.tools.doctor.places import place_hops
 from collector.tools.doctor.prometheus import prometheus_hops
-from collector.tools.doctor.running_service import NoAnswerError, RunningService, Samples
 from collector.tools.prometheus_api import PrometheusApi
+from collector.tools.running_service import NoAnswerError, RunningService, Samples
 
 _MOST_SKEW_SECONDS = 2.0
 _NEARLY = 0.95

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from yarl import URL
 
 from collector.clock import Clock
+from collector.config_fields import reachable_address
 from collector.configuration import ServiceConfig
 from collector.errors import ExportError, StartupError
 from collector.exporters import ExporterContext, exporter_types
@@ -24,9 +25,9 @@ from collector.receivers import TRACES_PATH, ServerConfig
 from collector.telemetry import Metrics, SelfCheckConfig
 from collector.tools.doctor.hop import Hop, Trouble, unknown, works
 from collector.tools.doctor.refusals import LISTENER_ADVICE, refusal_trouble
-from collector.tools.doctor.running_service import NoAnswerError, RunningService
 from collector.tools.doctor.wire import Remote, wire_trouble
-from collector.tools.self_check import ListenerTls, reachable_address, self_check_request
+from collector.tools.running_service import NoAnswerError, RunningService
+from collector.tools.self_check import ListenerTls, self_check_request
 from processors.model import JsonObject, Outcome
 
 _TIMEOUT = "10s"

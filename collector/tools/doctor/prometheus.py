@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from collector.tools.doctor.hop import Hop, Trouble, unknown, works
-from collector.tools.doctor.running_service import RunningService
 from collector.tools.prometheus_api import PrometheusApi, PrometheusError
+from collector.tools.running_service import RunningService
 
 _RULE_GROUPS = ("tracegrade-agents", "tracegrade-service")
 _TIMEOUT_SECONDS = 5.0

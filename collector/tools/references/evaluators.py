@@ -223,11 +223,16 @@ def _choices(entry: JsonObject, definitions: JsonValue) -> list[JsonValue]:
     choices = entry.get("enum")
     if isinstance(choices, list):
         return choices
-    reference, members = entry.get("$ref"), entry.get("items")
+    inner = _referenced(entry, definitions) or entry.get("items")
+    return _choices(inner, definitions) if isinstance(inner, dict) else []
+
+
+def _referenced(entry: JsonObject, definitions: JsonValue) -> JsonValue:
+    """What the entry refers to, if it does."""
+    reference = entry.get("$ref")
     if isinstance(reference, str) and isinstance(definitions, dict):
-        found = definitions.get(reference.rpartition("/")[2])
-        return _choices(found, definitions) if isinstance(found, dict) else []
-    return _choices(members, definitions) if isinstance(members, dict) else []
+        return definitions.get(reference.rpartition("/")[2])
+    return None
 
 
 def _cell(text: str) -> str:
@@ -236,11 +241,9 @@ def _cell(text: str) -> str:
 
 def _nested(entry: JsonObject, definitions: JsonValue, path: str = "") -> Iterator[tuple[str, JsonObject]]:
     """The objects with settings of their own that a setting holds, and where in it."""
-    reference = entry.get("$ref")
-    if isinstance(reference, str) and isinstance(definitions, dict):
-        found = definitions.get(reference.rpartition("/")[2])
-        if isinstance(found, dict) and "properties" in found:
-            yield path, found
+    found = _referenced(entry, definitions)
+    if isinstance(found, dict) and "properties" in found:
+        yield path, found
     choices = entry.get("anyOf")
     for choice in choices if isinstance(choices, list) else []:
         if isinstance(choice, dict):

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from collector.clock import Clock, ends_within
 from collector.errors import TracegradeError
-from collector.exporters import TaskOwner
 from collector.pipeline import EvaluationStage
 from collector.receivers import ServerConfig
+from collector.task_supervisor import TaskOwner
 from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger, SelfCheckConfig
 from collector.tools.self_check.listener_client import ListenerClient, NotAcceptedError
 from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_request

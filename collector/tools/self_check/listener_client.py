@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 import grpc
 
-from collector.config_fields import parse_endpoint
+from collector.config_fields import reachable_address
 from collector.errors import StartupError, TracegradeError
 from collector.exporters import one_line, read_response, read_status, user_agent
 from collector.receivers import (
@@ -34,7 +34,6 @@ TIMEOUT_SECONDS = 10.0
 """For connecting, sending and the answer."""
 
 _EXPORT_METHOD = f"/{TRACE_SERVICE}/Export"
-_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 _HANDSHAKE_STEPS = 10
 
 
@@ -111,13 +110,6 @@ class ListenerClient:
             text = read_status(answer)[0]
             raise NotAcceptedError(f"HTTP listener {url}: status {response.status}: {text}")
         return answer
-
-
-def reachable_address(endpoint: str) -> str:
-    """`host:port` by which what listens on `endpoint`, as configuration writes it, is reached from here."""
-    host, port = parse_endpoint(endpoint)
-    host = _ANY_ADDRESS.get(host, host)
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class ListenerTls:

@@ -134,7 +134,8 @@ class _Plan(NamedTuple):
 
 
 _MAX_PLANS = 1024
-_MAX_CATEGORIES = 1024
+_MAX_NAMED = 256
+"""Bytes of an encoded name with its type that are looked up."""
 _PLANS: dict[frozenset[str], _Plan] = {}
 """Plans by the keys that are there, of which few sets occur."""
 
@@ -190,13 +191,16 @@ class _OtelGenAI:
         tells_agent = "gen_ai.agent.name" in present
 
         def read(span: Span) -> ToolReading:
-            encoded = span.by_key.get
-            name = short_text(encoded("gen_ai.tool.name"))
-            call_id = short_text(encoded("gen_ai.tool.call.id")) if tells_id else ""
-            arguments = plain_object(encoded(arguments_key))
+            encoded = span.by_key
+            named = encoded["gen_ai.tool.name"], encoded["gen_ai.tool.type"] if tells_type else b""
+            if len(named[0]) + len(named[1]) > _MAX_NAMED:
+                return self.tool(span)
+            name, category, is_synthetic = _told_by_name(*named)
+            call_id = short_text(encoded["gen_ai.tool.call.id"]) if tells_id else ""
+            arguments = plain_object(encoded[arguments_key] if arguments_key else None)
             if arguments is None:
                 arguments = first_arguments(span.attributes, plan.arguments)
-            result = plain_object(encoded(result_key))
+            result = plain_object(encoded[result_key] if result_key else None)
             if result is None or not isinstance(result.value, dict) or not is_bare(result.value):
                 opened = (
                     first_result(span.attributes, plan.results) if result is None else open_result(result)
@@ -205,18 +209,32 @@ class _OtelGenAI:
             else:
                 told_id, error = "", None
             is_told = call_id and arguments.state is _PRESENT and result.state is _PRESENT
-            if not name or (tells_id and not call_id) or encoded(_OPERATION) != _EXECUTE_TOOL:
+            if not name or (tells_id and not call_id) or encoded[_OPERATION] != _EXECUTE_TOOL:
                 return self.tool(span)
             if not is_told and span.has_events:
                 return self.tool(span)
-            agent_name = short_text(encoded("gen_ai.agent.name")) if tells_agent else ""
+            agent_name = short_text(encoded["gen_ai.agent.name"]) if tells_agent else ""
             if tells_agent and not agent_name:
                 agent_name = first_text(span.attributes, _AGENT_NAME)
-            category = _category_of_short(name, short_text(encoded("gen_ai.tool.type")) if tells_type else "")
-            is_synthetic = name in SYNTHETIC_TOOL_NAMES
             # By position and as the tuple that it is: a third of what names and the class cost here.
-            told = name, "", call_id or told_id, arguments, False, result, error, category, agent_name, False
-            return tuple.__new__(ToolReading, (*told, is_synthetic, False, False))
+            return tuple.__new__(
+                ToolReading,
+                (
+                    name,
+                    "",
+                    call_id or told_id,
+                    arguments,
+                    False,
+                    result,
+                    error,
+                    category,
+                    agent_name,
+                    False,
+                    is_synthetic,
+                    False,
+                    False,
+                ),
+            )
 
         return read
 
@@ -397,8 +415,14 @@ def _category_of_function(name: str, tool_type: str) -> CallCategory:
     return CallCategory.RETRIEVAL if tool_type in RETRIEVAL_TOOL_TYPES else CallCategory.FUNCTION
 
 
-_category_of_short: Final = lru_cache(_MAX_CATEGORIES)(_category_of_function)
-"""The same for texts that are short enough to be remembered."""
+@lru_cache(maxsize=1024)
+def _told_by_name(name: bytes, tool_type: bytes) -> tuple[str, CallCategory, bool]:
+    """What the encoded name and type of a function tell: its name, its category, whether it is made up.
+
+    Both are to be short, since they are remembered.
+    """
+    text = short_text(name)
+    return text, _category_of_function(text, short_text(tool_type)), text in SYNTHETIC_TOOL_NAMES
 
 
 def _name_of(span: Span, prefixes: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from collector.clock import SystemClock
 from collector.errors import ExportError, RetryableExportError
 from collector.exporters.assembly import exporter_types
-from collector.exporters.exporter import ExporterContext, SpanExporter, SpanExporterType
+from collector.exporters.exporter import ExporterContext, SpanExporter
 from collector.exporters.fan_out import FanOut
 from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.span_exporter_config import SpanExporterConfig
@@ -117,7 +117,7 @@ _SINKS: dict[str, Callable[[pytest.FixtureRequest], Sink]] = {
 over_the_network = pytest.mark.parametrize("type_name", ["otlp", "otlp_http"], indirect=True)
 """For what only a server can do: refuse, take a part, name a delay."""
 
-_TYPES = {name: kind for name, kind in exporter_types().items() if isinstance(kind, SpanExporterType)}
+_TYPES = {name: kind for name, kind in exporter_types().items() if kind.kind == "spans"}
 
 
 @pytest.fixture(params=sorted(_TYPES))

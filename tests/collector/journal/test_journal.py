@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import re
+import resource
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +13,12 @@ import pytest
 
 from collector.clock import Clock, ManualClock, SystemClock
 from collector.errors import Overloaded, StartupError
+from collector.journal import recovery
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.journal.kept_criteria import MAX_KEPT_BYTES, KeptFile, kept_files
-from collector.journal.records import FORMAT_VERSION
-from collector.journal.recovery import Recovered
+from collector.journal.records import FORMAT_VERSION, number_key
+from collector.journal.recovery import Inspected, Recovered, inspect_apart
 from collector.journal.store import Change, JournalFailed, JournalStore, Table, file_system_of
 from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.task_supervisor import TaskSupervisor
@@ -326,6 +328,72 @@ async def test_a_journal_whose_bytes_changed_is_not_gone_on_with(
 
     with pytest.raises(StartupError, match=r"is damaged \(1 records.*--salvage"):
         OpenJournal(tmp_path).journal.open(EnvelopeRegistry())
+
+
+@pytest.mark.parametrize(
+    ("whole", "changed"),
+    [(b"segments", b"sagments"), (b"verdicts", b"verdictz"), (number_key(2), number_key(77))],
+    ids=["table", "empty-table", "key"],
+)
+async def test_records_that_changed_their_place_are_damage_and_not_fewer_records(
+    tmp_path: Path, whole: bytes, changed: bytes
+) -> None:
+    async with OpenJournal(tmp_path) as one:
+        for number in range(1, 5):
+            one.journal.add([batch(number)])
+            await one.stored()
+    file = tmp_path / "data.mdb"
+    content = file.read_bytes()
+    assert whole in content
+    file.write_bytes(content.replace(whole, changed))
+
+    with pytest.raises(StartupError, match=r"is damaged"):
+        OpenJournal(tmp_path).journal.open(EnvelopeRegistry())
+
+
+async def test_damage_in_the_list_of_free_pages_is_left_behind(tmp_path: Path) -> None:
+    async with OpenJournal(tmp_path) as one:
+        for number in range(1, 20):
+            one.journal.add([batch(number, 3, padding=3000)])
+            await one.stored()
+            if number < 18:
+                one.journal.receipt(batch(number).trace_id, "").seal()
+        await one.stored()
+    file = tmp_path / "data.mdb"
+    content = bytearray(file.read_bytes())
+    for meta in (0, 4096):
+        root = int.from_bytes(content[meta + 80 : meta + 88], "little") * 4096
+        content[root + 16 : root + 4096] = b"\xff" * 4080
+    file.write_bytes(content)
+
+    async with OpenJournal(tmp_path) as other:
+        assert [batch(number).trace_id for number in (18, 19)] == found(other.recovered)
+        other.journal.add([batch(number, 3, padding=30_000) for number in range(20, 40)])
+        await other.stored()
+    async with OpenJournal(tmp_path) as last:
+        assert [batch(number).trace_id for number in range(18, 40)] == found(last.recovered)
+
+
+async def test_a_journal_goes_on_as_it_is_where_there_is_no_room_for_a_copy(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_room(directory: Path, *, copies: bool) -> Inspected:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, before[1]))
+        try:
+            return inspect_apart(directory, copies=copies)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    async with OpenJournal(tmp_path) as one:
+        one.journal.add([batch(1, padding=30_000)])
+        await one.stored()
+    monkeypatch.setattr(recovery, "inspect_apart", without_room)
+
+    async with OpenJournal(tmp_path) as other:
+        assert [batch(1).trace_id] == found(other.recovered)
+    assert "could not be copied" in caplog.text
+    assert not (tmp_path / "data.mdb.new").exists()
 
 
 @pytest.mark.parametrize("pages", [1, 2, 9])

@@ -84,7 +84,8 @@ def _segment(batches: list[JournalledBatch]) -> bytes:
 
 def test_the_checksum_is_the_same_whatever_library_took_it() -> None:
     content = bytes(range(256)) * 100
-    assert zlib.crc32(content).to_bytes(4, "little") + content == seal([content[:300], b"", content[300:]])
+    checksum = zlib.crc32(b"key" + content).to_bytes(4, "little")
+    assert checksum + content == seal(b"key", [content[:300], b"", content[300:]])
 
 
 @given(st.lists(_batches(), max_size=3))
@@ -105,11 +106,13 @@ def test_of_a_sparse_segment_what_is_needed_stays_where_it_was(
 
 @given(_batches(), st.data())
 def test_of_a_changed_record_nothing_is_read(journalled: JournalledBatch, data: st.DataObject) -> None:
-    record = bytearray(seal([_segment([journalled]), b"more"]))
+    key, sealed = b"\0\7", bytes(seal(b"\0\7", [_segment([journalled]), b"more"]))
+    record = bytearray(key + sealed)
     record[data.draw(st.integers(0, len(record) - 1))] ^= 1 << data.draw(st.integers(0, 7))
 
+    assert unseal(key, sealed)
     with pytest.raises(DamagedRecord):
-        unseal(bytes(record))
+        unseal(bytes(record[:2]), bytes(record[2:]))
 
 
 @given(st.binary(max_size=80))
@@ -121,7 +124,7 @@ def test_bytes_that_are_no_record_are_told_and_never_raise_anything_else(content
         lambda: decode_verdict_group(content),
         lambda: decode_verdicts(content),
         lambda: decode_additions(b"A" + content),
-        lambda: unseal(content),
+        lambda: unseal(b"", content),
     ):
         with suppress(DamagedRecord):
             decode()

@@ -100,7 +100,7 @@ async def test_a_store_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> No
 def test_the_oldest_go_first_by_age(tmp_path: Path) -> None:
     database = RunDatabase(tmp_path / "runs.db", 64 * 1024**2)
     database.open()
-    database.write([rows_of(graded_run(number), NOW) for number in range(1, 101)], 0)
+    database.write([rows_of(graded_run(number), NOW).packed() for number in range(1, 101)], 0)
     queries = RunQueries(database)
 
     removed = database.write([], (NOW + 61 * MINUTE) // 1_000_000)
@@ -120,7 +120,7 @@ def test_the_oldest_go_first_by_size_and_the_file_keeps_within_its_limit(tmp_pat
     removed = 0
     for start in range(0, 6000, 100):
         texts = [os.urandom(1024).hex() for _ in range(100)]
-        rows = [rows_of(graded_run(start + at, text=text), NOW) for at, text in enumerate(texts, 1)]
+        rows = [rows_of(graded_run(start + at, text=text), NOW).packed() for at, text in enumerate(texts, 1)]
         removed += database.write(rows, 0)
         assert database.used_bytes() <= limit
     found = RunQueries(database).find(RunFilter(), 1000)
@@ -222,7 +222,7 @@ async def test_a_run_that_would_push_out_the_others_is_not_kept() -> None:
 def test_a_file_that_is_read_is_never_written(tmp_path: Path) -> None:
     database = RunDatabase(tmp_path / "runs.db", 64 * 1024**2)
     database.open()
-    database.write([rows_of(graded_run(1), NOW)], 0)
+    database.write([rows_of(graded_run(1), NOW).packed()], 0)
 
     with database.reading() as connection, pytest.raises(sqlite3.OperationalError, match="readonly"):
         connection.execute("DELETE FROM runs")
@@ -234,7 +234,7 @@ def test_the_line_is_the_only_content() -> None:
     """What content rules hide is in no column: the rows are made of the shown run alone."""
     run: GradedRun = graded_run(3)
 
-    rows = rows_of(run, NOW)
+    rows = rows_of(run, NOW).packed()
 
     assert "Oslo" in rows.words
     assert "Oslo" not in json.dumps([rows.run, rows.results, rows.tools, list(rows.hours)])

@@ -5,7 +5,7 @@ import pytest
 from processors.comparison.json_schema_check import (
     MAX_VIOLATIONS,
     SchemaTooComplexError,
-    compile_schema,
+    check_schema,
     schema_problems,
     schema_violations,
 )
@@ -25,7 +25,7 @@ _ADDRESS: dict[str, Any] = {
 
 
 def _messages(value: Any, schema: Any) -> list[str]:
-    return [str(violation) for violation in schema_violations(value, schema)]
+    return schema_violations(value, schema)
 
 
 @pytest.mark.parametrize(
@@ -138,15 +138,6 @@ def test_the_list_of_violations_is_bounded() -> None:
     assert MAX_VIOLATIONS == len(_messages(["x"] * 100, {"items": {"type": "integer"}}))
 
 
-def test_a_compiled_schema_answers_false_where_the_check_is_given_up() -> None:
-    schema = compile_schema({"items": {"type": "integer"}})
-
-    assert schema.is_valid([1])
-    assert not schema.is_valid(["1"])
-    assert not schema.is_valid([1] * 20_000)
-    assert ["[0]: expected integer, found string"] == [str(found) for found in schema.violations(["1"])]
-
-
 @pytest.mark.parametrize(
     ("schema", "problem"),
     [
@@ -172,7 +163,7 @@ def test_mistakes_in_a_schema_are_found_with_their_path(schema: Any, problem: st
 
     assert found.startswith(problem)
     with pytest.raises(ValueError, match="expected"):
-        compile_schema(schema)
+        check_schema(schema)
 
 
 def test_a_sound_schema_has_no_problems() -> None:

@@ -34,7 +34,7 @@ def test_no_permutation_inside_the_groups_fits_better(case: tuple[list[int], lis
         for order in orders
     )
 
-    order = best_fitting_order(rows, segments, _WIDTH)
+    order = best_fitting_order(rows, segments)
 
     assert order is not None
     assert best == common_subsequence_length([rows[position] for position in order], _WIDTH)
@@ -56,4 +56,4 @@ def test_a_search_that_would_take_too_long_is_given_up() -> None:
     rows = [1 << (position % width) for position in range(2000)]
     segments = [range(start, start + 2) for start in range(0, 2000, 2)]
 
-    assert best_fitting_order(rows, segments, width) is None
+    assert best_fitting_order(rows, segments) is None

@@ -1,4 +1,4 @@
-"""The service that runs, as its telemetry endpoint tells of it. Blocking."""
+"""What a service that runs answers over HTTP, its telemetry endpoint above all. Blocking."""
 
 import http.client
 import urllib.error
@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping
 import orjson
 from prometheus_client.parser import text_string_to_metric_families
 
-from collector.config_fields import parse_endpoint
+from collector.config_fields import parse_endpoint, reachable_address
 from collector.errors import TracegradeError
-from collector.tools.self_check import reachable_address
 from processors.model import JsonObject
 
-_TIMEOUT_SECONDS = 5.0
+TIMEOUT_SECONDS = 5.0
 _MAX_BYTES = 256 << 20
 
 Samples = Mapping[str, list[tuple[Mapping[str, str], float]]]
@@ -22,7 +21,33 @@ Samples = Mapping[str, list[tuple[Mapping[str, str], float]]]
 
 
 class NoAnswerError(TracegradeError):
-    """The telemetry endpoint gave no usable answer; the message says why."""
+    """There was no usable answer; the message says why."""
+
+
+def ask(
+    address: str,
+    path: str,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> tuple[int, bytes]:
+    """Status and body of the answer of `address`, a `host:port`; raises `NoAnswerError`.
+
+    Asked directly, whatever proxy the environment names for other traffic.
+    """
+    url = f"http://{address}{path}"
+    request = urllib.request.Request(url, method=method, headers=dict(headers or {}))
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=timeout_seconds) as response:
+            return response.status, response.read(_MAX_BYTES)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read(_MAX_BYTES)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise NoAnswerError(f"no answer from {url}: {reason}") from error
 
 
 class RunningService:
@@ -31,11 +56,10 @@ class RunningService:
     def __init__(self, endpoint: str) -> None:
         self.address = reachable_address(endpoint)
         self.port = parse_endpoint(endpoint)[1]
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def problems_with_readiness(self) -> str:
         """Which conditions of readiness do not hold, empty for none; raises `NoAnswerError`."""
-        status, answer = self._ask("GET", "/readyz")
+        status, answer = ask(self.address, "/readyz")
         return "" if status == http.HTTPStatus.OK else " ".join(answer.decode(errors="replace").split())
 
     def expect_probe(self) -> JsonObject:
@@ -48,7 +72,7 @@ class RunningService:
 
     def samples(self) -> Samples:
         """All series of a scrape; raises `NoAnswerError`."""
-        _, answer = self._ask("GET", "/metrics")
+        _, answer = ask(self.address, "/metrics")
         found: dict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
         try:
             for name, labels, value in _samples(answer.decode(errors="replace")):
@@ -58,7 +82,7 @@ class RunningService:
         return found
 
     def _object(self, method: str) -> JsonObject:
-        status, answer = self._ask(method, "/self-check")
+        status, answer = ask(self.address, "/self-check", method=method)
         try:
             told = orjson.loads(answer)
         except ValueError:
@@ -69,18 +93,6 @@ class RunningService:
                 "version"
             )
         return told
-
-    def _ask(self, method: str, path: str) -> tuple[int, bytes]:
-        request = urllib.request.Request(f"http://{self.address}{path}", method=method)
-        try:
-            with self._opener.open(request, timeout=_TIMEOUT_SECONDS) as response:
-                return response.status, response.read(_MAX_BYTES)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read(_MAX_BYTES)
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
-            raise NoAnswerError(f"no answer from http://{self.address}{path}: {reason}") from error
 
 
 def _samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
