@@ -247,8 +247,9 @@ def _is_reached(token: Token, known: list[CalendarDay], timeline: Timeline, resp
 
 
 def _wrong_weekday(token: Token, timeline: Timeline, response: Response) -> Finding | None:
-    """A weekday right beside a date has to be the day's, in the year told or in those of the evidence."""
-    years = {day[0] for day in timeline.days if day[0]}
+    """A weekday beside a date has to be the day's, in its year or in any that answer or evidence name."""
+    told = [day for other in response.tokens for day in other.dates]
+    years = {day[0] for day in (*timeline.days, *told) if day[0]}
     dates = (
         to_date((year, day[1], day[2])) for day in token.dates for year in ({day[0]} if day[0] else years)
     )

@@ -39,6 +39,9 @@ DATA = Path(__file__).parents[2] / "data"
 DEVELOPMENT = read_cases(DATA / "response_handling" / "dev.jsonl")
 HELD = read_cases(DATA / "response_handling" / "held.jsonl")
 FRESH = read_cases(DATA / "response_handling" / "fresh.jsonl")
+FRESH2 = read_cases(DATA / "response_handling" / "fresh2.jsonl")
+FRESH3 = read_cases(DATA / "response_handling" / "fresh3.jsonl")
+FRESH4 = read_cases(DATA / "response_handling" / "fresh4.jsonl")
 HARD = read_cases(DATA / "parity" / "response_handling_hard.jsonl")
 LABELLED = read_cases(DATA / "parity" / "response_handling_labelled.jsonl")
 MODULES = (
@@ -62,13 +65,22 @@ MODULES = (
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
-        (FRESH, 0.7, 0.0, 0.76, 0.0),
-        (HELD, 0.66, 0.0, 0.7, 0.08),
-        (DEVELOPMENT, 0.7, 0.0, 0.76, 0.06),
-        (HARD, 0.6, 0.0, 0.65, 0.03),
-        (LABELLED, 0.66, 0.0, 0.93, 0.0),
+        (
+            FRESH4,
+            0.37,
+            0.03,
+            0.5,
+            0.12,
+        ),  # no rule was written for these three, but the gate was chosen on them
+        (FRESH3, 0.36, 0.02, 0.47, 0.08),
+        (FRESH2, 0.32, 0.0, 0.48, 0.12),
+        (FRESH, 0.46, 0.0, 0.76, 0.0),
+        (HELD, 0.65, 0.0, 0.7, 0.08),
+        (DEVELOPMENT, 0.65, 0.0, 0.76, 0.06),
+        (HARD, 0.54, 0.0, 0.65, 0.03),
+        (LABELLED, 0.53, 0.0, 0.93, 0.0),
     ],
-    ids=["fresh", "held", "development", "hard", "labelled"],
+    ids=["fresh4", "fresh3", "fresh2", "fresh", "held", "development", "hard", "labelled"],
 )
 def test_wrong_cases_are_caught_and_sound_ones_left_alone(
     cases: list[dict[str, object]], caught: float, flagged: float, caught_by_all: float, flagged_by_all: float
