@@ -8,8 +8,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from itertools import groupby, islice
 from operator import attrgetter
@@ -20,6 +18,7 @@ from collector.errors import Overloaded
 from collector.journal.activity import Activity
 from collector.journal.additions import encode_additions
 from collector.journal.journal_config import JournalConfig
+from collector.journal.journal_thread import JournalThread
 from collector.journal.kept_criteria import KeptFile, digests_of_kept, keep
 from collector.journal.records import (
     BatchKind,
@@ -138,7 +137,7 @@ class Journal:
         self._metrics = metrics
         self._clock = clock
         self._log = RateLimitedLogger(_logger, clock)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
+        self._thread = JournalThread()
         self.bytes_held = 0
         self._held: dict[bytes, _Held] = {}
         self._found_leaving: dict[Place, _Leaving] = {}
@@ -158,9 +157,10 @@ class Journal:
         self._changes: list[Change] = []
         self._waiting: list[asyncio.Future[None]] = []
         self._stored_callbacks: list[Callable[[], None]] = []
-        self._wanted = asyncio.Event()
-        self._hurried = asyncio.Event()
-        self._enough = asyncio.Event()
+        self._nudge: asyncio.Future[None] | None = None
+        """What the writing task waits for, if it does, before it writes."""
+        self._is_idle = False
+        """Whether it waits for something to write."""
         self._expected = 1
         """Requests that may come before the next transaction, by those before."""
         self._kept: dict[bytes, bytes] = {}
@@ -282,11 +282,8 @@ class Journal:
             return None
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
-        if len(self._waiting) == 1:
-            self._wanted.set()
-            self._hurried.set()
-        if len(self._waiting) >= self._expected:
-            self._enough.set()
+        if len(self._waiting) == 1 or len(self._waiting) >= self._expected:
+            self._wake()
         return waiting
 
     def add_verdicts(
@@ -309,12 +306,12 @@ class Journal:
             self._say_of(held, group)
         self._finish(key, trace.spans)
         self._stored_callbacks.append(when_stored)
-        self._wanted.set()
+        self._want()
 
     def keep_criteria(self, files: Sequence[KeptFile]) -> None:
         """Keep exactly these criteria files for the next start."""
         self._changes += keep(files, self._kept)
-        self._wanted.set()
+        self._want()
 
     def leaving_receipt(self, place: Place) -> Receipt:
         """Takes note of who has got spans that were found in the journal and leave at once."""
@@ -345,22 +342,21 @@ class Journal:
         if stored is None and self._stored_callbacks:
             stored = asyncio.get_running_loop().create_future()
             self._waiting.append(stored)
-            self._hurried.set()
+            self._wake()
         if stored is not None:
             await ends_within(deadline - self._clock.monotonic(), stored, self._clock)
 
     async def shutdown(self) -> None:
         """Write what is pending and close the file; safe twice and before `start`."""
         self._is_closed = True
-        for event in (self._wanted, self._hurried, self._enough):
-            event.set()
+        self._wake()
         writer, self._writer = self._writer, None
         if writer is not None:
             await asyncio.wait([writer])
         self._activity.note_alive(self._clock.unix_nano())
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
+        await self._thread.run(self._store.close)
         self._activity.close()
-        self._thread.shutdown(wait=False)
+        self._thread.close()
 
     def _add(self, batches: Sequence[SpanBatch], kind: BatchKind, body: bytes | None) -> list[_Leaving]:
         """Write batches of one kind down; where each of them stands."""
@@ -435,7 +431,7 @@ class Journal:
     def _delivered_to(self, key: bytes, held: _Held, holder: str) -> None:
         self._say_of(held, self._noting())
         self._notes.delivered.append((key, holder))
-        self._wanted.set()
+        self._want()
 
     def _delivered(self, held: _Held) -> None:
         """Everybody has got the graded trace."""
@@ -456,7 +452,7 @@ class Journal:
             else:
                 self._say_of(held, self._noting())
                 self._notes.left.append((segment.number, index))
-                self._wanted.set()
+                self._want()
 
     def _forget(self, held: _Held) -> None:
         gone = self._gone
@@ -473,7 +469,7 @@ class Journal:
             self._let_go(segment)
         for record in held.records:
             self._let_go(record)
-        self._wanted.set()
+        self._want()
 
     def _let_go(self, record: _Record) -> None:
         record.uses -= 1
@@ -490,13 +486,11 @@ class Journal:
 
     async def _write(self) -> None:
         """Write changes as they come; after a failure open the journal anew until that succeeds."""
-        loop = asyncio.get_running_loop()
         while True:
-            if not self._has_changes:
+            while not self._has_changes:
                 if self._is_closed:
                     return
-                self._wanted.clear()
-                await self._wanted.wait()
+                await self._nudged(None)
             await self._gather()
             if self.bytes_held > self.config.max_bytes // _SPARSE_PART and self._sparse:
                 await self._cut_down()
@@ -506,7 +500,7 @@ class Journal:
             started = self._clock.monotonic()
             failure: JournalFailed | None = None
             try:
-                await loop.run_in_executor(self._thread, self._store.write, changes)
+                await self._thread.run(self._store.write, changes)
             except JournalFailed as error:
                 failure = error
                 self._changes[:0] = changes
@@ -517,7 +511,6 @@ class Journal:
                 # Most senders wait for an answer before they send more: those that were answered now, and
                 # those that came meanwhile, are all that there are.
                 self._expected = len(waiting) + len(self._waiting)
-                self._enough.clear()
             for future in waiting:
                 if not future.done():
                     if failure is None:
@@ -583,7 +576,7 @@ class Journal:
         for segment in sparse:
             del self._sparse[segment]
         try:
-            smaller = await asyncio.get_running_loop().run_in_executor(self._thread, cut)
+            smaller = await self._thread.run(cut)
         except (DamagedRecord, JournalFailed) as error:
             self._log.error("failing", "A record of the journal cannot be read.", error=str(error))
             return
@@ -597,17 +590,38 @@ class Journal:
     async def _gather(self) -> None:
         """Let as much come together as can share a transaction, and nobody wait for long."""
         if not self._waiting and not self._is_closed:
-            self._hurried.clear()
-            await ends_within(UNHURRIED_SECONDS, self._hurried.wait(), self._clock)
+            await self._nudged(UNHURRIED_SECONDS)
         latest = self._clock.monotonic() + MAX_GATHER_SECONDS
         came = 0
         while not self._is_closed and came < len(self._waiting) < self._expected:
             if self._clock.monotonic() >= latest:
                 return
             came = len(self._waiting)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(GATHER_SECONDS):
-                    await self._enough.wait()
+            await self._nudged(GATHER_SECONDS)
+
+    async def _nudged(self, seconds: float | None) -> None:
+        """Wait until `_wake` is called, or so long. Bare futures: this is done for every transaction."""
+        loop = asyncio.get_running_loop()
+        nudge = self._nudge = loop.create_future()
+        self._is_idle = seconds is None
+        timer = None if seconds is None else loop.call_later(seconds, self._wake)
+        try:
+            await nudge
+        finally:
+            self._nudge = None
+            self._is_idle = False
+            if timer is not None:
+                timer.cancel()
+
+    def _wake(self) -> None:
+        """The writing task need not wait any longer."""
+        if self._nudge is not None and not self._nudge.done():
+            self._nudge.set_result(None)
+
+    def _want(self) -> None:
+        """There is something to write, which nobody waits for."""
+        if self._is_idle:
+            self._wake()
 
     async def _mended(self, failure: JournalFailed) -> bool:
         """Wait until the journal may be tried again; False when it is being closed."""
@@ -642,7 +656,7 @@ class Journal:
                 self._store.write([Change(Table.ABOUT, b"reopened", [turn])])
 
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, reopen)
+            await self._thread.run(reopen)
         except Exception as error:  # whatever it is, it is tried again
             self._log.error("failing", "The journal cannot be opened.", error=str(error))
             return False
@@ -654,11 +668,10 @@ class Journal:
             await self._clock.sleep(0.1)
 
     async def _sync_sometimes(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             await self._clock.sleep(self.config.interval)
             try:
-                await loop.run_in_executor(self._thread, self._store.sync)
+                await self._thread.run(self._store.sync)
             except JournalFailed as error:
                 self._has_failed = True
                 self._metrics.journal_failures.add(1, "failed")
