@@ -7,10 +7,10 @@ serves all requests that came meanwhile. All state here is touched on the loop's
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from itertools import groupby, islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Protocol
 
 from collector.clock import Clock, ends_within
@@ -27,7 +27,7 @@ from collector.journal.records import (
     Place,
     encode_entry,
     encode_notes,
-    encode_pairs,
+    encode_pair,
     encode_verdict_group,
     number_key,
     request_of,
@@ -94,7 +94,7 @@ class _Segment(_Record):
         super().__init__(Table.SEGMENTS, number, size, is_written=is_written)
         self.whole = 0
         """How many batches stand in it."""
-        self.gone: set[int] = set()
+        self.gone: list[int] = []
         """Those of them that are no longer needed, as far as that was written."""
         self.notes: list[_Record] = []
         """The records that say what is no longer needed of it."""
@@ -103,11 +103,14 @@ class _Segment(_Record):
 class _Held:
     """What the journal holds of one trace, or of spans that came late to one."""
 
-    __slots__ = ("batches", "has_left", "leaving", "records")
+    __slots__ = ("has_left", "indexes", "leaving", "records", "segments")
 
     def __init__(self) -> None:
-        self.batches: list[tuple[_Segment, int]] = []
-        self.records: list[_Record] = []
+        self.segments: list[_Segment] = []
+        self.indexes: list[int] = []
+        """The places of its batches, each a segment and an index: two lists, since a pair for each batch is
+        one more object that the garbage collector looks at."""
+        self.records: tuple[_Record, ...] = ()
         """Those that say something of it."""
         self.leaving = 0
         """Batches of streamed spans that are on their way."""
@@ -115,8 +118,15 @@ class _Held:
         """Whether the graded trace was delivered."""
 
 
+_span_id = itemgetter(0)
+
 _Leaving = tuple[_Held, _Segment, int]
 """A batch that leaves at once: of which trace it is, and where it stands."""
+
+
+def _by_tenant(batches: Sequence[SpanBatch]) -> Iterator[tuple[str, Sequence[SpanBatch]]]:
+    """Batches that stand side by side and have the same tenant."""
+    return ((tenant, list(group)) for tenant, group in groupby(batches, key=attrgetter("tenant")))
 
 
 class Journal:
@@ -148,11 +158,12 @@ class Journal:
         self._segment: _Segment | None = None
         self._entries: list[bytes] = []
         self._verdict_group: _Record | None = None
-        self._verdicts: list[tuple[bytes, bytes]] = []
+        self._verdicts: list[bytes] = []
         self._notes_record: _Record | None = None
         self._notes = Notes()
         self._gone: dict[_Segment, list[int]] = {}
-        self._finished: list[tuple[bytes, bytes]] = []
+        self._finished: list[bytes] = []
+        self._finished_now = 0
         self._sparse: dict[_Segment, None] = {}
         self._changes: list[Change] = []
         self._waiting: list[asyncio.Future[None]] = []
@@ -209,7 +220,7 @@ class Journal:
         }
         for (number, index), journalled in recovered.batches.items():
             segment = segments[number]
-            held = self._enter(journalled.batch, journalled.kind, segment, index)
+            (held,) = self._enter([journalled.batch], journalled.kind, segment, index)
             if (number, index) in recovered.left:
                 held.leaving -= 1
             elif journalled.kind is not BatchKind.HELD:
@@ -261,16 +272,21 @@ class Journal:
 
         Args:
             held: The batches of one request.
-            body: The request, if it has these batches and no others.
+            body: The request, if it has these batches and no others, all of one tenant.
         """
-        self._add(held, BatchKind.HELD, body)
+        if held:
+            segment, first = self._write_down(held, BatchKind.HELD, body)
+            self._enter(held, BatchKind.HELD, segment, first)
 
     def add_leaving(self, batches: Sequence[SpanBatch], *, streamed: bool) -> Receipt:
         """Keep spans that leave at once, until the returned receipt says that they are delivered.
 
         Streamed ones are kept further on, for grading: a copy of them waits for its verdict.
         """
-        leaving = self._add(batches, BatchKind.STREAMED if streamed else BatchKind.LATE, None)
+        kind = BatchKind.STREAMED if streamed else BatchKind.LATE
+        segment, first = self._write_down(batches, kind, None)
+        entered = self._enter(batches, kind, segment, first)
+        leaving = [(held, segment, index) for index, held in enumerate(entered, first)]
         if not streamed:
             for batch in batches:
                 self._finish(trace_key(batch.trace_id, batch.tenant), batch.spans)
@@ -302,7 +318,7 @@ class Journal:
                 group = self._verdict_group = _Record(Table.VERDICTS, self._number())
             group.size += len(content) + _ENTRY_BYTES
             self.bytes_held += len(content) + _ENTRY_BYTES
-            self._verdicts.append((key, content))
+            self._verdicts += encode_pair(key, content)
             self._say_of(held, group)
         self._finish(key, trace.spans)
         self._stored_callbacks.append(when_stored)
@@ -358,50 +374,57 @@ class Journal:
         self._activity.close()
         self._thread.close()
 
-    def _add(self, batches: Sequence[SpanBatch], kind: BatchKind, body: bytes | None) -> list[_Leaving]:
-        """Write batches of one kind down; where each of them stands."""
+    def _write_down(
+        self, batches: Sequence[SpanBatch], kind: BatchKind, body: bytes | None
+    ) -> tuple[_Segment, int]:
+        """Write batches of one kind down; in which segment they stand, and the index of the first."""
+        segment = self._segment
+        if segment is None:
+            segment = self._segment = _Segment(self._number())
+        start = first = segment.whole
         now = self._clock.unix_nano()
-        entered: list[_Leaving] = []
-        for tenant, of_tenant in groupby(batches, key=attrgetter("tenant")):
-            group = list(of_tenant)
-            request = body if body is not None and len(group) == len(batches) else request_of(group)
-            segment = self._segment
-            if segment is None:
-                segment = self._segment = _Segment(self._number())
-            first = segment.whole
+        size = 0
+        for tenant, group in _by_tenant(batches) if body is None else ((batches[0].tenant, batches),):
+            request = request_of(group) if body is None else body
             self._entries += encode_entry(
                 request, arrived_unix_nano=now, kind=kind, first=first, tenant=tenant
             )
-            size = len(request) + _ENTRY_BYTES
-            segment.size += size
-            self.bytes_held += size
-            for index, batch in enumerate(group, first):
-                entered.append((self._enter(batch, kind, segment, index), segment, index))
-        return entered
+            first += len(group)
+            size += len(request) + _ENTRY_BYTES
+        segment.size += size
+        self.bytes_held += size
+        return segment, start
 
-    def _enter(self, batch: SpanBatch, kind: BatchKind, segment: _Segment, index: int) -> _Held:
-        """Enter a batch in the books; what it is held with."""
-        if kind is BatchKind.LATE:
-            held = _Held()
-        else:
-            key = trace_key(batch.trace_id, batch.tenant)
-            known = self._held.get(key)
-            held = self._held[key] = _Held() if known is None else known
-            if kind is BatchKind.STREAMED:
-                held.leaving += 1
-        held.batches.append((segment, index))
-        segment.uses += 1
-        segment.whole += 1
-        return held
+    def _enter(
+        self, batches: Sequence[SpanBatch], kind: BatchKind, segment: _Segment, first: int
+    ) -> list[_Held]:
+        """Enter batches that stand side by side in the books; what each of them is held with."""
+        entered = []
+        for index, batch in enumerate(batches, first):
+            if kind is BatchKind.LATE:
+                held = _Held()
+            else:
+                key = trace_key(batch.trace_id, batch.tenant)
+                known = self._held.get(key)
+                held = self._held[key] = _Held() if known is None else known
+                if kind is BatchKind.STREAMED:
+                    held.leaving += 1
+            held.segments.append(segment)
+            held.indexes.append(index)
+            entered.append(held)
+        segment.uses += len(entered)
+        segment.whole += len(entered)
+        return entered
 
     def _say_of(self, held: _Held | None, record: _Record) -> None:
         """The record says something of a trace, so that it is needed as long as that is held."""
         if held is not None:
-            held.records.append(record)
+            held.records += (record,)
             record.uses += 1
 
     def _finish(self, key: bytes, spans: Sequence[RawSpan]) -> None:
-        self._finished.append((key, b"".join([span[0] for span in spans])))
+        self._finished += encode_pair(key, b"".join(map(_span_id, spans)))
+        self._finished_now += 1
 
     def _number(self) -> int:
         number = self._next_number
@@ -456,16 +479,18 @@ class Journal:
 
     def _forget(self, held: _Held) -> None:
         gone = self._gone
-        for segment, index in held.batches:
-            if segment.uses == 1:
-                gone.pop(segment, None)
-                self._sparse.pop(segment, None)
-                for record in segment.notes:
-                    self._let_go(record)
-            elif segment in gone:
-                gone[segment].append(index)
-            else:
-                gone[segment] = [index]
+        for segment, index in zip(held.segments, held.indexes, strict=True):
+            if segment.uses > 1:
+                segment.uses -= 1
+                if segment in gone:
+                    gone[segment].append(index)
+                else:
+                    gone[segment] = [index]
+                continue
+            gone.pop(segment, None)
+            self._sparse.pop(segment, None)
+            for record in segment.notes:
+                self._let_go(record)
             self._let_go(segment)
         for record in held.records:
             self._let_go(record)
@@ -535,15 +560,15 @@ class Journal:
             record = self._noting()
             record.uses += 1
             segment.notes.append(record)
-            segment.gone.update(indexes)
+            segment.gone += indexes
             self._notes.gone += [(segment.number, index) for index in indexes]
             if segment.uses * _SPARSE_PART <= segment.whole:
                 self._sparse[segment] = None
         if self._notes_record is not None and self._notes_record.uses:
             self._put(changes, self._notes_record, encode_notes(self._notes))
         if self._finished:
-            number, count = self._number(), len(self._finished)
-            changes.append(Change(Table.FINISHED, number_key(number), encode_pairs(self._finished)))
+            number, count = self._number(), self._finished_now
+            changes.append(Change(Table.FINISHED, number_key(number), self._finished))
             self._finished_groups.append((number, count))
             self._finished_traces += count
             while self._finished_traces - self._finished_groups[0][1] >= MAX_FINISHED:
@@ -553,7 +578,7 @@ class Journal:
         changes += self._changes
         self._changes = []
         self._segment = self._verdict_group = self._notes_record = None
-        self._entries, self._verdicts, self._finished = [], [], []
+        self._entries, self._verdicts, self._finished, self._finished_now = [], [], [], 0
         self._gone, self._notes = {}, Notes()
         return changes
 
@@ -570,7 +595,7 @@ class Journal:
             for segment in sparse:
                 content = self._store.record(Table.SEGMENTS, number_key(segment.number))
                 if content is not None:
-                    found.append((segment, segment_without(content, segment.gone)))
+                    found.append((segment, segment_without(content, set(segment.gone))))
             return found
 
         for segment in sparse:
