@@ -136,7 +136,8 @@ class Pipeline:
         self._streams = streams
         self._journal = journal
         self._spans_to_store = 0
-        """Spans of graded traces whose verdicts are not on disk yet."""
+        self._to_store: deque[tuple[GradedTrace, int, int]] = deque()
+        """Graded traces whose verdicts are not on disk yet, oldest first, with their held bytes and spans."""
         self._on_runs = on_runs
         self._on_graded = on_graded
         self._tasks = tasks
@@ -467,12 +468,15 @@ class Pipeline:
             # Nobody takes runs, and none is kept in memory until the disk has it.
             graded = graded.without_runs()
         self._spans_to_store += len(trace.spans)
-        stored = partial(self._export_stored, self._journal, graded, held, len(trace.spans))
-        self._journal.add_verdicts(trace, graded, stored)
+        self._to_store.append((graded, held, len(trace.spans)))
+        self._journal.add_verdicts(trace, graded, self._export_oldest)
 
-    def _export_stored(self, journal: Journal, graded: GradedTrace, held: int, count: int) -> None:
-        self._spans_to_store -= count
-        self._fan_out.export(graded, held, journal.receipt(graded.trace_id, graded.tenant))
+    def _export_oldest(self) -> None:
+        """The oldest of the graded traces is on disk."""
+        if self._journal is not None:
+            graded, held, count = self._to_store.popleft()
+            self._spans_to_store -= count
+            self._fan_out.export(graded, held, self._journal.receipt(graded.trace_id, graded.tenant))
 
     def _spans_awaiting_verdict(self) -> int:
         return self._buffer.group.spans_held + sum(self._aside.values()) + self._spans_to_store

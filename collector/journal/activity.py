@@ -59,9 +59,8 @@ class Activity:
     def begin(self, key: bytes, *, aside: bool = False) -> None:
         """The trace of that key is in work: in the loop, or `aside` of it."""
         if self._page is not None and len(key) <= _LONGEST_KEY:
-            start = _PLACES[aside] + _LENGTH.size
-            self._page[start : start + len(key)] = key
-            _LENGTH.pack_into(self._page, _PLACES[aside], len(key))
+            written = len(key).to_bytes(_LENGTH.size, "little") + key
+            self._page[_PLACES[aside] : _PLACES[aside] + len(written)] = written
 
     def end(self, *, aside: bool = False) -> None:
         """No trace is in work there."""

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from collector.journal.records import DamagedRecord, decode_pairs, encode_pairs
+from collector.journal.records import DamagedRecord, decode_pairs, encode_pair
 from collector.otlp import EnvelopeRegistry
 from collector.trace import FinishedTrace, GradedTrace
 from processors.spans import RawSpan
@@ -46,21 +46,22 @@ class StoredAdditions:
 
 def encode_additions(trace: FinishedTrace, graded: GradedTrace) -> bytes:
     """The content of the record: what `graded` has beside the spans of `trace`, and none of its runs."""
-    pairs: list[tuple[bytes, bytes]] = []
+    pairs: list[bytes] = []
     if graded.spans is not trace.spans and graded.spans:
         for came, leaves in zip(trace.spans, graded.spans, strict=True):
             if leaves is not came:
-                pairs.append((came[0], leaves[1][len(came[1]) :]))
-    added = len(pairs)
+                pairs += encode_pair(came[0], leaves[1][len(came[1]) :])
+    added = len(pairs) // 4
     results = (*graded.log_records, *graded.evaluation_spans)
     numbers: dict[object, int] = {}
     for _, _, envelope in results:
         if envelope not in numbers:
             numbers[envelope] = len(numbers)
-            pairs.append((envelope.resource, envelope.scope))
-    pairs += [(_ID.pack(span_id, numbers[envelope]), payload) for span_id, payload, envelope in results]
+            pairs += encode_pair(envelope.resource, envelope.scope)
+    for span_id, payload, envelope in results:
+        pairs += encode_pair(_ID.pack(span_id, numbers[envelope]), payload)
     head = _HEAD.pack(MARK, graded.backfill, added, len(numbers), len(graded.log_records))
-    return b"".join([head, *encode_pairs(pairs)])
+    return b"".join([head, *pairs])
 
 
 def decode_additions(content: bytes) -> StoredAdditions:

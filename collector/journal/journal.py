@@ -7,12 +7,10 @@ serves all requests that came meanwhile. All state here is touched on the loop's
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from itertools import groupby, islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Protocol
 
 from collector.clock import Clock, ends_within
@@ -20,6 +18,7 @@ from collector.errors import Overloaded
 from collector.journal.activity import Activity
 from collector.journal.additions import encode_additions
 from collector.journal.journal_config import JournalConfig
+from collector.journal.journal_thread import JournalThread
 from collector.journal.kept_criteria import KeptFile, digests_of_kept, keep
 from collector.journal.records import (
     BatchKind,
@@ -28,7 +27,7 @@ from collector.journal.records import (
     Place,
     encode_entry,
     encode_notes,
-    encode_pairs,
+    encode_pair,
     encode_verdict_group,
     number_key,
     request_of,
@@ -95,7 +94,7 @@ class _Segment(_Record):
         super().__init__(Table.SEGMENTS, number, size, is_written=is_written)
         self.whole = 0
         """How many batches stand in it."""
-        self.gone: set[int] = set()
+        self.gone: list[int] = []
         """Those of them that are no longer needed, as far as that was written."""
         self.notes: list[_Record] = []
         """The records that say what is no longer needed of it."""
@@ -104,11 +103,14 @@ class _Segment(_Record):
 class _Held:
     """What the journal holds of one trace, or of spans that came late to one."""
 
-    __slots__ = ("batches", "has_left", "leaving", "records")
+    __slots__ = ("has_left", "indexes", "leaving", "records", "segments")
 
     def __init__(self) -> None:
-        self.batches: list[tuple[_Segment, int]] = []
-        self.records: list[_Record] = []
+        self.segments: list[_Segment] = []
+        self.indexes: list[int] = []
+        """The places of its batches, each a segment and an index: two lists, since a pair for each batch is
+        one more object that the garbage collector looks at."""
+        self.records: tuple[_Record, ...] = ()
         """Those that say something of it."""
         self.leaving = 0
         """Batches of streamed spans that are on their way."""
@@ -116,8 +118,15 @@ class _Held:
         """Whether the graded trace was delivered."""
 
 
+_span_id = itemgetter(0)
+
 _Leaving = tuple[_Held, _Segment, int]
 """A batch that leaves at once: of which trace it is, and where it stands."""
+
+
+def _by_tenant(batches: Sequence[SpanBatch]) -> Iterator[tuple[str, Sequence[SpanBatch]]]:
+    """Batches that stand side by side and have the same tenant."""
+    return ((tenant, list(group)) for tenant, group in groupby(batches, key=attrgetter("tenant")))
 
 
 class Journal:
@@ -138,7 +147,7 @@ class Journal:
         self._metrics = metrics
         self._clock = clock
         self._log = RateLimitedLogger(_logger, clock)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
+        self._thread = JournalThread()
         self.bytes_held = 0
         self._held: dict[bytes, _Held] = {}
         self._found_leaving: dict[Place, _Leaving] = {}
@@ -149,18 +158,20 @@ class Journal:
         self._segment: _Segment | None = None
         self._entries: list[bytes] = []
         self._verdict_group: _Record | None = None
-        self._verdicts: list[tuple[bytes, bytes]] = []
+        self._verdicts: list[bytes] = []
         self._notes_record: _Record | None = None
         self._notes = Notes()
         self._gone: dict[_Segment, list[int]] = {}
-        self._finished: list[tuple[bytes, bytes]] = []
+        self._finished: list[bytes] = []
+        self._finished_now = 0
         self._sparse: dict[_Segment, None] = {}
         self._changes: list[Change] = []
         self._waiting: list[asyncio.Future[None]] = []
         self._stored_callbacks: list[Callable[[], None]] = []
-        self._wanted = asyncio.Event()
-        self._hurried = asyncio.Event()
-        self._enough = asyncio.Event()
+        self._nudge: asyncio.Future[None] | None = None
+        """What the writing task waits for, if it does, before it writes."""
+        self._is_idle = False
+        """Whether it waits for something to write."""
         self._expected = 1
         """Requests that may come before the next transaction, by those before."""
         self._kept: dict[bytes, bytes] = {}
@@ -209,7 +220,7 @@ class Journal:
         }
         for (number, index), journalled in recovered.batches.items():
             segment = segments[number]
-            held = self._enter(journalled.batch, journalled.kind, segment, index)
+            (held,) = self._enter([journalled.batch], journalled.kind, segment, index)
             if (number, index) in recovered.left:
                 held.leaving -= 1
             elif journalled.kind is not BatchKind.HELD:
@@ -261,16 +272,21 @@ class Journal:
 
         Args:
             held: The batches of one request.
-            body: The request, if it has these batches and no others.
+            body: The request, if it has these batches and no others, all of one tenant.
         """
-        self._add(held, BatchKind.HELD, body)
+        if held:
+            segment, first = self._write_down(held, BatchKind.HELD, body)
+            self._enter(held, BatchKind.HELD, segment, first)
 
     def add_leaving(self, batches: Sequence[SpanBatch], *, streamed: bool) -> Receipt:
         """Keep spans that leave at once, until the returned receipt says that they are delivered.
 
         Streamed ones are kept further on, for grading: a copy of them waits for its verdict.
         """
-        leaving = self._add(batches, BatchKind.STREAMED if streamed else BatchKind.LATE, None)
+        kind = BatchKind.STREAMED if streamed else BatchKind.LATE
+        segment, first = self._write_down(batches, kind, None)
+        entered = self._enter(batches, kind, segment, first)
+        leaving = [(held, segment, index) for index, held in enumerate(entered, first)]
         if not streamed:
             for batch in batches:
                 self._finish(trace_key(batch.trace_id, batch.tenant), batch.spans)
@@ -282,11 +298,8 @@ class Journal:
             return None
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
-        if len(self._waiting) == 1:
-            self._wanted.set()
-            self._hurried.set()
-        if len(self._waiting) >= self._expected:
-            self._enough.set()
+        if len(self._waiting) == 1 or len(self._waiting) >= self._expected:
+            self._wake()
         return waiting
 
     def add_verdicts(
@@ -305,16 +318,16 @@ class Journal:
                 group = self._verdict_group = _Record(Table.VERDICTS, self._number())
             group.size += len(content) + _ENTRY_BYTES
             self.bytes_held += len(content) + _ENTRY_BYTES
-            self._verdicts.append((key, content))
+            self._verdicts += encode_pair(key, content)
             self._say_of(held, group)
         self._finish(key, trace.spans)
         self._stored_callbacks.append(when_stored)
-        self._wanted.set()
+        self._want()
 
     def keep_criteria(self, files: Sequence[KeptFile]) -> None:
         """Keep exactly these criteria files for the next start."""
         self._changes += keep(files, self._kept)
-        self._wanted.set()
+        self._want()
 
     def leaving_receipt(self, place: Place) -> Receipt:
         """Takes note of who has got spans that were found in the journal and leave at once."""
@@ -345,67 +358,73 @@ class Journal:
         if stored is None and self._stored_callbacks:
             stored = asyncio.get_running_loop().create_future()
             self._waiting.append(stored)
-            self._hurried.set()
+            self._wake()
         if stored is not None:
             await ends_within(deadline - self._clock.monotonic(), stored, self._clock)
 
     async def shutdown(self) -> None:
         """Write what is pending and close the file; safe twice and before `start`."""
         self._is_closed = True
-        for event in (self._wanted, self._hurried, self._enough):
-            event.set()
+        self._wake()
         writer, self._writer = self._writer, None
         if writer is not None:
             await asyncio.wait([writer])
         self._activity.note_alive(self._clock.unix_nano())
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
+        await self._thread.run(self._store.close)
         self._activity.close()
-        self._thread.shutdown(wait=False)
+        self._thread.close()
 
-    def _add(self, batches: Sequence[SpanBatch], kind: BatchKind, body: bytes | None) -> list[_Leaving]:
-        """Write batches of one kind down; where each of them stands."""
+    def _write_down(
+        self, batches: Sequence[SpanBatch], kind: BatchKind, body: bytes | None
+    ) -> tuple[_Segment, int]:
+        """Write batches of one kind down; in which segment they stand, and the index of the first."""
+        segment = self._segment
+        if segment is None:
+            segment = self._segment = _Segment(self._number())
+        start = first = segment.whole
         now = self._clock.unix_nano()
-        entered: list[_Leaving] = []
-        for tenant, of_tenant in groupby(batches, key=attrgetter("tenant")):
-            group = list(of_tenant)
-            request = body if body is not None and len(group) == len(batches) else request_of(group)
-            segment = self._segment
-            if segment is None:
-                segment = self._segment = _Segment(self._number())
-            first = segment.whole
+        size = 0
+        for tenant, group in _by_tenant(batches) if body is None else ((batches[0].tenant, batches),):
+            request = request_of(group) if body is None else body
             self._entries += encode_entry(
                 request, arrived_unix_nano=now, kind=kind, first=first, tenant=tenant
             )
-            size = len(request) + _ENTRY_BYTES
-            segment.size += size
-            self.bytes_held += size
-            for index, batch in enumerate(group, first):
-                entered.append((self._enter(batch, kind, segment, index), segment, index))
-        return entered
+            first += len(group)
+            size += len(request) + _ENTRY_BYTES
+        segment.size += size
+        self.bytes_held += size
+        return segment, start
 
-    def _enter(self, batch: SpanBatch, kind: BatchKind, segment: _Segment, index: int) -> _Held:
-        """Enter a batch in the books; what it is held with."""
-        if kind is BatchKind.LATE:
-            held = _Held()
-        else:
-            key = trace_key(batch.trace_id, batch.tenant)
-            known = self._held.get(key)
-            held = self._held[key] = _Held() if known is None else known
-            if kind is BatchKind.STREAMED:
-                held.leaving += 1
-        held.batches.append((segment, index))
-        segment.uses += 1
-        segment.whole += 1
-        return held
+    def _enter(
+        self, batches: Sequence[SpanBatch], kind: BatchKind, segment: _Segment, first: int
+    ) -> list[_Held]:
+        """Enter batches that stand side by side in the books; what each of them is held with."""
+        entered = []
+        for index, batch in enumerate(batches, first):
+            if kind is BatchKind.LATE:
+                held = _Held()
+            else:
+                key = trace_key(batch.trace_id, batch.tenant)
+                known = self._held.get(key)
+                held = self._held[key] = _Held() if known is None else known
+                if kind is BatchKind.STREAMED:
+                    held.leaving += 1
+            held.segments.append(segment)
+            held.indexes.append(index)
+            entered.append(held)
+        segment.uses += len(entered)
+        segment.whole += len(entered)
+        return entered
 
     def _say_of(self, held: _Held | None, record: _Record) -> None:
         """The record says something of a trace, so that it is needed as long as that is held."""
         if held is not None:
-            held.records.append(record)
+            held.records += (record,)
             record.uses += 1
 
     def _finish(self, key: bytes, spans: Sequence[RawSpan]) -> None:
-        self._finished.append((key, b"".join([span[0] for span in spans])))
+        self._finished += encode_pair(key, b"".join(map(_span_id, spans)))
+        self._finished_now += 1
 
     def _number(self) -> int:
         number = self._next_number
@@ -435,7 +454,7 @@ class Journal:
     def _delivered_to(self, key: bytes, held: _Held, holder: str) -> None:
         self._say_of(held, self._noting())
         self._notes.delivered.append((key, holder))
-        self._wanted.set()
+        self._want()
 
     def _delivered(self, held: _Held) -> None:
         """Everybody has got the graded trace."""
@@ -456,24 +475,26 @@ class Journal:
             else:
                 self._say_of(held, self._noting())
                 self._notes.left.append((segment.number, index))
-                self._wanted.set()
+                self._want()
 
     def _forget(self, held: _Held) -> None:
         gone = self._gone
-        for segment, index in held.batches:
-            if segment.uses == 1:
-                gone.pop(segment, None)
-                self._sparse.pop(segment, None)
-                for record in segment.notes:
-                    self._let_go(record)
-            elif segment in gone:
-                gone[segment].append(index)
-            else:
-                gone[segment] = [index]
+        for segment, index in zip(held.segments, held.indexes, strict=True):
+            if segment.uses > 1:
+                segment.uses -= 1
+                if segment in gone:
+                    gone[segment].append(index)
+                else:
+                    gone[segment] = [index]
+                continue
+            gone.pop(segment, None)
+            self._sparse.pop(segment, None)
+            for record in segment.notes:
+                self._let_go(record)
             self._let_go(segment)
         for record in held.records:
             self._let_go(record)
-        self._wanted.set()
+        self._want()
 
     def _let_go(self, record: _Record) -> None:
         record.uses -= 1
@@ -490,13 +511,11 @@ class Journal:
 
     async def _write(self) -> None:
         """Write changes as they come; after a failure open the journal anew until that succeeds."""
-        loop = asyncio.get_running_loop()
         while True:
-            if not self._has_changes:
+            while not self._has_changes:
                 if self._is_closed:
                     return
-                self._wanted.clear()
-                await self._wanted.wait()
+                await self._nudged(None)
             await self._gather()
             if self.bytes_held > self.config.max_bytes // _SPARSE_PART and self._sparse:
                 await self._cut_down()
@@ -506,7 +525,7 @@ class Journal:
             started = self._clock.monotonic()
             failure: JournalFailed | None = None
             try:
-                await loop.run_in_executor(self._thread, self._store.write, changes)
+                await self._thread.run(self._store.write, changes)
             except JournalFailed as error:
                 failure = error
                 self._changes[:0] = changes
@@ -517,7 +536,6 @@ class Journal:
                 # Most senders wait for an answer before they send more: those that were answered now, and
                 # those that came meanwhile, are all that there are.
                 self._expected = len(waiting) + len(self._waiting)
-                self._enough.clear()
             for future in waiting:
                 if not future.done():
                     if failure is None:
@@ -542,15 +560,15 @@ class Journal:
             record = self._noting()
             record.uses += 1
             segment.notes.append(record)
-            segment.gone.update(indexes)
+            segment.gone += indexes
             self._notes.gone += [(segment.number, index) for index in indexes]
             if segment.uses * _SPARSE_PART <= segment.whole:
                 self._sparse[segment] = None
         if self._notes_record is not None and self._notes_record.uses:
             self._put(changes, self._notes_record, encode_notes(self._notes))
         if self._finished:
-            number, count = self._number(), len(self._finished)
-            changes.append(Change(Table.FINISHED, number_key(number), encode_pairs(self._finished)))
+            number, count = self._number(), self._finished_now
+            changes.append(Change(Table.FINISHED, number_key(number), self._finished))
             self._finished_groups.append((number, count))
             self._finished_traces += count
             while self._finished_traces - self._finished_groups[0][1] >= MAX_FINISHED:
@@ -560,7 +578,7 @@ class Journal:
         changes += self._changes
         self._changes = []
         self._segment = self._verdict_group = self._notes_record = None
-        self._entries, self._verdicts, self._finished = [], [], []
+        self._entries, self._verdicts, self._finished, self._finished_now = [], [], [], 0
         self._gone, self._notes = {}, Notes()
         return changes
 
@@ -577,13 +595,13 @@ class Journal:
             for segment in sparse:
                 content = self._store.record(Table.SEGMENTS, number_key(segment.number))
                 if content is not None:
-                    found.append((segment, segment_without(content, segment.gone)))
+                    found.append((segment, segment_without(content, set(segment.gone))))
             return found
 
         for segment in sparse:
             del self._sparse[segment]
         try:
-            smaller = await asyncio.get_running_loop().run_in_executor(self._thread, cut)
+            smaller = await self._thread.run(cut)
         except (DamagedRecord, JournalFailed) as error:
             self._log.error("failing", "A record of the journal cannot be read.", error=str(error))
             return
@@ -597,17 +615,38 @@ class Journal:
     async def _gather(self) -> None:
         """Let as much come together as can share a transaction, and nobody wait for long."""
         if not self._waiting and not self._is_closed:
-            self._hurried.clear()
-            await ends_within(UNHURRIED_SECONDS, self._hurried.wait(), self._clock)
+            await self._nudged(UNHURRIED_SECONDS)
         latest = self._clock.monotonic() + MAX_GATHER_SECONDS
         came = 0
         while not self._is_closed and came < len(self._waiting) < self._expected:
             if self._clock.monotonic() >= latest:
                 return
             came = len(self._waiting)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(GATHER_SECONDS):
-                    await self._enough.wait()
+            await self._nudged(GATHER_SECONDS)
+
+    async def _nudged(self, seconds: float | None) -> None:
+        """Wait until `_wake` is called, or so long. Bare futures: this is done for every transaction."""
+        loop = asyncio.get_running_loop()
+        nudge = self._nudge = loop.create_future()
+        self._is_idle = seconds is None
+        timer = None if seconds is None else loop.call_later(seconds, self._wake)
+        try:
+            await nudge
+        finally:
+            self._nudge = None
+            self._is_idle = False
+            if timer is not None:
+                timer.cancel()
+
+    def _wake(self) -> None:
+        """The writing task need not wait any longer."""
+        if self._nudge is not None and not self._nudge.done():
+            self._nudge.set_result(None)
+
+    def _want(self) -> None:
+        """There is something to write, which nobody waits for."""
+        if self._is_idle:
+            self._wake()
 
     async def _mended(self, failure: JournalFailed) -> bool:
         """Wait until the journal may be tried again; False when it is being closed."""
@@ -642,7 +681,7 @@ class Journal:
                 self._store.write([Change(Table.ABOUT, b"reopened", [turn])])
 
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, reopen)
+            await self._thread.run(reopen)
         except Exception as error:  # whatever it is, it is tried again
             self._log.error("failing", "The journal cannot be opened.", error=str(error))
             return False
@@ -654,11 +693,10 @@ class Journal:
             await self._clock.sleep(0.1)
 
     async def _sync_sometimes(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             await self._clock.sleep(self.config.interval)
             try:
-                await loop.run_in_executor(self._thread, self._store.sync)
+                await self._thread.run(self._store.sync)
             except JournalFailed as error:
                 self._has_failed = True
                 self._metrics.journal_failures.add(1, "failed")

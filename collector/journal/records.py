@@ -6,7 +6,7 @@ every call of LMDB gives up the interpreter.
 """
 
 import struct
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import groupby
@@ -46,6 +46,8 @@ class BatchKind(IntEnum):
 class DamagedRecord(ValueError):
     """A record is not what was written."""
 
+
+Parts = tuple[bytes, bytes, bytes, bytes]
 
 Place = tuple[int, int]
 """Where a batch stands: the number of its segment, and its index in that."""
@@ -163,12 +165,16 @@ def segment_without(content: bytes, gone: Collection[int]) -> list[bytes]:
     return parts
 
 
+def encode_pair(one: bytes, other: bytes, _pack: Callable[[int], bytes] = _LENGTH.pack) -> Parts:
+    """The parts of one pair, each with its length before it."""
+    return _pack(len(one)), one, _pack(len(other)), other
+
+
 def encode_pairs(pairs: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    """The parts of a record of pairs, each with its length before it."""
+    """The parts of a record of pairs."""
     parts: list[bytes] = []
-    pack = _LENGTH.pack
-    for one, other in pairs:
-        parts += (pack(len(one)), one, pack(len(other)), other)
+    for pair in pairs:
+        parts += encode_pair(*pair)
     return parts
 
 
@@ -192,9 +198,14 @@ def decode_pairs(content: bytes, position: int = 0) -> list[tuple[bytes, bytes]]
     return list(zip(found[::2], found[1::2], strict=True))
 
 
-def encode_verdict_group(bound: int, pairs: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    """The parts of a record of what was said of traces, by key, whose segments have numbers below `bound`."""
-    return [_BOUND.pack(bound), *encode_pairs(pairs)]
+def encode_verdict_group(bound: int, pairs: Iterable[bytes]) -> list[bytes]:
+    """The parts of a record of what was said of traces, by key, whose segments have numbers below `bound`.
+
+    Args:
+        bound: More than the numbers of their segments.
+        pairs: The parts of pairs of key and content.
+    """
+    return [_BOUND.pack(bound), *pairs]
 
 
 def decode_verdict_group(content: bytes) -> tuple[int, list[tuple[bytes, bytes]]]:

@@ -135,7 +135,7 @@ def test_pairs_and_groups_of_verdicts_are_read_as_they_were_written(
     pairs: list[tuple[bytes, bytes]], bound: int
 ) -> None:
     assert pairs == decode_pairs(b"".join(encode_pairs(pairs)))
-    assert (bound, pairs) == decode_verdict_group(b"".join(encode_verdict_group(bound, pairs)))
+    assert (bound, pairs) == decode_verdict_group(b"".join(encode_verdict_group(bound, encode_pairs(pairs))))
 
 
 _notes = st.builds(

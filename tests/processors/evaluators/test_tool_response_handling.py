@@ -48,7 +48,7 @@ def shares(gating: object) -> tuple[float, float]:
 def test_with_every_check_counted_most_wrong_cases_are_caught_and_few_sound_ones_flagged() -> None:
     caught, flagged = shares(ALL)
 
-    assert caught >= 0.8
+    assert caught >= 0.9
     assert flagged <= 0.1
 
 
