@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
+from collector import asgi_server
 from collector.asgi_server import AsgiServer, HttpScope, Receive, Send
 from collector.clock import ManualClock, SystemClock
 from collector.errors import StartupError
@@ -152,8 +153,9 @@ async def test_a_request_that_never_arrives_whole_is_cut() -> None:
     await server.shutdown(_soon())
 
 
-async def test_a_connection_is_closed_when_it_was_idle_for_long() -> None:
-    server = AsgiServer(_Application(), "127.0.0.1", 0, keep_alive_seconds=1)
+async def test_a_connection_is_closed_when_it_was_idle_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi_server, "_KEEP_ALIVE_SECONDS", 1)
+    server = AsgiServer(_Application(), "127.0.0.1", 0)
     await server.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     began = asyncio.get_running_loop().time()
