@@ -377,16 +377,21 @@ class RunCalls:
         for name, _ in self._nested_agents():
             ids_of.setdefault(canonical_tool_name(name), set()).add("")
         asked = {requests.call_id(requested) for requested in requests.in_order}
+        called: dict[str, tuple[set[str], bool]] = {}
+        """For each name the ids of its calls, and whether all of them are ids of requests."""
         found: list[RequestedCall] = []
         for requested in requests.in_order:
             name = requested.request.name
             if not name or _category_of(requested.request) is not CallCategory.FUNCTION:
                 continue
-            ids = set(ids_of.get(canonical_tool_name(name), ())) | behind_servers.get(name, set())
-            for shorter in names_behind_servers(name):
-                ids |= ids_of.get(canonical_tool_name(shorter), set())
+            if name not in called:
+                ids = set(ids_of.get(canonical_tool_name(name), ())) | behind_servers.get(name, set())
+                for shorter in names_behind_servers(name):
+                    ids |= ids_of.get(canonical_tool_name(shorter), set())
+                called[name] = ids, "" not in ids and ids <= asked
+            ids, are_requested = called[name]
             call_id = requests.call_id(requested)
-            if not ids or (is_call_id(call_id) and call_id not in ids and "" not in ids and ids <= asked):
+            if not ids or (is_call_id(call_id) and call_id not in ids and are_requested):
                 found.append(requested)
         return found
 
