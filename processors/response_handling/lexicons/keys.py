@@ -93,11 +93,6 @@ ACTIONS: Final = frozenset(
     successo succès sucesso updated éxito
     """.split()
 )
-CACHED_KEYS: Final = frozenset(
-    """
-    cache cached from_cache stale
-    """.split()
-)
 MORE_KEYS: Final = frozenset(
     """
     has_more has_next has_next_page hasmore hasnextpage is_truncated istruncated more next next_cursor next_token nextcursor nextpagetoken next_page next_page_token nexttoken truncated
@@ -152,11 +147,6 @@ ASKS_CONTACT: Final = frozenset(
 LASTING: Final = frozenset(
     """
     duration elapsed eta latency length runtime time timeout took ttl uptime wait
-    """.split()
-)
-ZONE_WORDS: Final = frozenset(
-    """
-    bst cest cet edt est gmt ist jst pdt pst timezone tz utc zone
     """.split()
 )
 PERSON_GROUPS: Final = frozenset(
@@ -216,10 +206,6 @@ ACTION_VERBS: Final = (
     "aktualiz", "änder", "aender", "wijzig", "bijwerk", "zmien", "zmień", "aggiung", "añad", "agreg",
 )  # fmt: skip
 """How the names of tools begin that do something."""
-FROM_TO: Final = frozenset(
-    "to auf do a à para até naar al fino → -> に へ 到 至 から となり 降至 升至 増 € to $ to € € auf".split()
-)
-"""What stands between an earlier and a later value."""
 NEGATING_PREFIXES: Final = (
     "dé",
     "des",
@@ -236,10 +222,6 @@ NEGATING_PREFIXES: Final = (
     "on",
     "mis",
 )
-PERIODS: Final = frozenset(
-    "bimestre trimestre quarter semestre semester quartal week month year day period jahr monat woche mes mois".split()
-)
-"""Keys by which rows stand in order of time."""
 VAGUE_STATES: Final = frozenset(
     "open new up down ok error late low partial test other sent active created received review registered submitted "
     "scheduled queued draft processing preparing hold running closed planned returned".split()
@@ -260,24 +242,9 @@ WEEK_KEYS: Final = frozenset(
     "kw week woche isoweek kalenderwoche semaine semana settimana tydzień tydzien 週 周".split()
 )
 """Keys whose number is a week of the year."""
-SPEAKS_OF_ZONES: Final = (
-    " local", " lokal", "ortszeit", "your time", " hora ", "heure", "locale", " tijd", "czasu", "时间", "時間", "time zone", "timezone", " UTC", " CET", " GMT",
-)  # fmt: skip
-"""What shows that an answer means the clock of some place."""
 BOTH: Final = frozenset(
     "both beide beiden beides ambos ambas entrambi entrambe deux oba obie obydwa obydwie two twee zwei dos dois duas due dwa dwie".split()
 )
-BOTH_CJK: Final = ("両方", "どちらも", "两个都", "两者", "両")
-"""What is said of two things."""
-HOW_MANY: Final = (
-    "how many", "number of", "wie viele", "wieviele", "anzahl", "combien", "nombre de", "cuánt", "número de", "quant", "numero di", "hoeveel", "aantal",
-    "ile ", "ilu ", "liczb", "何件", "何人", "何個", "何本", "いくつ", "何台", "何回", "何冊", "件数", "多少", "几个", "几台", "几人", "几次", "几张", "几条", "几件", "有几",
-)  # fmt: skip
-"""How people ask for a count."""
-AVERAGE_KEYS: Final = frozenset(
-    "avg average mean median moyenne media promedio média durchschnitt mittel gemiddelde średnia 平均".split()
-)
-"""Words of keys whose values are averages."""
 PERSON_KEYS: Final = frozenset(
     "owner patient customer employee guest tenant applicant student member client resident besitzer patient kunde mieter gast "
     "propriétaire locataire client dueño paciente cliente inquilino huésped proprietario inquilino ospite eigenaar huurder klant "
@@ -300,31 +267,6 @@ GOOD_STEMS: Final = (
 """How words of keys begin that say that something is done or holds."""
 NEGATING_WORDS: Final = frozenset("not non nicht no não niet nie un 未".split())
 """First words of keys that count what did not come about."""
-PART_STEMS: Final = (
-    "ready", "modified", "updated", "succe", "sent", "deliver", "imported", "inserted", "processed", "created", "deleted", "moved", "copied",
-    "applied", "passed", "written", "saved", "available", "refunded", "synced", "migrated", "completed", "uploaded", "accepted", "affected",
-    "restored", "enviad", "envoy", "inviat", "verzonden", "wysłan", "gesendet", "versendet", "erfolg", "aktualisiert", "importiert", "importad",
-    "importé", "importat", "importow", "geïmporteerd", "bijgewerkt", "zaktualiz", "actualiz", "atualiz", "aggiorn", "成功", "完了", "完成",
-)  # fmt: skip
-"""How words of keys begin that count what came about of a whole."""
-WHOLE_WORDS: Final = frozenset(
-    "total matched requested desired replicas expected submitted received count all recipients rows records files gesamt insgesamt anzahl "
-    "totaal totale łącznie wszystkich destinatarios destinataires empfänger 合計 件数 总数 总计".split()
-)
-"""Words of keys that count a whole."""
-LARGEST: Final = {
-    "en": ("in the lead", "leads", "leading", "out in front", "highest", "largest", "biggest", "won the", "is ahead", "top of the"),
-    "de": ("am meisten", "die meisten", "höchste", "größte", "führt", "an der spitze", "in führung"),
-    "fr": ("en tête", "a gagné"),
-    "es": ("en cabeza", "lidera", "el mayor", "la mayor", "ganó"),
-    "pt": ("na frente", "lidera", "o maior", "a maior", "venceu"),
-    "it": ("in testa", "guida la", "il maggior", "ha vinto"),
-    "nl": ("aan kop", "de meeste", "het meeste", "hoogste", "grootste", "leidt", "gewonnen"),
-    "pl": ("prowadzi", "najwięcej", "najwyższ", "największ", "na czele", "wygrał"),
-    "ja": ("一番多い", "最も多い", "最多", "首位", "トップ", "最大"),
-    "zh": ("最多", "最高", "领先", "最大"),
-}  # fmt: skip
-"""How a language says that something is the largest or the first."""
 ASKS_SECRET: Final = frozenset(
     """
     password passwort passwords key code token kennwort contraseña senha wachtwoord hasło 密码
