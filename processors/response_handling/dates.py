@@ -30,6 +30,7 @@ _SHORTEST_COUNTRY: Final = 6
 _OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
 _YEAR_MONTH = re.compile(r"(?<!\d)(\d{4})-(0[1-9]|1[0-2])(?![\d-])")
 _NAME = re.compile(r"[^\W\d_]{2,20}")
+_WEEKDAY = re.compile(r"([^\W\d_]{2,20})(?:-feira)?")
 _BESIDE = re.compile(r"\s?[,(（]?\s?([^\W\d_]{2,12})")
 _BREAK = re.compile(r"[^\w\s,.'’]|\d")
 
@@ -257,10 +258,10 @@ def _wrong_weekday(token: Token, timeline: Timeline, response: Response) -> Find
     names, said = response.words.weekdays, list[int]()
     before = response.output[max(0, token.start - 24) : token.start].lower()
     after = response.output[token.end : token.end + 18].lower()
-    for match in _NAME.finditer(before):
+    for match in _WEEKDAY.finditer(before):
         gap = before[match.end() :]
-        if match[0] in names and len(match[0]) > 2 and not _BREAK.search(gap) and len(gap.split()) <= 3:
-            said = [names[match[0]]]
+        if match[1] in names and len(match[1]) > 2 and not _BREAK.search(gap) and len(gap.split()) <= 3:
+            said = [names[match[1]]]
     if not said and (beside := _BESIDE.match(after)) and beside[1] in names:
         said = [names[beside[1]]]
     if not said and not response.words.is_spaced:
