@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 
 from processors.response_handling.dates import Timeline
 from processors.response_handling.ledger import FROM_USER, Quantity, Record, folded
-from processors.response_handling.lexicons.units import factors_of, key_words
+from processors.response_handling.lexicons.units import Unit, factors_of
 from processors.response_handling.reading import Token
-from processors.response_handling.response import Finding, Response, shown, words_of
+from processors.response_handling.response import Finding, Response, shown
 
 _SMALL, _PEOPLE_KNOW = 12, frozenset({24.0, 60.0, 100.0, 365.0, 1000.0})
 """Whole numbers up to the first, and those, without a unit are counts and marks that are not looked up."""
@@ -27,10 +27,14 @@ _CONSTANTS: Final = (2.0, 7.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 365.0)
 """By what people multiply and divide though nobody told them."""
 _ABOUT, _VAGUE = 0.06, 0.004
 """By how much what is said to be approximate may differ, and a tolerance that two steps meet by chance."""
+_CHANCE: Final = 0.25
+"""How many of the expressions tried may be expected to give a number by chance where one counts for sure."""
+_MOST_BESIDE: Final = 8
+"""Other numbers of a sentence that are looked at."""
 _SHORT, _LONG = 3, 5
 """Digits below which a slip says nothing, and from which it says much."""
-_MOST_INVENTED: Final = 2
-"""Where more numbers of one answer have no support, it goes by something that was not read."""
+_BEFORE, _AFTER = 60, 20
+"""Characters before and after a number in which a word says what was reckoned."""
 _MOST_SEARCHED: Final = 15
 """Numbers of one answer that are searched for in steps."""
 _MOST_ROWS, _MOST_VALUES, _MOST_MADE, _MOST_OPERANDS, _MOST_DEEP = 400, 12, 3_000, 36, 16
@@ -38,29 +42,43 @@ _PLAIN: Final = {"": None, "percent": ("", "percent"), "money": ("", "money")}
 """Dimensions in which numbers are taken as they stand, and which others fit them; the last is of amounts."""
 
 
+CLAUSE: Final = re.compile(r"[,;:()（），；、](?!\d)|(?<=\s)[-–—](?=\s)")
+"""Where the parts of a sentence end."""
+
+
 class Made(NamedTuple):
-    """A number to reckon with, as it stands and in base units, its dimension, and how it was made."""
+    """A number to reckon with: as it stands, in base units, its dimension, how it was made, and its kind."""
 
     value: float
     base: float
     dimension: str
     how: str
+    kind: str = ""
 
 
 @dataclass(slots=True)
 class Support:
-    """A number of the answer: what it stands for directly, or how it is reckoned, or neither."""
+    """A number of the answer: what it stands for directly, or how it is reckoned, or neither.
+
+    `chance` is about how many of the expressions tried would give a number of so many digits by chance.
+    """
 
     token: Token
     direct: list[Quantity] = field(default_factory=list)
     how: str = ""
     steps: int = 0
     is_checked: bool = True
+    chance: float = 0.0
 
     @property
     def is_supported(self) -> bool:
         """Whether anything gives the number, or nothing need."""
         return bool(self.direct or self.how or not self.is_checked)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether what gives the number does so hardly by chance."""
+        return bool(self.direct or (self.how and self.chance <= _CHANCE))
 
 
 class Numbers:
@@ -86,7 +104,18 @@ class Numbers:
                     look(support)
                 token = support.token
                 if (support.direct or support.how) and all(made.value != token.value for made in self._known):
-                    self._known.append(Made(token.value, token.total, _dimension(token), "told"))
+                    self._known.append(_told(token))
+
+    @cached_property
+    def _spans(self) -> list[list[Support]]:
+        """The numbers of the answer by the sentences in which they stand."""
+        return [self.within(start, end) for start, end in self._response.spans]
+
+    def beside(self, token: Token) -> list[Support]:
+        """The other numbers of the sentence of a number, the nearest first, a few."""
+        own = next((span for span in self._spans if any(s.token is token for s in span)), [])
+        others = [support for support in own if support.token is not token]
+        return sorted(others, key=lambda other: abs(other.token.start - token.start))[:_MOST_BESIDE]
 
     @property
     def is_reckoned(self) -> bool:
@@ -97,6 +126,33 @@ class Numbers:
     def is_whole(self) -> bool:
         """Whether all numbers of the evidence took part in the search."""
         return len(self._numbers) <= _MOST_OPERANDS
+
+    def said(self, support: Support) -> frozenset[str]:
+        """The kinds of words next to a number of the answer, up to the numbers around it."""
+        token, output = support.token, self._response.output
+        start, end = next((span for span in self._response.spans if span[0] <= token.start < span[1]), (0, 0))
+        others = [other.token for other in self.beside(token) if other.is_checked]
+        before = max([start, token.start - _BEFORE, *(o.end for o in others if o.end <= token.start)])
+        after = min([end, token.end + _AFTER, *(o.start for o in others if o.start >= token.end)])
+        *_, clause = CLAUSE.split(output[before : token.start])
+        words = self._response.words
+        near = words.categories(clause) | words.categories(CLAUSE.split(output[token.end : after])[0])
+        return near if near & {"mean", "total"} else words.categories(output[before : token.start])
+
+    def of_kind(self, kind: str, support: Support) -> Iterator[Made]:
+        """The totals (or averages) that evidence and sentence give, in the unit of a number told."""
+        token, unit = support.token, support.token.unit
+        dimension, factor = _dimension(token), unit.factors[0] if unit else 1.0
+        others = (other.token for other in self.beside(token) if other.direct)
+        told = [one for one in others if (one.unit, one.currencies) == (unit, token.currencies)]
+        local = [fsum(one.total for one in told) / factor] if len(told) > 1 else []
+        if kind == "mean":
+            local = [total / len(told) for total in local]
+        yield from (Made(value, 0.0, "", "what is told", kind) for value in local)
+        for made in self._made:
+            if made.kind in (kind, "weighted") and made.dimension in ("", "money", dimension):
+                is_own = unit is not None and made.dimension == dimension
+                yield made._replace(value=abs(made.base / factor if is_own else made.value))
 
     def within(self, start: int, end: int) -> list[Support]:
         """The numbers told in a part of the answer."""
@@ -180,7 +236,7 @@ class Numbers:
     def _direct(self, token: Token) -> list[Quantity]:
         unit, found = token.unit, list[Quantity]()
         for value in token.values:
-            slack = _slack(token, value)
+            slack = slack_of(token, value)
             plain = [] if token.extra else self._between("", value, slack)
             if unit is None:
                 minor = self._between("", value * 100, slack * 100)
@@ -206,7 +262,7 @@ class Numbers:
 
     def _wanted(self, token: Token) -> Iterator[tuple[float, float, str]]:
         """Value, tolerance and dimension of a number that is searched for, in base units and as it stands."""
-        slack, unit = _slack(token, token.value), token.unit
+        slack, unit = slack_of(token, token.value), token.unit
         if unit is not None and unit.dimension not in ("percent", "temperature"):
             whole = token.total / unit.factors[0]
             yield from ((whole * factor, slack * factor, unit.dimension) for factor in unit.factors)
@@ -234,35 +290,49 @@ class Numbers:
         return self._tables[dimension]
 
     def _reach(self, support: Support) -> None:
-        """Look for two or three steps that give a number."""
+        """Look for steps that give a number: over what its sentence tells, then over all that is known."""
         run = self._sums.get(round(support.token.value, 6), [])
         if run and support.token.value not in run:
             support.how, support.steps = " + ".join(f"{part:.10g}" for part in run), 2
             return
+        told = [one.token for one in self.beside(support.token) if one.is_supported]
         for value, slack, dimension in self._wanted(support.token):
+            near = _values([_told(one) for one in told], dimension)
             operands, deep = self._operands(dimension, _MOST_OPERANDS), self._operands(dimension, _MOST_DEEP)
-            constants = () if dimension else _CONSTANTS
-            factors = dict.fromkeys((*self._shares, *self._operands("", _MOST_OPERANDS), *constants))
-            if dimension == "percent":
-                shares = [share for share in (value / 100, 1 + value / 100, 1 - value / 100) if share > 0]
-                tries = [(one * share, one * slack / 100, one) for one in operands for share in shares]
-                support.how = _first([one for one in tries if one[0] != one[2]], operands)
+            by = [abs(_told(one).value) / (100 if _is_share(one) else 1) for one in told if one.value]
+            by += [other for share in by if share < 1 for other in (1 + share, 1 - share)]
+            constants, is_share = () if dimension else _CONSTANTS, dimension == "percent"
+            if is_share:
                 added = sorted(
-                    abs(made.value) for made in (*self._known, *self._numbers) if made.dimension == "percent"
+                    abs(one.value) for one in (*self._known, *self._numbers) if one.dimension == dimension
                 )
-                support.how = support.how or _first(_tries(value, slack, added, {}), added)
-                if support.how or len(operands) > _MOST_DEEP:
-                    support.steps = 2
+                support.how = _first(_tries(value, slack, added, {}), added)
+                support.steps = 2 if support.how else 0
+                if support.how:
                     return
-                operands = []
-            support.how = support.how or _first(_tries(value, slack, operands, factors), operands)
-            support.steps = 2 if support.how else 0
-            if not support.how:
-                factors = dict.fromkeys((*self._shares, *self._operands("", _MOST_DEEP)))
-                support.how = _first(_tries(value, slack, deep, factors), self._pairs(deep))
-                support.steps = 3 if support.how else 0
-            if support.how:
-                return
+            tiers = (
+                (2, near, by, near),
+                (
+                    2,
+                    operands,
+                    [*self._shares, *self._factors(dimension, _MOST_OPERANDS), *constants],
+                    operands,
+                ),
+                (3, near, by, self._pairs(near)),
+                (3, deep, [*self._shares, *self._factors(dimension, _MOST_DEEP)], self._pairs(deep)),
+            )
+            for steps, terms, factors, targets in tiers:
+                if not targets or (is_share and steps == 3 and len(operands) > _MOST_DEEP):
+                    continue
+                tries = _tries(value, slack, terms, dict.fromkeys(factors), is_share=is_share)
+                chance = 2 * slack / value * len(targets) * 3 * (len(terms) + len(factors))
+                how = _first(tries, targets)
+                if chance > _CHANCE and steps == 3 and (is_share or terms is near):
+                    continue
+                if how and (not support.how or chance < support.chance):
+                    support.how, support.steps, support.chance = how, steps, chance
+                if how and chance <= _CHANCE:
+                    return
 
     @cached_property
     def _numbers(self) -> list[Made]:
@@ -277,12 +347,15 @@ class Numbers:
         totals = [made for made in self._made if made.how.startswith(("sum of", "items", "time", "first"))]
         totals = [made for made in totals if " of " not in made.how[7:]][: most // 2]
         chosen = (*self._known[-most // 2 :], *totals, *self._numbers[:most])
+        return _values(chosen, dimension)
+
+    def _factors(self, dimension: str, most: int) -> list[float]:
+        """What numbers of a dimension are multiplied with: for units, what has none."""
+        values = self._operands("", most)
         if dimension in _PLAIN:
-            chosen = tuple(made for made in chosen if not made.how.startswith("time"))
-        is_fitting = dimension in _PLAIN
-        return sorted(
-            {_of(made, dimension) for made in chosen if is_fitting or made.dimension == dimension} - {0.0}
-        )
+            return values
+        plain = {abs(made.value) for made in (*self._known, *self._numbers) if made.dimension in ("", "time")}
+        return [value for value in values if value in plain]
 
     @property
     def given(self) -> list[Made]:
@@ -328,10 +401,14 @@ class Numbers:
                         if {one, other} <= rows[n].keys()
                     ]
                     total = fsum(a * b for a, b in pairs)
-                    yield Made(total, total, "", f"sum of {one} × {other} of {name}")
+                    yield Made(total, total, "", f"sum of {one} × {other} of {name}", "total")
+                    for weights in map(fsum, zip(*pairs, strict=True)):
+                        if weights:
+                            mean = total / weights
+                            yield Made(mean, mean, "", f"mean of {one} by {other} of {name}", "mean")
                     yield _count(sum(a < b for a, b in pairs), f"rows with {one} below {other}")
             total = fsum(prod(map(amount, row.values())) for row in rows if 0 < len(row) < 4)
-            yield Made(total, total, "", "sum of rows")
+            yield Made(total, total, "", "sum of rows", "total")
         for record in self._ledger.records[:_MOST_ROWS]:
             own = [amount(quantity) for quantity in members(record).values()]
             if 2 < len(own) <= _MOST_VALUES:
@@ -343,7 +420,7 @@ class Numbers:
         for series in texts.values():
             yield from _of_series("text", series[:_MOST_ROWS])
             for total in islice(accumulate(map(amount, series)), 1, _MOST_VALUES):
-                yield Made(total, total, _dimension(series[0]), "first of text")
+                yield Made(total, total, _dimension(series[0]), "first of text", "total")
 
 
 def _of(made: Made, dimension: str) -> float:
@@ -366,7 +443,8 @@ def _of_series(key: str, series: Sequence[Quantity]) -> Iterator[Made]:
         "gains": fsum(ups),
         "losses": fsum(values) - fsum(ups),
     }.items():
-        yield Made(value, value * factor, _dimension(series[0]), f"{how} of {key}")
+        kind = "mean" if how in ("mean", "median") else "total"
+        yield Made(value, value * factor, _dimension(series[0]), f"{how} of {key}", kind)
     yield from (_count(len(ups), f"{key} above 0"), _count(values.count(0.0), f"{key} 0"))
 
 
@@ -381,10 +459,24 @@ def _categories(records: Sequence[Record]) -> list[tuple[str, set[int]]]:
     return [(f"{key} {value}", rows) for (key, value), rows in found.items() if sizes[key] <= _MOST_VALUES]
 
 
+def _values(chosen: Sequence[Made], dimension: str) -> list[float]:
+    """The values of numbers to reckon with in a dimension, in order."""
+    if dimension in _PLAIN:
+        found = {abs(made.value) for made in chosen if not made.how.startswith("time")}
+    else:
+        found = {abs(made.base) for made in chosen if made.dimension == dimension}
+    return sorted(found - {0.0})
+
+
 def _tries(
-    value: float, slack: float, terms: Sequence[float], factors: dict[float, None]
+    value: float, slack: float, terms: Sequence[float], factors: dict[float, None], *, is_share: bool = False
 ) -> Iterator[tuple[float, float, float]]:
     """What a further number has to be, within what tolerance, to give `value` with one of the others."""
+    if is_share:
+        shares = [share for share in (value / 100, 1 + value / 100, 1 - value / 100) if share > 0]
+        for one in terms:
+            yield from ((one * share, one * slack / 100, one) for share in shares if share != 1)
+        return
     for one in terms:
         yield from ((wanted, slack, one) for wanted in (value - one, value + one, one - value) if wanted > 0)
     for by in factors:
@@ -424,7 +516,25 @@ def _is_share(token: Token) -> bool:
     return token.unit is not None and token.unit.dimension == "percent"
 
 
-def _slack(token: Token, value: float) -> float:
+def _told(token: Token) -> Made:
+    value = token.value / 100 if token.is_minor else token.value
+    return Made(value, token.total, _dimension(token), "told")
+
+
+def whole_of(token: Token) -> float:
+    """A number in its unit, with all its parts."""
+    return token.total / token.unit.factors[0] if token.unit else token.value
+
+
+def converted(base: float, unit: Unit, other: Unit) -> float:
+    """A value in the base unit of its dimension, or a temperature, in another unit."""
+    if unit.dimension != "temperature":
+        return base / other.factors[0]
+    kelvin = {"F": (base + 459.67) / 1.8, "K": base}.get(unit.symbol, base + 273.15)
+    return {"F": kelvin * 1.8 - 459.67, "K": kelvin}.get(other.symbol, kelvin - 273.15)
+
+
+def slack_of(token: Token, value: float) -> float:
     """How far a number of the evidence may lie from one that is told: as rounded, or as approximate."""
     own, digits = token.tolerance(value), "".join(filter(str.isdigit, token.text))
     last = 10.0 ** (len(digits) - len(digits.rstrip("0")))  # what is rounded ends with zeros
@@ -438,41 +548,6 @@ def _slips(written: str) -> Iterator[str]:
             yield written[:place] + other + written[place + 1 :]
         for end in range(place + 2, min(place + 4, len(written) + 1)):
             yield written[:place] + written[end - 1] + written[place + 1 : end - 1] + digit + written[end:]
-
-
-def unsupported_numbers(response: Response) -> Iterator[Finding]:
-    """RH1: numbers that nothing gives; RH11.1: that fit in another unit; RH12.5: of what is null."""
-    numbers = response.once(Numbers)
-    is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
-    for support in numbers.supports:
-        token, claim = support.token, shown(response.around(support.token))
-        if not support.is_checked or support.direct or support.steps == 1:
-            continue
-        digits, is_vague = (
-            sum(map(str.isdigit, token.text)),
-            token.tolerance(token.value) > _VAGUE * token.value,
-        )
-        other = numbers.in_another_unit(token) if support.steps != 2 or is_vague else None
-        slip = numbers.slip(token) if support.steps != 2 else None
-        if other is not None and response.may_mean(other, token):
-            what = f"{token.text} is {other.key} {other.value:.10g} in another unit"
-            yield Finding("RH11.1", claim, what, other.path, other.call)
-        elif slip is not None and (not support.how or slip.dimension != "given" or digits >= _LONG):
-            rule = "RH1.1" if slip.dimension == "given" and digits >= _LONG - 1 else "RH1.7"
-            yield Finding(
-                rule, claim, f"{token.text} is not in the results; nearest: {slip.how} {slip.value:.10g}"
-            )
-        elif not support.how and not is_unread and numbers.is_whole:
-            stems = {word[:5] for word in words_of(claim)}
-            nulls = (leaf for leaf in response.current if leaf.value is None)
-            null = next((leaf for leaf in nulls if stems & {word[:5] for word in key_words(leaf.key)}), None)
-            near = min(numbers.given, key=lambda made: abs(abs(made.value) - token.value), default=None)
-            if null is not None:
-                yield Finding("RH12.5", claim, f"{null.key} is null", null.path, null.call)
-            else:
-                beside = f"; nearest: {near.how} {near.value:.10g}" if near is not None else ""
-                rule = "RH1.6" if numbers.is_reckoned else "RH1.2"
-                yield Finding(rule, claim, f"{token.text} is not in the results{beside}")
 
 
 def invented_identifiers(response: Response) -> Iterator[Finding]:

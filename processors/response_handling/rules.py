@@ -5,7 +5,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from processors.response_handling import completeness, dates, disclosure, errors, numbers, rows, states
+from processors.response_handling import (
+    completeness,
+    dates,
+    disclosure,
+    errors,
+    numbers,
+    reckoning,
+    rows,
+    states,
+)
 from processors.response_handling.response import Finding, Response, Settings
 
 
@@ -82,7 +91,7 @@ def _plain(check: Callable[[Response], Iterable[Finding]]) -> _Check:
 
 
 _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
-    ("RH1.1 RH1.2 RH1.6 RH1.7 RH11.1 RH12.5", _plain(numbers.unsupported_numbers)),
+    ("RH1.1 RH1.2 RH1.6 RH1.7 RH11.1 RH12.5", _plain(reckoning.unsupported_numbers)),
     ("RH2.1 RH2.2 RH2.3 RH2.4 RH2.5 RH2.6", _plain(dates.unsupported_dates)),
     ("RH3.1", _plain(disclosure.invented_entities)),
     ("RH3.4", _plain(disclosure.slipped_identifiers)),

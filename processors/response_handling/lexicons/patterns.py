@@ -6,7 +6,7 @@ Every pattern has a bounded length, so that a search takes time linear in the te
 import re
 from typing import Final
 
-L: Final = "A-Za-z_\u00c0-\u024f"
+L: Final = "A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
 """Letters that make a word of digits which they touch."""
 ADDRESS: Final = re.compile(
     r"(?P<url>(?:https?://|\bwww\.)[^\s<>()\[\]\"'`|、。，]{1,400})"

@@ -68,6 +68,7 @@ WORDS: Final = Words(
     nic_o brak_informacji brak_danych nie_ma_informacji nie_podano nie_wspomin* nie_określ* nie_ma_danych
     żadnych_informacji informacji_o informacji_na
     """,
+    total="razem łącznie łączn* suma sumie sumę ogółem",
     mean="""
     średni* przeciętn*
     """,

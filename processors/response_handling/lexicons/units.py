@@ -23,7 +23,19 @@ def _table(dimension: str, **factors: float | tuple[float, ...]) -> dict[str, Un
 
 
 UNITS: Final = {
-    **_table("length", mm=0.001, cm=0.01, m=1, km=1000, ft=0.3048, yd=0.9144, mi=1609.344, nmi=1852, pc=3.0857e16, ly=9.4607e15),
+    **_table(
+        "length",
+        mm=0.001,
+        cm=0.01,
+        m=1,
+        km=1000,
+        ft=0.3048,
+        yd=0.9144,
+        mi=1609.344,
+        nmi=1852,
+        pc=3.0857e16,
+        ly=9.4607e15,
+    ),
     "in": Unit("length", (0.0254,), "in"),
     **_table("mass", ug=1e-6, mg=0.001, g=1, hg=100, kg=1000, oz=28.349523, lb=453.59237, t=(1e6, 907184.74)),
     **_table("time", ms=0.001, s=1, min=60, h=3600, d=86400, wk=604800, mo=(2629800, 2592000, 2678400)),

@@ -1,0 +1,167 @@
+"""Rules RH1, RH11.1 and RH12.5: numbers that nothing gives, and those that are not what they are said to be.
+
+Where a sentence says that something was reckoned (a total, an average, a share, a length of time, a
+conversion), and from what, the number is held against that reckoning.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import combinations, permutations
+from typing import Final
+
+from processors.response_handling.lexicons.units import key_words
+from processors.response_handling.numbers import CLAUSE, Made, Numbers, Support, converted, slack_of, whole_of
+from processors.response_handling.reading import Token
+from processors.response_handling.response import Finding, Response, shown, words_of
+
+_MOST_INVENTED: Final = 2
+"""Where more numbers of one answer have no support, it goes by something that was not read."""
+_VAGUE: Final = 0.004
+"""A tolerance that two steps meet by chance."""
+_SHORT, _LONG = 3, 5
+"""Digits below which a slip says nothing, and from which it says much."""
+_NEAR: Final = {
+    "mean": 0.15,
+    "total": 0.06,
+    "share": 0.15,
+    "of": 0.3,
+    "from": 0.3,
+    "": 0.0,
+    "weighted": 0.0,
+    "unit": 0.15,
+    "time": 1.0,
+}
+"""How far, in parts of it, what is told may lie from what was to be reckoned to be taken for that."""
+_ADJACENT: Final = 12
+"""Characters between a number and the same in another unit."""
+_WITHIN = re.compile(r"\s?[(（]([^()（）]{1,60})[)）]")
+
+
+def unsupported_numbers(response: Response) -> Iterator[Finding]:
+    """RH1: numbers that nothing gives; RH11.1: that fit in another unit; RH12.5: of what is null."""
+    numbers = response.once(Numbers)
+    is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
+    for support in numbers.supports:
+        token, claim = support.token, shown(response.around(support.token))
+        if (wrong := _misreckoned(support, numbers, response)) is not None:
+            yield Finding("RH1.7", claim, f"{token.text}: {wrong.how} is {wrong.value:.10g}")
+            continue
+        if not support.is_checked or support.direct or support.steps == 1:
+            continue
+        digits, is_vague = (
+            sum(map(str.isdigit, token.text)),
+            token.tolerance(token.value) > _VAGUE * token.value,
+        )
+        other = numbers.in_another_unit(token) if support.steps != 2 or is_vague else None
+        slip = numbers.slip(token) if support.steps != 2 else None
+        if other is not None and response.may_mean(other, token):
+            what = f"{token.text} is {other.key} {other.value:.10g} in another unit"
+            yield Finding("RH11.1", claim, what, other.path, other.call)
+        elif slip is not None and (not support.how or slip.dimension != "given" or digits >= _LONG):
+            rule = "RH1.1" if slip.dimension == "given" and digits >= _LONG - 1 else "RH1.7"
+            yield Finding(
+                rule, claim, f"{token.text} is not in the results; nearest: {slip.how} {slip.value:.10g}"
+            )
+        elif not support.how and not is_unread and numbers.is_whole:
+            stems = {word[:5] for word in words_of(claim)}
+            nulls = (leaf for leaf in response.current if leaf.value is None)
+            null = next((leaf for leaf in nulls if stems & {word[:5] for word in key_words(leaf.key)}), None)
+            near = min(numbers.given, key=lambda made: abs(abs(made.value) - token.value), default=None)
+            if null is not None:
+                yield Finding("RH12.5", claim, f"{null.key} is null", null.path, null.call)
+            else:
+                beside = f"; nearest: {near.how} {near.value:.10g}" if near is not None else ""
+                rule = "RH1.6" if numbers.is_reckoned else "RH1.2"
+                yield Finding(rule, claim, f"{token.text} is not in the results{beside}")
+
+
+def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made | None:
+    """What a sentence says was reckoned, where the number told is near that, but not it."""
+    token = support.token
+    if token.is_spelled or not token.value or support.is_sure:
+        return None
+    said, value, slack = numbers.said(support), whole_of(token), slack_of(token, token.value)
+    found: list[Made] = []
+    if _is_share(token):
+        found = [*_shares(support, numbers, response)]
+    else:
+        found = [*_converted(support, numbers), *_lapses(support, response)]
+        found += [made for kind in said & {"mean", "total"} for made in numbers.of_kind(kind, support)]
+    if any(abs(made.value - value) <= slack for made in found):
+        return None
+    near = min((m for m in found if _NEAR[m.kind]), key=lambda made: abs(made.value - value), default=None)
+    if near is None or not (abs(near.value - value) <= _NEAR[near.kind] * near.value):
+        return None
+    return near
+
+
+def _shares(support: Support, numbers: Numbers, response: Response) -> Iterator[Made]:
+    """The shares and changes of two numbers of one kind told beside one, if there are only two."""
+    token, output = support.token, response.output
+    beside = [s.token for s in numbers.beside(support.token) if not _is_share(s.token)]
+    within, (first, last) = _WITHIN.match(output, token.end), _span(response, token)
+    inside = [one for one in beside if within and within.start() < one.start < within.end()]
+    marks = [match.start() for match in CLAUSE.finditer(output, first, last)]
+    start = max((mark for mark in marks if mark < token.start), default=first)
+    if output[start] in "(（":  # a share in brackets is of what stands before them
+        start, last = max((mark for mark in marks if mark < start), default=first), start
+    end = min((mark for mark in marks if mark >= token.end), default=last)
+    clause = [one for one in beside if start <= one.start < end]
+    change = "from" if {"up", "down"} & numbers.said(support) else "share"
+    for kind, scope in (("of", inside), (change, clause), (change, beside if end <= last else [])):
+        amounts = {one.total for one in scope if one.value > 1}
+        if len(amounts) != 2 or len({_kind_of(one) for one in scope}) > 1:
+            continue
+        for one, other in permutations(amounts, 2):
+            how = f"{one:.10g} of {other:.10g}"
+            yield from (Made(100 * by, 0.0, "", how, kind) for by in (one / other, abs(one - other) / other))
+            yield from (Made(100 * one / by, 0.0, "", how) for by in (one + other, abs(one - other)))
+            if kind != "of":
+                given = (abs(made.value) for made in numbers.given if made.value)
+                yield from (Made(100 * one / by, 0.0, "", how) for by in given)
+        return
+
+
+def _converted(support: Support, numbers: Numbers) -> Iterator[Made]:
+    """What the number told right before one is in its unit."""
+    token = support.token
+    for other in numbers.beside(token):
+        one, gap = other.token, token.start - other.token.end
+        if not (other.direct and one.unit and token.unit and 0 <= gap <= _ADJACENT):
+            continue
+        if one.unit.dimension == token.unit.dimension and one.unit.symbol != token.unit.symbol:
+            yield Made(
+                converted(one.total, one.unit, token.unit), 0.0, "", f"{one.text} {one.unit.symbol}", "unit"
+            )
+
+
+def _lapses(support: Support, response: Response) -> Iterator[Made]:
+    """What lies between two times told beside a length, if that is an hour or ten minutes off."""
+    token = support.token
+    if token.unit is None or token.unit.dimension != "time":
+        return
+    start, end = _span(response, token)
+    clocks = [one for one in response.tokens if one.kind == "time" and start <= one.start < end]
+    for one, other in combinations(clocks[:4], 2):
+        gap = (other.minutes - one.minutes) % 1440 * 60
+        off = abs(token.total - gap)
+        if off <= 60 or min(abs(off - 3600), abs(off - 600)) <= 60:
+            yield Made(
+                gap / token.unit.factors[0],
+                gap,
+                "time",
+                f"{one.text.strip()} to {other.text.strip()}",
+                "time",
+            )
+
+
+def _span(response: Response, token: Token) -> tuple[int, int]:
+    return next((span for span in response.spans if span[0] <= token.start < span[1]), (0, 0))
+
+
+def _kind_of(token: Token) -> tuple[str, frozenset[str]]:
+    return token.unit.dimension if token.unit else "", token.currencies
+
+
+def _is_share(token: Token) -> bool:
+    return token.unit is not None and token.unit.dimension == "percent"
