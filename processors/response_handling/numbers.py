@@ -42,7 +42,7 @@ _PLAIN: Final = {"": None, "percent": ("", "percent"), "money": ("", "money")}
 """Dimensions in which numbers are taken as they stand, and which others fit them; the last is of amounts."""
 
 
-CLAUSE: Final = re.compile(r"[,;:()（），；、](?!\d)|(?<=\s)[-–—](?=\s)")
+CLAUSE: Final = re.compile(r"[;()（），；、]|[,:](?!\d)|(?<=\s)[-–—](?=\s)")
 """Where the parts of a sentence end."""
 
 
@@ -95,8 +95,8 @@ class Numbers:
             support.direct = self._direct(support.token)
             support.is_checked = self._is_checked(support.token)
         plain = [s.token.value for s in self.supports if not s.token.is_spelled and not _is_share(s.token)]
-        runs = [plain[start : start + size] for start in range(len(plain)) for size in range(2, 9)]
-        self._sums = {round(fsum(run), 6): run for run in runs}
+        runs = [plain[start : start + size] for start in range(len(plain) - 1) for size in range(2, 9)]
+        self._sums = {round(fsum(run), 6): run for run in runs if len(run) > 1}
         for look in (lambda _: None, self._natural, self._reach, self._reach):
             left = [s for s in self.supports if not s.how and (look != self._reach or not s.is_supported)]
             for support in left[:_MOST_SEARCHED] if look == self._reach else left:
@@ -267,7 +267,12 @@ class Numbers:
             whole = token.total / unit.factors[0]
             yield from ((whole * factor, slack * factor, unit.dimension) for factor in unit.factors)
         if not token.extra:
-            yield token.value, slack, "" if unit is None else "percent" if _is_share(token) else "money"
+            part = 0.01 if token.is_minor else 1.0
+            yield (
+                token.value * part,
+                slack * part,
+                "" if unit is None else "percent" if _is_share(token) else "money",
+            )
 
     def _natural(self, support: Support) -> None:
         for value, slack, dimension in self._wanted(support.token):
@@ -298,15 +303,19 @@ class Numbers:
         told = [one.token for one in self.beside(support.token) if one.is_supported]
         for value, slack, dimension in self._wanted(support.token):
             near = _values([_told(one) for one in told], dimension)
-            operands, deep = self._operands(dimension, _MOST_OPERANDS), self._operands(dimension, _MOST_DEEP)
+            operands = self._operands(dimension, _MOST_OPERANDS)
+            deep = sorted({*near, *self._operands(dimension, _MOST_DEEP)})
             by = [abs(_told(one).value) / (100 if _is_share(one) else 1) for one in told if one.value]
             by += [other for share in by if share < 1 for other in (1 + share, 1 - share)]
-            constants, is_share = () if dimension else _CONSTANTS, dimension == "percent"
+            constants, is_share = (2.0,) if dimension else _CONSTANTS, dimension == "percent"
             if is_share:
                 added = sorted(
                     abs(one.value) for one in (*self._known, *self._numbers) if one.dimension == dimension
                 )
+                products = sorted({*added, *(one * other / 100 for one, other in combinations(added, 2))})
                 support.how = _first(_tries(value, slack, added, {}), added)
+                parts = [(value * 100 / one, slack * 100 / one, one) for one in added if one]
+                support.how = support.how or _first(parts, products)
                 support.steps = 2 if support.how else 0
                 if support.how:
                     return
@@ -327,7 +336,7 @@ class Numbers:
                 tries = _tries(value, slack, terms, dict.fromkeys(factors), is_share=is_share)
                 chance = 2 * slack / value * len(targets) * 3 * (len(terms) + len(factors))
                 how = _first(tries, targets)
-                if chance > _CHANCE and steps == 3 and (is_share or terms is near):
+                if chance > _CHANCE and steps == 3 and terms is near:
                     continue
                 if how and (not support.how or chance < support.chance):
                     support.how, support.steps, support.chance = how, steps, chance
@@ -413,10 +422,11 @@ class Numbers:
             own = [amount(quantity) for quantity in members(record).values()]
             if 2 < len(own) <= _MOST_VALUES:
                 yield Made(fsum(own), fsum(own), "", f"all of {record.key}")
-        texts: dict[str, list[Quantity]] = defaultdict(list)
+        texts: dict[tuple[str | int, str], list[Quantity]] = defaultdict(list)
         for q in self._ledger.quantities:
             if q.call >= 0 and not (q.is_whole and q.key) and q.is_operand:
-                texts[f"{q.path.partition('[')[0]} {_dimension(q)}"].append(q)
+                head, mark, _ = q.path.partition("[")
+                texts[head if mark else q.record, _dimension(q)].append(q)
         for series in texts.values():
             yield from _of_series("text", series[:_MOST_ROWS])
             for total in islice(accumulate(map(amount, series)), 1, _MOST_VALUES):

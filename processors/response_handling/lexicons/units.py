@@ -76,7 +76,7 @@ _KEY_UNITS: Final = {
     **{
         word: UNITS[symbol]
         for symbol, names in {
-            "ms": "millis milliseconds", "s": "seconds second sekunden secondes segundos secondi", "%": "percent percentage prozent pourcent",
+            "ms": "millis milliseconds", "s": "seconds second sekunden secondes segundos secondi", "%": "percent percentage prozent pourcent procent proc perc",
             "min": "minutes minute minuten minutos minuti mins", "h": "hours stunden heures horas ore uren",
             "d": "days tage jours dias giorni dagen nights", "wk": "weeks wochen semaines semanas settimane",
             "mo": "months mnd monate mois meses mesi maanden", "y": "years jahre años anos anni jaren",
