@@ -97,6 +97,7 @@ class Moment(NamedTuple):
     made_for: int = -1
     zone: str = ""
     is_exact: bool = True
+    seconds: int = 0
 
 
 class ListOf(NamedTuple):
@@ -311,7 +312,9 @@ class Ledger:
             minutes = token.minutes if token.kind == "time" else None
             if minutes is not None and is_whole and not keys.LASTING.isdisjoint(key_words(leaf.key)):
                 self._add(Quantity(minutes * 60.0, *leaf[1:], UNITS["s"]))
-            self.moments.append(Moment(token.dates, minutes, *leaf[1:], token.zone, token.is_exact))
+            self.moments.append(
+                Moment(token.dates, minutes, *leaf[1:], token.zone, token.is_exact, token.seconds)
+            )
         elif token.kind == "id":
             self.ids.append(token.text)
 
@@ -402,6 +405,7 @@ def _table(lines: Sequence[str], mark: str) -> list[JsonValue]:
         cells = [cell.strip() for cell in bare.split(mark)] if mark else _COLUMNS.split(bare)
         is_ruled = mark == "|" and _RULE_LINE.fullmatch(following[:400])
         is_header = len(cells) > 1 and all(0 < len(cell) < _LONGEST_HEADER for cell in cells)
+        is_header = is_header and (bool(mark) or not any(cell[0].isdigit() for cell in cells))
         if _RULE_LINE.fullmatch(line[:400]):
             continue
         if (not header or is_ruled) and is_header and not any(map(_PLAIN_NUMBER.fullmatch, cells)):

@@ -130,7 +130,7 @@ class Numbers:
     def said(self, support: Support) -> frozenset[str]:
         """The kinds of words next to a number of the answer, up to the numbers around it."""
         token, output = support.token, self._response.output
-        start, end = next((span for span in self._response.spans if span[0] <= token.start < span[1]), (0, 0))
+        start, end = self._response.span_of(token)
         others = [other.token for other in self.beside(token) if other.is_checked]
         before = max([start, token.start - _BEFORE, *(o.end for o in others if o.end <= token.start)])
         after = min([end, token.end + _AFTER, *(o.start for o in others if o.start >= token.end)])
@@ -208,8 +208,11 @@ class Numbers:
         is_small = value == int(value) and (is_bare and value <= _SMALL)
         is_small |= value in _PEOPLE_KNOW and (is_bare or _dimension(token) == "time")
         is_year = is_bare and 1900 <= value <= 2100 and token.text.isdigit()
-        is_name = token.text.strip("-") in self._written and _dimension(token) in ("", "time")
-        return not (token.is_spelled or not value or is_small or is_year or is_name)
+        is_name = {token.text.strip("-"), f"{value:.10g}"} & self._written and _dimension(token) in (
+            "",
+            "time",
+        )
+        return not (token.is_spelled or not value or is_small or is_year or bool(is_name))
 
     @cached_property
     def _written(self) -> frozenset[str]:

@@ -42,6 +42,7 @@ class Token:
     text: str
     dates: tuple[CalendarDay, ...] = ()
     minutes: int = 0
+    seconds: int = 0
     is_exact: bool = True
     zone: str = ""
     readings: tuple[tuple[float, int], ...] = ()
@@ -163,10 +164,9 @@ class Reader:
                 continue
             is_exact = bool(half or part) or hour > 12 or hour == 0 or (len(written) == 2 and hour < 10)
             zone = (match["zone"] or "").strip()
-            minutes_of_day = hour % 24 * 60 + minute
-            found.append(
-                Token("time", *match.span(), match[0], minutes=minutes_of_day, is_exact=is_exact, zone=zone)
-            )
+            token = Token("time", *match.span(), match[0], is_exact=is_exact, zone=zone)
+            token.minutes, token.seconds = hour % 24 * 60 + minute, int((match["second"] or ":0")[1:3])
+            found.append(token)
             spans.append(match.span())
         return _masked(text, spans)
 

@@ -99,7 +99,7 @@ def _shares(support: Support, numbers: Numbers, response: Response) -> Iterator[
     """The shares and changes of two numbers of one kind told beside one, if there are only two."""
     token, output = support.token, response.output
     beside = [s.token for s in numbers.beside(support.token) if not _is_share(s.token)]
-    within, (first, last) = _WITHIN.match(output, token.end), _span(response, token)
+    within, (first, last) = _WITHIN.match(output, token.end), response.span_of(token)
     inside = [one for one in beside if within and within.start() < one.start < within.end()]
     marks = [match.start() for match in CLAUSE.finditer(output, first, last)]
     start = max((mark for mark in marks if mark < token.start), default=first)
@@ -140,7 +140,7 @@ def _lapses(support: Support, response: Response) -> Iterator[Made]:
     token = support.token
     if token.unit is None or token.unit.dimension != "time":
         return
-    start, end = _span(response, token)
+    start, end = response.span_of(token)
     clocks = [one for one in response.tokens if one.kind == "time" and start <= one.start < end]
     for one, other in combinations(clocks[:4], 2):
         gap = (other.minutes - one.minutes) % 1440 * 60
@@ -153,10 +153,6 @@ def _lapses(support: Support, response: Response) -> Iterator[Made]:
                 f"{one.text.strip()} to {other.text.strip()}",
                 "time",
             )
-
-
-def _span(response: Response, token: Token) -> tuple[int, int]:
-    return next((span for span in response.spans if span[0] <= token.start < span[1]), (0, 0))
 
 
 def _kind_of(token: Token) -> tuple[str, frozenset[str]]:

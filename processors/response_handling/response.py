@@ -150,10 +150,15 @@ class Response:
         """The kinds of words in what the answer says, its questions aside."""
         return frozenset().union(*(one.kinds for one in self.sentences))
 
+    def span_of(self, token: Token) -> tuple[int, int]:
+        """Where the sentence stands that has a token of the answer."""
+        inside = (span for span in self.spans if span[0] <= token.start < span[1])
+        return next(inside, (token.start, token.end))
+
     def around(self, token: Token) -> str:
         """The sentence in which a token of the answer stands."""
-        inside = (self.output[start:end] for start, end in self.spans if start <= token.start < end)
-        return next(inside, token.text).strip()
+        start, end = self.span_of(token)
+        return self.output[start:end].strip()
 
     def names(self, record: Record, text: str) -> bool:
         """Whether a text names a record by a label of it."""
