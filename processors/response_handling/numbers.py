@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from processors.response_handling.dates import Timeline
 from processors.response_handling.ledger import FROM_USER, Quantity, Record, folded
-from processors.response_handling.lexicons.units import Unit, factors_of
+from processors.response_handling.lexicons.units import CURRENCIES, UNITS, Unit, factors_of, unit_of_symbol
 from processors.response_handling.reading import Token
 from processors.response_handling.response import Finding, Response, shown
 
@@ -33,6 +33,9 @@ _MOST_BESIDE: Final = 8
 """Other numbers of a sentence that are looked at."""
 _SHORT, _LONG = 3, 5
 """Digits below which a slip says nothing, and from which it says much."""
+_LONGEST_HEAD: Final = 400
+"""Characters of the head of a table that are read."""
+_IN_BRACKETS = re.compile(r"\(([^()]{1,12})\)")
 _BEFORE, _AFTER = 60, 20
 """Characters before and after a number in which a word says what was reckoned."""
 _MOST_SEARCHED: Final = 15
@@ -92,6 +95,7 @@ class Numbers:
         self._texts: dict[int, dict[str, Made]] = {}
         self.supports = [Support(token) for token in response.tokens if token.kind == "number"]
         for support in self.supports:
+            self._head(support.token)
             support.direct = self._direct(support.token)
             support.is_checked = self._is_checked(support.token)
         plain = [s.token.value for s in self.supports if not s.token.is_spelled and not _is_share(s.token)]
@@ -105,6 +109,38 @@ class Numbers:
                 token = support.token
                 if (support.direct or support.how) and all(made.value != token.value for made in self._known):
                     self._known.append(_told(token))
+
+    @cached_property
+    def _cells(self) -> dict[int, tuple[int, int]]:
+        """Where the tables of the answer begin in which numbers stand, and their columns, by their starts."""
+        found: dict[int, tuple[int, int]] = {}
+        output, table = self._response.output, -1
+        starts = (
+            [0, *(place + 1 for place, sign in enumerate(output) if sign == "\n")] if "|" in output else []
+        )
+        for start in starts:
+            table = (start if table < 0 else table) if output.startswith("|", start) else -1
+            for support in (
+                self.within(start, output.find("\n", start) % (len(output) + 1)) if table >= 0 else ()
+            ):
+                place = support.token.start
+                found[place] = (table, output.count("|", start, place))
+        return found
+
+    def _head(self, token: Token) -> None:
+        """Give a number in a table the unit or currency that the head of its column names."""
+        if token.start not in self._cells or token.unit is not None or token.currencies:
+            return
+        table, column = self._cells[token.start]
+        cells = self._response.output[table : table + _LONGEST_HEAD].partition("\n")[0].split("|")
+        name = (
+            (_IN_BRACKETS.findall(cells[column]) or [cells[column]])[-1].strip(" *")
+            if column < len(cells)
+            else ""
+        )
+        symbol = self._response.words.units.get(name.lower())
+        token.unit = UNITS[symbol] if symbol in UNITS else unit_of_symbol(name) if name else None
+        token.currencies = CURRENCIES.get(name.lower(), frozenset())
 
     @cached_property
     def _spans(self) -> list[list[Support]]:
@@ -131,6 +167,8 @@ class Numbers:
         """The kinds of words next to a number of the answer, up to the numbers around it."""
         token, output = support.token, self._response.output
         start, end = self._response.span_of(token)
+        if token.start in self._cells:
+            return self._response.words.categories(output[start:end].strip(" |").partition("|")[0])
         others = [other.token for other in self.beside(token) if other.is_checked]
         before = max([start, token.start - _BEFORE, *(o.end for o in others if o.end <= token.start)])
         after = min([end, token.end + _AFTER, *(o.start for o in others if o.start >= token.end)])
@@ -148,6 +186,13 @@ class Numbers:
         local = [fsum(one.total for one in told) / factor] if len(told) > 1 else []
         if kind == "mean":
             local = [total / len(told) for total in local]
+        column = [
+            o.token.value
+            for o in self.supports
+            if self._cells.get(o.token.start) == self._cells.get(token.start, 0)
+        ]
+        if column[-1:] == [token.value] and len(column) > 2:
+            local.append(fsum(column[:-1]) / (len(column) - 1 if kind == "mean" else 1))
         yield from (Made(value, 0.0, "", "what is told", kind) for value in local)
         for made in self._made:
             if made.kind in (kind, "weighted") and made.dimension in ("", "money", dimension):
