@@ -144,7 +144,9 @@ def detect(text: str, context: str = "") -> Lexicon:
             return lexicon("ja")
         if len(_HAN.findall(sample[:400])) > 1:
             return lexicon("zh")
-        found = _by_words(_WORD.findall(sample.lower().replace("’", "'")), 0 if sample != texts[0] else _FEWEST)
+        found = _by_words(
+            _WORD.findall(sample.lower().replace("’", "'")), 0 if sample != texts[0] else _FEWEST
+        )
         if found is not None:
             return found
     return lexicon("en") if text.isascii() else NEUTRAL

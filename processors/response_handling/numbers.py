@@ -45,6 +45,7 @@ _PLAIN: Final = {"": None, "percent": ("", "percent"), "money": ("", "money")}
 """Dimensions in which numbers are taken as they stand, and which others fit them; the last is of amounts."""
 
 
+TOLD: Final = "what is told"
 CLAUSE: Final = re.compile(r"[;()（），；、]|[,:](?!\d)|(?<=\s)[-–—](?=\s)")
 """Where the parts of a sentence end."""
 
@@ -63,7 +64,8 @@ class Made(NamedTuple):
 class Support:
     """A number of the answer: what it stands for directly, or how it is reckoned, or neither.
 
-    `chance` is about how many of the expressions tried would give a number of so many digits by chance.
+    `chance` is about how many of the expressions tried would give a number of so many digits by chance;
+    `is_local` says that they were made of what the sentence itself tells.
     """
 
     token: Token
@@ -72,6 +74,7 @@ class Support:
     steps: int = 0
     is_checked: bool = True
     chance: float = 0.0
+    is_local: bool = False
 
     @property
     def is_supported(self) -> bool:
@@ -163,6 +166,14 @@ class Numbers:
         """Whether all numbers of the evidence took part in the search."""
         return len(self._numbers) <= _MOST_OPERANDS
 
+    def is_above_all(self, token: Token) -> bool:
+        """Whether a number with a unit is above all of its dimension, so that it can be but a total."""
+        dimension = token.unit.dimension if token.unit else ""
+        entries = (
+            self._views.get(dimension, []) if dimension not in ("", "percent", "temperature", "time") else []
+        )
+        return len(entries) > 1 and token.total > entries[-1][0]
+
     def said(self, support: Support) -> frozenset[str]:
         """The kinds of words next to a number of the answer, up to the numbers around it."""
         token, output = support.token, self._response.output
@@ -185,7 +196,7 @@ class Numbers:
         told = [one for one in others if (one.unit, one.currencies) == (unit, token.currencies)]
         local = [fsum(one.total for one in told) / factor] if len(told) > 1 else []
         if kind == "mean":
-            local = [total / len(told) for total in local]
+            local = [total / len(told) for total in local] + self._rates(support)
         column = [
             o.token.value
             for o in self.supports
@@ -193,11 +204,26 @@ class Numbers:
         ]
         if column[-1:] == [token.value] and len(column) > 2:
             local.append(fsum(column[:-1]) / (len(column) - 1 if kind == "mean" else 1))
-        yield from (Made(value, 0.0, "", "what is told", kind) for value in local)
+        yield from (Made(value, 0.0, "", TOLD, kind) for value in local)
         for made in self._made:
             if made.kind in (kind, "weighted") and made.dimension in ("", "money", dimension):
                 is_own = unit is not None and made.dimension == dimension
                 yield made._replace(value=abs(made.base / factor if is_own else made.value))
+
+    def _rates(self, support: Support) -> list[float]:
+        """The ratios of the last two numbers told before one in its sentence, for a hundred if it says so."""
+        token = support.token
+        before = sorted(
+            (o.token for o in self.beside(token) if o.is_supported and o.token.end <= token.start),
+            key=lambda one: one.start,
+        )
+        if len(before) < 2 or not (before[-1].value and before[-2].value):
+            return []
+        ratio, by = (
+            before[-2].value / before[-1].value,
+            100 if "100" in self._response.output[token.end : token.end + 8] else 1,
+        )
+        return [ratio * by, by / ratio]
 
     def within(self, start: int, end: int) -> list[Support]:
         """The numbers told in a part of the answer."""
@@ -213,7 +239,7 @@ class Numbers:
         decimals = token.readings[token.reading][1]
         said = {f"{support.token.value:.{decimals}f}" for support in self.supports}
         written, known = f"{token.value:.{decimals}f}", self._written_as(decimals)
-        for other in _slips(written) if sum(map(str.isdigit, written)) >= _SHORT else ():
+        for other in slips(written) if sum(map(str.isdigit, written)) >= _SHORT else ():
             made = known.get(other) if other not in said else None
             if made is not None and abs(abs(made.value) - token.value) > 2.1 * token.tolerance(token.value):
                 return made
@@ -304,7 +330,8 @@ class Numbers:
                 found += [q for q in plain if q.unit is None]
                 for factor in unit.factors:
                     whole = token.total / unit.factors[0] * factor if token.extra else value * factor
-                    loose = slack * factor * 0.98 + (whole * 0.001 if unit.dimension == "time" else 0.0)
+                    fine = token.extra[-1][1].factors[0] / 2 if token.extra else slack * factor * 0.98
+                    loose = fine + (whole * 0.001 if unit.dimension == "time" else 0.0)
                     found += self._between(unit.dimension, whole, loose)
         return list({id(quantity): quantity for quantity in found}.values())
 
@@ -388,6 +415,7 @@ class Numbers:
                     continue
                 if how and (not support.how or chance < support.chance):
                     support.how, support.steps, support.chance = how, steps, chance
+                    support.is_local = terms is near
                 if how and chance <= _CHANCE:
                     return
 
@@ -536,7 +564,10 @@ def _tries(
             yield from ((one * share, one * slack / 100, one) for share in shares if share != 1)
         return
     for one in terms:
-        yield from ((wanted, slack, one) for wanted in (value - one, value + one, one - value) if wanted > 0)
+        if slack > one * 1e-12:  # smaller ones are lost in the sum
+            yield from (
+                (wanted, slack, one) for wanted in (value - one, value + one, one - value) if wanted > 0
+            )
     for by in factors:
         yield from ((value / by, slack / by, by), (value * by, slack * by, by))
         if by not in _CONSTANTS:
@@ -599,7 +630,7 @@ def slack_of(token: Token, value: float) -> float:
     return max(own, min(_ABOUT * value, 2 * own * last)) if token.is_approximate else own
 
 
-def _slips(written: str) -> Iterator[str]:
+def slips(written: str) -> Iterator[str]:
     """A number with one digit changed, if it has enough, or with two changed places."""
     for place, digit in enumerate(written):
         for other in "0123456789" if digit.isdigit() and len(written) > _SHORT else "":

@@ -10,7 +10,17 @@ from itertools import combinations, permutations
 from typing import Final
 
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.numbers import CLAUSE, Made, Numbers, Support, converted, slack_of, whole_of
+from processors.response_handling.numbers import (
+    CLAUSE,
+    TOLD,
+    Made,
+    Numbers,
+    Support,
+    converted,
+    slack_of,
+    slips,
+    whole_of,
+)
 from processors.response_handling.reading import Token
 from processors.response_handling.response import Finding, Response, shown, words_of
 
@@ -52,7 +62,11 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
             sum(map(str.isdigit, token.text)),
             token.tolerance(token.value) > _VAGUE * token.value,
         )
-        other = numbers.in_another_unit(token) if support.steps != 2 or is_vague else None
+        other = (
+            numbers.in_another_unit(token)
+            if support.steps != 2 or (is_vague and not support.is_local)
+            else None
+        )
         slip = numbers.slip(token) if support.steps != 2 else None
         if other is not None and response.may_mean(other, token):
             what = f"{token.text} is {other.key} {other.value:.10g} in another unit"
@@ -78,9 +92,11 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
 def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made | None:
     """What a sentence says was reckoned, where the number told is near that, but not it."""
     token = support.token
-    if token.is_spelled or not token.value or support.is_sure:
+    if token.is_spelled or not token.value or support.direct or (support.is_sure and support.is_local):
         return None
     said, value, slack = numbers.said(support), whole_of(token), slack_of(token, token.value)
+    if numbers.is_above_all(token):
+        said |= {"total"}
     found: list[Made] = []
     if _is_share(token):
         found = [*_shares(support, numbers, response)]
@@ -90,9 +106,12 @@ def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made
     if any(abs(made.value - value) <= slack for made in found):
         return None
     near = min((m for m in found if _NEAR[m.kind]), key=lambda made: abs(made.value - value), default=None)
-    if near is None or not (abs(near.value - value) <= _NEAR[near.kind] * near.value):
+    if near is None or abs(near.value - value) > _NEAR[near.kind] * near.value:
         return None
-    return near
+    is_slip = f"{near.value:.{token.readings[token.reading][1]}f}" in slips(
+        f"{value:.{token.readings[token.reading][1]}f}"
+    )
+    return near if not support.is_sure or (is_slip and near.how == TOLD) else None
 
 
 def _shares(support: Support, numbers: Numbers, response: Response) -> Iterator[Made]:

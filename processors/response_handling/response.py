@@ -168,9 +168,12 @@ class Response:
         return any(2 < len(label) < 60 and folded(label) in low for label in labels)
 
     def may_mean(self, entry: Quantity, token: Token) -> bool:
-        """Whether a number may be told of that of the evidence: if that is of a row, it has to be named."""
+        """Whether a number may be told of that of the evidence: if of a row, it is named or has it alone."""
         record = self.ledger.records[entry.record]
-        return "[" not in record.path or self.names(record, self.around(token))
+        if "[" not in record.path or self.names(record, self.around(token)):
+            return True
+        alike = [other for other in self.ledger.quantities if abs(other.value) == token.value]
+        return alike == [entry]
 
     @cached_property
     def starts_with_yes(self) -> bool:
