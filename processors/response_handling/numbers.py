@@ -92,6 +92,7 @@ class Numbers:
 
     def __init__(self, response: Response) -> None:
         self._response, self._ledger = response, response.ledger
+        self._series: list[list[float]] = []
         self._made = [*islice(self._all_made(), _MOST_MADE)]
         self._known: list[Made] = []
         self._tables: dict[str, tuple[list[float], list[Made]]] = {}
@@ -196,7 +197,8 @@ class Numbers:
         told = [one for one in others if (one.unit, one.currencies) == (unit, token.currencies)]
         local = [fsum(one.total for one in told) / factor] if len(told) > 1 else []
         if kind == "mean":
-            local = [total / len(told) for total in local] + self._rates(support)
+            local = [total / len(told) for total in local]
+        local += self._of_last_two(support, kind)
         column = [
             o.token.value
             for o in self.supports
@@ -206,24 +208,39 @@ class Numbers:
             local.append(fsum(column[:-1]) / (len(column) - 1 if kind == "mean" else 1))
         yield from (Made(value, 0.0, "", TOLD, kind) for value in local)
         for made in self._made:
-            if made.kind in (kind, "weighted") and made.dimension in ("", "money", dimension):
+            if made.kind in (kind, "part") and made.dimension in ("", "money", dimension):
                 is_own = unit is not None and made.dimension == dimension
                 yield made._replace(value=abs(made.base / factor if is_own else made.value))
 
-    def _rates(self, support: Support) -> list[float]:
-        """The ratios of the last two numbers told before one in its sentence, for a hundred if it says so."""
-        token = support.token
-        before = sorted(
-            (o.token for o in self.beside(token) if o.is_supported and o.token.end <= token.start),
-            key=lambda one: one.start,
+    def _of_last_two(self, support: Support, kind: str) -> list[float]:
+        """What the last two numbers told before one in its sentence give: their product, or their ratios."""
+        token, told = (
+            support.token,
+            [other.token for other in self.beside(support.token) if other.is_supported],
         )
-        if len(before) < 2 or not (before[-1].value and before[-2].value):
-            return []
-        ratio, by = (
-            before[-2].value / before[-1].value,
-            100 if "100" in self._response.output[token.end : token.end + 8] else 1,
+        *_, one, other = (
+            0.0,
+            0.0,
+            *(o.value for o in sorted(told, key=lambda o: o.start) if o.end <= token.start),
         )
-        return [ratio * by, by / ratio]
+        if not one * other or kind == "total":
+            return [one * other] * bool(one * other)
+        by = 100 if "100" in self._response.output[token.end : token.end + 8] else 1
+        return [one / other * by, other / one * by]
+
+    def is_partial(self, kind: str, support: Support) -> bool:
+        """Whether a number is the total or average of a part of a series that is not said to be whole."""
+        value, slack = whole_of(support.token), slack_of(support.token, support.token.value)
+        counts = {other.token.value for other in self.beside(support.token)}
+        is_whole = "all" in self._response.words.categories(self._response.around(support.token))
+        for series in self._series:
+            size = len(series)
+            parts = [series[a:b] for a in range(size) for b in range(a + 2, size + 1)]
+            parts += [[*series[:n], *series[n + 1 :]] for n in range(size)]
+            for part in parts if size not in counts and not is_whole else ():
+                if abs(fsum(part) / (len(part) if kind == "mean" else 1) - value) <= slack:
+                    return True
+        return False
 
     def within(self, start: int, end: int) -> list[Support]:
         """The numbers told in a part of the answer."""
@@ -355,6 +372,7 @@ class Numbers:
             place = bisect_left(values, value - slack)
             if place < len(values) and values[place] <= value + slack:
                 support.how, support.steps = made[place].how, 1
+                support.chance = 1.0 if dimension == "time" else 0.0  # lapses are many
                 return
 
     def _table(self, dimension: str) -> tuple[list[float], list[Made]]:
@@ -478,6 +496,8 @@ class Numbers:
                 for key in sizes:
                     series = [rows[n][key] for n in sorted(part) if key in rows[n]]
                     if len(series) > 1:
+                        if not name and len(series) <= _MOST_VALUES and len(self._series) < _MOST_VALUES:
+                            self._series.append([*map(amount, series)])
                         yield from _of_series(f"{key} of {name}" if name else key, series)
                 for one, other in combinations([key for key, size in sizes.items() if size > 1][:5], 2):
                     pairs = [
@@ -500,7 +520,7 @@ class Numbers:
                 yield Made(fsum(own), fsum(own), "", f"all of {record.key}")
         texts: dict[tuple[str | int, str], list[Quantity]] = defaultdict(list)
         for q in self._ledger.quantities:
-            if q.call >= 0 and not (q.is_whole and q.key) and q.is_operand:
+            if q.call >= 0 and q.is_operand and (not (q.is_whole and q.key) or q.path.endswith("]")):
                 head, mark, _ = q.path.partition("[")
                 texts[head if mark else q.record, _dimension(q)].append(q)
         for series in texts.values():
@@ -521,15 +541,16 @@ def _of_series(key: str, series: Sequence[Quantity]) -> Iterator[Made]:
     """Sum, mean, median and range of one key, gains and losses, and counts of what is above nothing."""
     values = [amount(quantity) for quantity in series]
     factor = series[0].base / series[0].value if series[0].value else 1.0
-    ups, median = [value for value in values if value > 0], sorted(values)[len(values) // 2]
-    sums = {"sum": fsum(values), "mean": fsum(values) / len(values), "range": max(values) - min(values)}
-    for how, value in {
-        **sums,
-        "median": median,
-        "gains": fsum(ups),
-        "losses": fsum(values) - fsum(ups),
-    }.items():
-        kind = "mean" if how in ("mean", "median") else "total"
+    ups, total = [value for value in values if value > 0], fsum(values)
+    made = (
+        ("sum", total, "total"),
+        ("mean", total / len(values), "mean"),
+        ("median", sorted(values)[len(values) // 2], "part"),
+        ("range", max(values) - min(values), ""),
+        ("gains", fsum(ups), "part"),
+        ("losses", total - fsum(ups), "part"),
+    )
+    for how, value, kind in made:
         yield Made(value, value * factor, _dimension(series[0]), f"{how} of {key}", kind)
     yield from (_count(len(ups), f"{key} above 0"), _count(values.count(0.0), f"{key} 0"))
 

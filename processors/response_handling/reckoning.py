@@ -18,7 +18,6 @@ from processors.response_handling.numbers import (
     Support,
     converted,
     slack_of,
-    slips,
     whole_of,
 )
 from processors.response_handling.reading import Token
@@ -37,14 +36,18 @@ _NEAR: Final = {
     "of": 0.3,
     "from": 0.3,
     "": 0.0,
-    "weighted": 0.0,
-    "unit": 0.15,
+    "part": 0.0,
+    "unit": 0.5,
     "time": 1.0,
 }
 """How far, in parts of it, what is told may lie from what was to be reckoned to be taken for that."""
+_LEAST_SLIP: Final = 10
+"""Totals below it are no slips of another."""
 _ADJACENT: Final = 12
 """Characters between a number and the same in another unit."""
-_WITHIN = re.compile(r"\s?[(（]([^()（）]{1,60})[)）]")
+_MEANS = re.compile(r"[\s(（=≈~/|,*]{0,6}(?:or|oder|ou|o|of|lub|about|ca\.?|c\.|approx\.?)?\s?~?")
+_WITHIN = re.compile(r"[^()（）.;]{0,16}[(（]([^()（）]{1,60})[)）]")
+_OF = re.compile(r".{0,4}?(?:\b(?:of|von|de|d[aeo]s?|di|su|sur|van|z|ze)\b|/|／|中|のうち).{0,8}?")
 
 
 def unsupported_numbers(response: Response) -> Iterator[Finding]:
@@ -101,17 +104,29 @@ def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made
     if _is_share(token):
         found = [*_shares(support, numbers, response)]
     else:
-        found = [*_converted(support, numbers), *_lapses(support, response)]
+        found = [*_converted(support, numbers, response.output), *_lapses(support, response)]
         found += [made for kind in said & {"mean", "total"} for made in numbers.of_kind(kind, support)]
     if any(abs(made.value - value) <= slack for made in found):
         return None
     near = min((m for m in found if _NEAR[m.kind]), key=lambda made: abs(made.value - value), default=None)
-    if near is None or abs(near.value - value) > _NEAR[near.kind] * near.value:
+    if near is None:
         return None
-    is_slip = f"{near.value:.{token.readings[token.reading][1]}f}" in slips(
-        f"{value:.{token.readings[token.reading][1]}f}"
-    )
+    written = [f"{one:.{token.readings[token.reading][1]}f}" for one in (value, near.value)]
+    is_slip = near.kind == "total" and value >= _LEAST_SLIP and _differ_in_one(*written)
+    if not is_slip and abs(near.value - value) > _NEAR[near.kind] * near.value:
+        return None
+    if near.kind in ("mean", "total") and numbers.is_partial(near.kind, support):
+        return None
     return near if not support.is_sure or (is_slip and near.how == TOLD) else None
+
+
+def _differ_in_one(one: str, other: str) -> bool:
+    """Whether one digit differs, or two beside each other changed places."""
+    places = [place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]]
+    is_swapped = len(places) == 2 and sorted(one[places[0] : places[1] + 1]) == sorted(
+        other[places[0] : places[1] + 1]
+    )
+    return len(one) == len(other) and (len(places) == 1 or (is_swapped and places[1] - places[0] <= 2))
 
 
 def _shares(support: Support, numbers: Numbers, response: Response) -> Iterator[Made]:
@@ -127,9 +142,13 @@ def _shares(support: Support, numbers: Numbers, response: Response) -> Iterator[
     end = min((mark for mark in marks if mark >= token.end), default=last)
     clause = [one for one in beside if start <= one.start < end]
     change = "from" if {"up", "down"} & numbers.said(support) else "share"
+    if len(inside) == 2:
+        inside.sort(key=lambda one: one.start)
+        inside = inside if _OF.fullmatch(output, inside[0].end, inside[1].start) else []
     for kind, scope in (("of", inside), (change, clause), (change, beside if end <= last else [])):
-        amounts = {one.total for one in scope if one.value > 1}
-        if len(amounts) != 2 or len({_kind_of(one) for one in scope}) > 1:
+        is_plain = any(one.unit is None for one in scope)
+        amounts = {one.value if is_plain else one.total for one in scope if one.value > 1}
+        if len(amounts) != 2 or len({_kind_of(one) for one in scope} - {("", frozenset())}) > 1:
             continue
         for one, other in permutations(amounts, 2):
             how = f"{one:.10g} of {other:.10g}"
@@ -141,12 +160,13 @@ def _shares(support: Support, numbers: Numbers, response: Response) -> Iterator[
         return
 
 
-def _converted(support: Support, numbers: Numbers) -> Iterator[Made]:
+def _converted(support: Support, numbers: Numbers, output: str) -> Iterator[Made]:
     """What the number told right before one is in its unit."""
     token = support.token
     for other in numbers.beside(token):
         one, gap = other.token, token.start - other.token.end
-        if not (other.direct and one.unit and token.unit and 0 <= gap <= _ADJACENT):
+        between = _MEANS.fullmatch(output, one.end, token.start) if 0 <= gap <= _ADJACENT else None
+        if not (other.direct and one.unit and token.unit and between):
             continue
         if one.unit.dimension == token.unit.dimension and one.unit.symbol != token.unit.symbol:
             yield Made(
