@@ -274,7 +274,8 @@ class Numbers:
     def in_another_unit(self, token: Token) -> Quantity | None:
         """The number of the evidence that has the digits of one told, in another unit or power of ten."""
         unit, slack = token.unit, token.tolerance(token.value)
-        if not token.value or (unit is not None and unit.dimension in ("percent", "temperature", "time")):
+        is_bare = unit is None and not token.currencies and token.scale == 1.0
+        if not token.value or is_bare or (unit and unit.dimension in ("percent", "temperature", "time")):
             return None
         digits = f"{token.readings[token.reading][0]:.10g}".replace(".", "").strip("0")
         ratios = {10.0**power for power in range(-9, 10) if power and len(digits) >= _SHORT}
@@ -347,8 +348,7 @@ class Numbers:
                 found += [q for q in plain if q.unit is None]
                 for factor in unit.factors:
                     whole = token.total / unit.factors[0] * factor if token.extra else value * factor
-                    fine = token.extra[-1][1].factors[0] / 2 if token.extra else slack * factor * 0.98
-                    loose = fine + (whole * 0.001 if unit.dimension == "time" else 0.0)
+                    loose = slack * factor * 0.98 + (whole * 0.001 if unit.dimension == "time" else 0.0)
                     found += self._between(unit.dimension, whole, loose)
         return list({id(quantity): quantity for quantity in found}.values())
 

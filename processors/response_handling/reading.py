@@ -75,6 +75,8 @@ class Token:
 
     def tolerance(self, value: float) -> float:
         """How far what was rounded to the reading `value` may lie from it."""
+        if self.extra and self.unit:
+            return 0.5 * self.extra[-1][1].factors[0] / self.unit.factors[0]
         decimals = next((places for read, places in self.readings if read * self.scale == value), 0)
         return 0.25 * self.scale if self.is_fraction else 0.5 * 10.0**-decimals * self.scale * 1.0000001
 

@@ -25,8 +25,6 @@ from processors.response_handling.response import Finding, Response, shown, word
 
 _MOST_INVENTED: Final = 2
 """Where more numbers of one answer have no support, it goes by something that was not read."""
-_VAGUE: Final = 0.004
-"""A tolerance that two steps meet by chance."""
 _SHORT, _LONG = 3, 5
 """Digits below which a slip says nothing, and from which it says much."""
 _NEAR: Final = {
@@ -61,21 +59,16 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
             continue
         if not support.is_checked or support.direct or support.steps == 1:
             continue
-        digits, is_vague = (
-            sum(map(str.isdigit, token.text)),
-            token.tolerance(token.value) > _VAGUE * token.value,
-        )
-        other = (
-            numbers.in_another_unit(token)
-            if support.steps != 2 or (is_vague and not support.is_local)
-            else None
-        )
+        other = numbers.in_another_unit(token)
+        if other is not None and support.steps == 2:  # then only what is told as it stands, of one dimension
+            is_alike = other.unit and token.unit and other.unit.dimension == token.unit.dimension
+            other = other if is_alike and abs(other.value) == token.value and not support.is_local else None
         slip = numbers.slip(token) if support.steps != 2 else None
         if other is not None and response.may_mean(other, token):
             what = f"{token.text} is {other.key} {other.value:.10g} in another unit"
             yield Finding("RH11.1", claim, what, other.path, other.call)
-        elif slip is not None and (not support.how or slip.dimension != "given" or digits >= _LONG):
-            rule = "RH1.1" if slip.dimension == "given" and digits >= _LONG - 1 else "RH1.7"
+        elif slip is not None and (not support.how or slip.dimension != "given" or _digits(token) >= _LONG):
+            rule = "RH1.1" if slip.dimension == "given" and _digits(token) >= _LONG - 1 else "RH1.7"
             yield Finding(
                 rule, claim, f"{token.text} is not in the results; nearest: {slip.how} {slip.value:.10g}"
             )
@@ -196,6 +189,10 @@ def _lapses(support: Support, response: Response) -> Iterator[Made]:
 
 def _kind_of(token: Token) -> tuple[str, frozenset[str]]:
     return token.unit.dimension if token.unit else "", token.currencies
+
+
+def _digits(token: Token) -> int:
+    return sum(map(str.isdigit, token.text))
 
 
 def _is_share(token: Token) -> bool:

@@ -56,7 +56,7 @@ RULES: Final = (
     Rule("RH9.e", "a prohibition or denial of a result told without its negation", is_gating=True),
     Rule("RH10.1", "values of two rows that changed places", is_gating=True),
     Rule("RH10.2", "a value of another row than the one named"),
-    Rule("RH11.1", "the digits of a result with another unit"),
+    Rule("RH11.1", "the digits of a result with another unit", is_gating=True),
     Rule("RH11.2", "an amount in a currency that no evidence has", is_gating=True),
     Rule("RH12.1", "a partial failure told as a whole success", is_gating=True),
     Rule("RH12.2", "a first page taken for everything", is_gating=True),
