@@ -351,8 +351,6 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
     is_about = "approx" in response.words.categories(response.output[max(0, token.start - 14) : token.start])
     if is_about and any(abs(one - stated) <= 15 for one in told):
         return True
-    if not timeline.local and _is_elsewhere(stated, timeline, response):
-        return True
     lengths = timeline.lengths(1)
     if any(
         (one + by - stated) % period == 0 for one in told for length in lengths for by in (length, -length)
@@ -364,19 +362,6 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
         return any(numbers[hour] == FROM_USER for hour in hours)  # "between 9 and 5"
     # "6 h 30" can be a length.
     return stated in lengths or stated * 60.0 in timeline.lapses or bool(hours) or stated in (0, 720)
-
-
-def _is_elsewhere(stated: int, timeline: Timeline, response: Response) -> bool:
-    """Whether some clock shows the time at an instant of which the zone is told, on a day that is told."""
-    days = [day for token in response.tokens for day in token.dates if day[2]]
-    for at, offset in timeline.instants:
-        ahead = (stated - at.hour * 60 - at.minute) % _DAY
-        for shift in (ahead, ahead - _DAY) if offset is not None and ahead % 30 == 0 else ():
-            there = at + timedelta(minutes=shift)
-            is_day = not days or any(agree(day, (there.year, there.month, there.day)) for day in days)
-            if -720 <= shift <= 840 and is_day:
-                return True
-    return False
 
 
 def _minutes_of(zone: str) -> int | None:

@@ -33,8 +33,7 @@ _MOST_BESIDE: Final = 8
 """Other numbers of a sentence that are looked at."""
 _SHORT, _LONG = 3, 5
 """Digits below which a slip says nothing, and from which it says much."""
-_LONGEST_HEAD: Final = 400
-"""Characters of the head of a table that are read."""
+_UNSUMMED: Final = frozenset({"", "percent", "temperature", "time"})
 _IN_BRACKETS = re.compile(r"\(([^()]{1,12})\)")
 _BEFORE, _AFTER = 60, 20
 """Characters before and after a number in which a word says what was reckoned."""
@@ -96,7 +95,6 @@ class Numbers:
         self._made = [*islice(self._all_made(), _MOST_MADE)]
         self._known: list[Made] = []
         self._tables: dict[str, tuple[list[float], list[Made]]] = {}
-        self._texts: dict[int, dict[str, Made]] = {}
         self.supports = [Support(token) for token in response.tokens if token.kind == "number"]
         for support in self.supports:
             self._head(support.token)
@@ -118,17 +116,12 @@ class Numbers:
     def _cells(self) -> dict[int, tuple[int, int]]:
         """Where the tables of the answer begin in which numbers stand, and their columns, by their starts."""
         found: dict[int, tuple[int, int]] = {}
-        output, table = self._response.output, -1
-        starts = (
-            [0, *(place + 1 for place, sign in enumerate(output) if sign == "\n")] if "|" in output else []
-        )
-        for start in starts:
-            table = (start if table < 0 else table) if output.startswith("|", start) else -1
-            for support in (
-                self.within(start, output.find("\n", start) % (len(output) + 1)) if table >= 0 else ()
-            ):
-                place = support.token.start
-                found[place] = (table, output.count("|", start, place))
+        table, start = -1, 0
+        for line in self._response.output.splitlines(keepends=True) if "|" in self._response.output else ():
+            table = (start if table < 0 else table) if line.startswith("|") else -1
+            inside = self.within(start, start + len(line)) if table >= 0 else []
+            found |= {s.token.start: (table, line.count("|", 0, s.token.start - start)) for s in inside}
+            start += len(line)
         return found
 
     def _head(self, token: Token) -> None:
@@ -136,24 +129,15 @@ class Numbers:
         if token.start not in self._cells or token.unit is not None or token.currencies:
             return
         table, column = self._cells[token.start]
-        cells = self._response.output[table : table + _LONGEST_HEAD].partition("\n")[0].split("|")
-        name = (
-            (_IN_BRACKETS.findall(cells[column]) or [cells[column]])[-1].strip(" *")
-            if column < len(cells)
-            else ""
-        )
+        *_, head = ["", "", *self._response.output[table:].partition("\n")[0].split("|")][: column + 3]
+        name = (_IN_BRACKETS.findall(head) or [head])[-1].strip(" *")
         symbol = self._response.words.units.get(name.lower())
         token.unit = UNITS[symbol] if symbol in UNITS else unit_of_symbol(name) if name else None
         token.currencies = CURRENCIES.get(name.lower(), frozenset())
 
-    @cached_property
-    def _spans(self) -> list[list[Support]]:
-        """The numbers of the answer by the sentences in which they stand."""
-        return [self.within(start, end) for start, end in self._response.spans]
-
     def beside(self, token: Token) -> list[Support]:
         """The other numbers of the sentence of a number, the nearest first, a few."""
-        own = next((span for span in self._spans if any(s.token is token for s in span)), [])
+        own = self.within(*self._response.span_of(token))
         others = [support for support in own if support.token is not token]
         return sorted(others, key=lambda other: abs(other.token.start - token.start))[:_MOST_BESIDE]
 
@@ -165,14 +149,12 @@ class Numbers:
     @property
     def is_whole(self) -> bool:
         """Whether all numbers of the evidence took part in the search."""
-        return len(self._numbers) <= _MOST_OPERANDS
+        return len(self.given) <= _MOST_OPERANDS
 
     def is_above_all(self, token: Token) -> bool:
         """Whether a number with a unit is above all of its dimension, so that it can be but a total."""
         dimension = token.unit.dimension if token.unit else ""
-        entries = (
-            self._views.get(dimension, []) if dimension not in ("", "percent", "temperature", "time") else []
-        )
+        entries = self._views.get(dimension if dimension not in _UNSUMMED else "\0", [])
         return len(entries) > 1 and token.total > entries[-1][0]
 
     def said(self, support: Support) -> frozenset[str]:
@@ -199,11 +181,8 @@ class Numbers:
         if kind == "mean":
             local = [total / len(told) for total in local]
         local += self._of_last_two(support, kind)
-        column = [
-            o.token.value
-            for o in self.supports
-            if self._cells.get(o.token.start) == self._cells.get(token.start, 0)
-        ]
+        cell = self._cells.get(token.start)
+        column = [o.token.value for o in self.supports if cell and self._cells.get(o.token.start) == cell]
         if column[-1:] == [token.value] and len(column) > 2:
             local.append(fsum(column[:-1]) / (len(column) - 1 if kind == "mean" else 1))
         yield from (Made(value, 0.0, "", TOLD, kind) for value in local)
@@ -214,15 +193,9 @@ class Numbers:
 
     def _of_last_two(self, support: Support, kind: str) -> list[float]:
         """What the last two numbers told before one in its sentence give: their product, or their ratios."""
-        token, told = (
-            support.token,
-            [other.token for other in self.beside(support.token) if other.is_supported],
-        )
-        *_, one, other = (
-            0.0,
-            0.0,
-            *(o.value for o in sorted(told, key=lambda o: o.start) if o.end <= token.start),
-        )
+        token = support.token
+        told = (o.token for o in self.beside(token) if o.is_supported and o.token.end <= token.start)
+        *_, one, other = 0.0, 0.0, *(o.value for o in sorted(told, key=lambda o: o.start))
         if not one * other or kind == "total":
             return [one * other] * bool(one * other)
         by = 100 if "100" in self._response.output[token.end : token.end + 8] else 1
@@ -247,29 +220,20 @@ class Numbers:
         return [support for support in self.supports if start <= support.token.start < end]
 
     def slip(self, token: Token) -> Made | None:
-        """The number of a result, or the total of one key, that is not told and of which a number is a slip.
-
-        One digit differs, or two near each other changed places.
-        """
-        if token.scale != 1.0 or token.is_approximate:
+        """The number of a result, or a total, that is not told and of which a number is a slip."""
+        if token.scale != 1.0 or token.is_approximate or sum(map(str.isdigit, token.text)) < _SHORT:
             return None
-        decimals = token.readings[token.reading][1]
-        said = {f"{support.token.value:.{decimals}f}" for support in self.supports}
-        written, known = f"{token.value:.{decimals}f}", self._written_as(decimals)
-        for other in slips(written) if sum(map(str.isdigit, written)) >= _SHORT else ():
-            made = known.get(other) if other not in said else None
-            if made is not None and abs(abs(made.value) - token.value) > 2.1 * token.tolerance(token.value):
+        decimals, said = token.readings[token.reading][1], {support.token.value for support in self.supports}
+        for made in self._slippable:
+            if abs(made.value) not in said and is_slip(token.value, made.value, decimals, _SHORT):
                 return made
         return None
 
-    def _written_as(self, decimals: int) -> dict[str, Made]:
-        """The totals and the numbers of results, as they are written with so many decimals."""
-        if decimals not in self._texts:
-            totals = [made for made in self._made[:_MOST_ROWS] if made.how.startswith(("sum of", "mean of"))]
-            given = [q for q in self._ledger.quantities if q.call >= 0 and q.is_operand]
-            made = [*totals, *(Made(amount(q), q.base, "given", q.key) for q in given)]
-            self._texts[decimals] = {f"{abs(one.value):.{decimals}f}": one for one in made}
-        return self._texts[decimals]
+    @cached_property
+    def _slippable(self) -> list[Made]:
+        totals = [made for made in self._made[:_MOST_ROWS] if made.how.startswith(("sum of", "mean of"))]
+        given = [q for q in self._ledger.quantities if q.call >= 0 and q.is_operand]
+        return [*totals, *(Made(amount(q), q.base, "given", q.key) for q in given)][::-1]
 
     def in_another_unit(self, token: Token) -> Quantity | None:
         """The number of the evidence that has the digits of one told, in another unit or power of ten."""
@@ -286,20 +250,17 @@ class Numbers:
             found = (q for q in near if q.call >= 0 and (unit is None) == (q.unit is None))
             if (quantity := next(found, None)) is not None:
                 return quantity
+        kinds = {unit.dimension, "percent"} if unit else set()
         others = (q for q in self._between("", token.value, slack) if unit and q.unit and q.call >= 0)
-        return next(
-            (q for q in others if q.unit and unit and q.unit.dimension not in (unit.dimension, "percent")),
-            None,
-        )
+        return next((q for q in others if q.unit and q.unit.dimension not in kinds), None)
 
     def _is_checked(self, token: Token) -> bool:
         value, is_bare = token.value, token.unit is None and not token.currencies and token.scale == 1.0
         is_small = value == int(value) and (is_bare and value <= _SMALL)
         is_small |= value in _PEOPLE_KNOW and (is_bare or _dimension(token) == "time")
         is_year = is_bare and 1900 <= value <= 2100 and token.text.isdigit()
-        is_name = {token.text.strip("-"), f"{value:.10g}"} & self._written and _dimension(token) in (
-            "",
-            "time",
+        is_name = (
+            _dimension(token) in ("", "time") and {token.text.strip("-"), f"{value:.10g}"} & self._written
         )
         return not (token.is_spelled or not value or is_small or is_year or bool(is_name))
 
@@ -338,12 +299,15 @@ class Numbers:
                 found += [q for q in self._between("", value / 100, slack / 100) if q.unit is None]
                 found += self._between("percent", value * unit.factors[0], slack * unit.factors[0])
             elif unit.dimension == "temperature":
-                found += [
-                    q for q in plain if not q.unit or not unit.symbol or q.unit.symbol in ("", unit.symbol)
-                ]
-                by, other = (1 / 1.8, (value - 32) / 1.8) if unit.symbol == "F" else (1.8, value * 1.8 + 32)
-                near = self._between("", abs(other), slack * by)
-                found += [q for q in near if q.unit and {q.unit.symbol, unit.symbol} == {"C", "F"}]
+                known = {"", unit.symbol} if unit.symbol else {"", "C", "F", "K"}
+                found += [q for q in plain if not q.unit or q.unit.symbol in known]
+                for other in (UNITS[symbol] for symbol in "CFK" if symbol != (unit.symbol or "C")):
+                    near = self._between("", abs(converted(value, unit, other)), slack * 1.8)
+                    found += [
+                        q
+                        for q in near
+                        if q.unit == other and abs(converted(q.value, other, unit) - value) <= slack
+                    ]
             else:
                 found += [q for q in plain if q.unit is None]
                 for factor in unit.factors:
@@ -402,32 +366,25 @@ class Numbers:
             by += [other for share in by if share < 1 for other in (1 + share, 1 - share)]
             constants, is_share = (2.0,) if dimension else _CONSTANTS, dimension == "percent"
             if is_share:
-                added = sorted(
-                    abs(one.value) for one in (*self._known, *self._numbers) if one.dimension == dimension
-                )
+                added = sorted(abs(m.value) for m in (*self._known, *self.given) if m.dimension == dimension)
                 products = sorted({*added, *(one * other / 100 for one, other in combinations(added, 2))})
-                support.how = _first(_tries(value, slack, added, {}), added)
-                parts = [(value * 100 / one, slack * 100 / one, one) for one in added if one]
-                support.how = support.how or _first(parts, products)
+                parts = ((value * 100 / one, slack * 100 / one, one) for one in added if one)
+                support.how = _first(_tries(value, slack, added, {}), added) or _first(parts, products)
                 support.steps = 2 if support.how else 0
                 if support.how:
                     return
+            factors, few = self._factors(dimension, _MOST_OPERANDS), self._factors(dimension, _MOST_DEEP)
             tiers = (
                 (2, near, by, near),
-                (
-                    2,
-                    operands,
-                    [*self._shares, *self._factors(dimension, _MOST_OPERANDS), *constants],
-                    operands,
-                ),
+                (2, operands, [*self._shares, *factors, *constants], operands),
                 (3, near, by, self._pairs(near)),
-                (3, deep, [*self._shares, *self._factors(dimension, _MOST_DEEP)], self._pairs(deep)),
+                (3, deep, [*self._shares, *few], self._pairs(deep)),
             )
-            for steps, terms, factors, targets in tiers:
+            for steps, terms, by, targets in tiers:
                 if not targets or (is_share and steps == 3 and len(operands) > _MOST_DEEP):
                     continue
-                tries = _tries(value, slack, terms, dict.fromkeys(factors), is_share=is_share)
-                chance = 2 * slack / value * len(targets) * 3 * (len(terms) + len(factors))
+                tries = _tries(value, slack, terms, dict.fromkeys(by), is_share=is_share)
+                chance = 2 * slack / value * len(targets) * 3 * (len(terms) + len(by))
                 how = _first(tries, targets)
                 if chance > _CHANCE and steps == 3 and terms is near:
                     continue
@@ -438,7 +395,7 @@ class Numbers:
                     return
 
     @cached_property
-    def _numbers(self) -> list[Made]:
+    def given(self) -> list[Made]:
         """The numbers that people reckon with, each once, those of results first."""
         usable = [q for q in self._ledger.quantities if q.is_operand and q.value]
         usable.sort(key=lambda quantity: quantity.call == FROM_USER)
@@ -449,7 +406,7 @@ class Numbers:
         """The values that steps are made of, in order: told ones, totals, numbers of the evidence."""
         totals = [made for made in self._made if made.how.startswith(("sum of", "items", "time", "first"))]
         totals = [made for made in totals if " of " not in made.how[7:]][: most // 2]
-        chosen = (*self._known[-most // 2 :], *totals, *self._numbers[:most])
+        chosen = (*self._known[-most // 2 :], *totals, *self.given[:most])
         return _values(chosen, dimension)
 
     def _factors(self, dimension: str, most: int) -> list[float]:
@@ -457,18 +414,13 @@ class Numbers:
         values = self._operands("", most)
         if dimension in _PLAIN:
             return values
-        plain = {abs(made.value) for made in (*self._known, *self._numbers) if made.dimension in ("", "time")}
+        plain = {abs(made.value) for made in (*self._known, *self.given) if made.dimension in ("", "time")}
         return [value for value in values if value in plain]
-
-    @property
-    def given(self) -> list[Made]:
-        """The numbers that people reckon with, each once, those of results first."""
-        return self._numbers
 
     @property
     def _shares(self) -> list[float]:
         """The shares that were told, as parts of one, and one less and more by them."""
-        told = (*self._known[-_MOST_DEEP:], *self._numbers[:_MOST_OPERANDS])
+        told = (*self._known[-_MOST_DEEP:], *self.given[:_MOST_OPERANDS])
         shares = (abs(made.value) / (100 if made.dimension == "percent" else 1) for made in told)
         found = {by: None for share in shares if 0 < share < 1 for by in (share, 1 + share, 1 - share)}
         return [*found][: 3 * _MOST_DEEP]
@@ -510,7 +462,7 @@ class Numbers:
                     for weights in map(fsum, zip(*pairs, strict=True)):
                         if weights:
                             mean = total / weights
-                            yield Made(mean, mean, "", f"mean of {one} by {other} of {name}", "mean")
+                            yield Made(mean, mean, "", f"mean of {one} by {other} of {name}", "part")
                     yield _count(sum(a < b for a, b in pairs), f"rows with {one} below {other}")
             total = fsum(prod(map(amount, row.values())) for row in rows if 0 < len(row) < 4)
             yield Made(total, total, "", "sum of rows", "total")
@@ -651,13 +603,19 @@ def slack_of(token: Token, value: float) -> float:
     return max(own, min(_ABOUT * value, 2 * own * last)) if token.is_approximate else own
 
 
-def slips(written: str) -> Iterator[str]:
-    """A number with one digit changed, if it has enough, or with two changed places."""
-    for place, digit in enumerate(written):
-        for other in "0123456789" if digit.isdigit() and len(written) > _SHORT else "":
-            yield written[:place] + other + written[place + 1 :]
-        for end in range(place + 2, min(place + 4, len(written) + 1)):
-            yield written[:place] + written[end - 1] + written[place + 1 : end - 1] + digit + written[end:]
+def is_slip(value: float, other: float, decimals: int, least: int = 1) -> bool:
+    """Whether one digit differs, if there are more than `least`, or two near each other changed places."""
+    gap = round(abs(value - abs(other)) * 10**decimals)
+    while gap and gap % 10 == 0:
+        gap //= 10
+    if not 0 < gap < 10 and gap % 9:
+        return False
+    one, two = f"{value:.{decimals}f}", f"{abs(other):.{decimals}f}"
+    places = [place for place, pair in enumerate(zip(one, two, strict=False)) if pair[0] != pair[1]]
+    if len(one) != len(two) or len(places) != 2:
+        return len(one) == len(two) > least and len(places) == 1
+    first, last = places
+    return one[first] == two[last] and one[last] == two[first] and last - first <= 2
 
 
 def invented_identifiers(response: Response) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from processors.response_handling.numbers import (
     Numbers,
     Support,
     converted,
+    is_slip,
     slack_of,
     whole_of,
 )
@@ -104,22 +105,13 @@ def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made
     near = min((m for m in found if _NEAR[m.kind]), key=lambda made: abs(made.value - value), default=None)
     if near is None:
         return None
-    written = [f"{one:.{token.readings[token.reading][1]}f}" for one in (value, near.value)]
-    is_slip = near.kind == "total" and value >= _LEAST_SLIP and _differ_in_one(*written)
-    if not is_slip and abs(near.value - value) > _NEAR[near.kind] * near.value:
+    decimals = token.readings[token.reading][1]
+    is_slipped = near.kind == "total" and value >= _LEAST_SLIP and is_slip(value, near.value, decimals)
+    if not is_slipped and abs(near.value - value) > _NEAR[near.kind] * near.value:
         return None
     if near.kind in ("mean", "total") and numbers.is_partial(near.kind, support):
         return None
-    return near if not support.is_sure or (is_slip and near.how == TOLD) else None
-
-
-def _differ_in_one(one: str, other: str) -> bool:
-    """Whether one digit differs, or two beside each other changed places."""
-    places = [place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]]
-    is_swapped = len(places) == 2 and sorted(one[places[0] : places[1] + 1]) == sorted(
-        other[places[0] : places[1] + 1]
-    )
-    return len(one) == len(other) and (len(places) == 1 or (is_swapped and places[1] - places[0] <= 2))
+    return near if not support.is_sure or (is_slipped and near.how == TOLD) else None
 
 
 def _shares(support: Support, numbers: Numbers, response: Response) -> Iterator[Made]:
