@@ -138,15 +138,13 @@ def lexicon(language: str) -> Lexicon:
 
 def detect(text: str, context: str = "") -> Lexicon:
     """The lexicon for `text`; where it has too few words, by `context`, and English without any hint."""
-    texts = (text[:_DETECTED_CHARACTERS], context[:_DETECTED_CHARACTERS])
-    for sample in (*texts[:1], " ".join(texts)):
+    own, other = text[:_DETECTED_CHARACTERS], context[:_DETECTED_CHARACTERS]
+    for sample, least in ((own, _FEWEST), (f"{own} {other}", _FEWEST), (own, 0.0), (other, 0.0)):
         if _KANA.search(sample):
             return lexicon("ja")
         if len(_HAN.findall(sample[:400])) > 1:
             return lexicon("zh")
-        found = _by_words(
-            _WORD.findall(sample.lower().replace("’", "'")), 0 if sample != texts[0] else _FEWEST
-        )
+        found = _by_words(_WORD.findall(sample.lower().replace("’", "'")), least)
         if found is not None:
             return found
     return lexicon("en") if text.isascii() else NEUTRAL
