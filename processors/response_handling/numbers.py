@@ -92,10 +92,10 @@ class Numbers:
     def __init__(self, response: Response) -> None:
         self._response, self._ledger = response, response.ledger
         self._series: list[list[float]] = []
-        self._made = [*islice(self._all_made(), _MOST_MADE)]
         self._known: list[Made] = []
         self._tables: dict[str, tuple[list[float], list[Made]]] = {}
         self.supports = [Support(token) for token in response.tokens if token.kind == "number"]
+        self._starts = [support.token.start for support in self.supports]
         for support in self.supports:
             self._head(support.token)
             support.direct = self._direct(support.token)
@@ -111,6 +111,10 @@ class Numbers:
                 token = support.token
                 if (support.direct or support.how) and all(made.value != token.value for made in self._known):
                     self._known.append(_told(token))
+
+    @cached_property
+    def _made(self) -> list[Made]:
+        return [*islice(self._all_made(), _MOST_MADE)]
 
     @cached_property
     def _cells(self) -> dict[int, tuple[int, int]]:
@@ -217,7 +221,8 @@ class Numbers:
 
     def within(self, start: int, end: int) -> list[Support]:
         """The numbers told in a part of the answer."""
-        return [support for support in self.supports if start <= support.token.start < end]
+        first = bisect_left(self._starts, start)
+        return self.supports[first : bisect_left(self._starts, end, lo=first)]
 
     def slip(self, token: Token) -> Made | None:
         """The number of a result, or a total, that is not told and of which a number is a slip."""
@@ -231,9 +236,11 @@ class Numbers:
 
     @cached_property
     def _slippable(self) -> list[Made]:
+        """The numbers of results and the totals, one for each value."""
         totals = [made for made in self._made[:_MOST_ROWS] if made.how.startswith(("sum of", "mean of"))]
-        given = [q for q in self._ledger.quantities if q.call >= 0 and q.is_operand]
-        return [*totals, *(Made(amount(q), q.base, "given", q.key) for q in given)][::-1]
+        given = [q for q in self._ledger.quantities if q.call >= 0 and q.is_operand][:_MOST_ROWS]
+        found = [*(Made(amount(q), q.base, "given", q.key) for q in given), *totals]
+        return [*{abs(made.value): made for made in reversed(found)}.values()][::-1]
 
     def in_another_unit(self, token: Token) -> Quantity | None:
         """The number of the evidence that has the digits of one told, in another unit or power of ten."""
@@ -358,6 +365,7 @@ class Numbers:
             support.how, support.steps = " + ".join(f"{part:.10g}" for part in run), 2
             return
         told = [one.token for one in self.beside(support.token) if one.is_supported]
+        shares = self._shares
         for value, slack, dimension in self._wanted(support.token):
             near = _values([_told(one) for one in told], dimension)
             operands = self._operands(dimension, _MOST_OPERANDS)
@@ -376,9 +384,9 @@ class Numbers:
             factors, few = self._factors(dimension, _MOST_OPERANDS), self._factors(dimension, _MOST_DEEP)
             tiers = (
                 (2, near, by, near),
-                (2, operands, [*self._shares, *factors, *constants], operands),
-                (3, near, by, self._pairs(near)),
-                (3, deep, [*self._shares, *few], self._pairs(deep)),
+                (2, operands, [*shares, *factors, *constants], operands),
+                (3, near, by, _pairs(near, shares)),
+                (3, deep, [*shares, *few], _pairs(deep, shares)),
             )
             for steps, terms, by, targets in tiers:
                 if not targets or (is_share and steps == 3 and len(operands) > _MOST_DEEP):
@@ -424,12 +432,6 @@ class Numbers:
         shares = (abs(made.value) / (100 if made.dimension == "percent" else 1) for made in told)
         found = {by: None for share in shares if 0 < share < 1 for by in (share, 1 + share, 1 - share)}
         return [*found][: 3 * _MOST_DEEP]
-
-    def _pairs(self, operands: Sequence[float]) -> list[float]:
-        found = {operand * share for operand in operands for share in self._shares}
-        for one, other in combinations(operands, 2):
-            found |= {one + other, other - one, one * other, one / other, other / one}
-        return sorted(found - {0.0})
 
     def _all_made(self) -> Iterator[Made]:
         """What is natural to reckon."""
@@ -524,6 +526,13 @@ def _values(chosen: Sequence[Made], dimension: str) -> list[float]:
         found = {abs(made.value) for made in chosen if not made.how.startswith("time")}
     else:
         found = {abs(made.base) for made in chosen if made.dimension == dimension}
+    return sorted(found - {0.0})
+
+
+def _pairs(operands: Sequence[float], shares: Sequence[float]) -> list[float]:
+    found = {operand * share for operand in operands for share in shares}
+    for one, other in combinations(operands, 2):
+        found |= {one + other, other - one, one * other, one / other, other / one}
     return sorted(found - {0.0})
 
 

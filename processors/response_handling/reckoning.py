@@ -26,8 +26,10 @@ from processors.response_handling.response import Finding, Response, shown, word
 
 _MOST_INVENTED: Final = 2
 """Where more numbers of one answer have no support, it goes by something that was not read."""
-_SHORT, _LONG = 3, 5
-"""Digits below which a slip says nothing, and from which it says much."""
+_MOST_DOUBTED: Final = 24
+"""Numbers of one answer that are held against what they may be instead."""
+_LONG: Final = 5
+"""Digits from which a slip says much."""
 _NEAR: Final = {
     "mean": 0.15,
     "total": 0.06,
@@ -53,12 +55,12 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
     """RH1: numbers that nothing gives; RH11.1: that fit in another unit; RH12.5: of what is null."""
     numbers = response.once(Numbers)
     is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
-    for support in numbers.supports:
+    for support in [support for support in numbers.supports if not support.direct][:_MOST_DOUBTED]:
         token, claim = support.token, shown(response.around(support.token))
         if (wrong := _misreckoned(support, numbers, response)) is not None:
             yield Finding("RH1.7", claim, f"{token.text}: {wrong.how} is {wrong.value:.10g}")
             continue
-        if not support.is_checked or support.direct or support.steps == 1:
+        if not support.is_checked or support.steps == 1:
             continue
         other = numbers.in_another_unit(token)
         if other is not None and support.steps == 2:  # then only what is told as it stands, of one dimension
