@@ -198,7 +198,7 @@ class Timeline:
 
 
 def unsupported_dates(response: Response) -> Iterator[Finding]:
-    """RH2.1, RH2.4 and RH2.5: dates without support; RH2.3: a wrong weekday; RH2.2 and RH2.6: times."""
+    """RH2.1 and RH2.5: dates without support; RH2.3: a wrong weekday; RH2.2 and RH2.6: times."""
     claims = [token for token in response.tokens if token.kind in ("date", "time")]
     timeline = response.once(Timeline)
     known = [*timeline.days] if claims else []
@@ -229,7 +229,7 @@ def _wrong_date(
         return (
             None
             if timeline.weeks
-            else Finding("RH2.4", claim, f"{token.text} is not in the results, which have no date")
+            else Finding("RH2.1", claim, f"{token.text} is not in the results, which have no date")
         )
 
     def distance(moment: Moment) -> int:

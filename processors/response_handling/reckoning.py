@@ -84,8 +84,7 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
                 yield Finding("RH12.5", claim, f"{null.key} is null", null.path, null.call)
             else:
                 beside = f"; nearest: {near.how} {near.value:.10g}" if near is not None else ""
-                rule = "RH1.6" if numbers.is_reckoned else "RH1.2"
-                yield Finding(rule, claim, f"{token.text} is not in the results{beside}")
+                yield Finding("RH1.2", claim, f"{token.text} is not in the results{beside}")
 
 
 def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made | None:
