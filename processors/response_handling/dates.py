@@ -343,10 +343,9 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
         or any((one - stated) % 720 == 0 for one in half)
     ):
         return True
-    pace = _SPLIT.match(token.text)
-    if pace and (
-        int(pace[1]) * 60 + int(pace[2]) in timeline.splits or _RATE.match(response.output, token.end)
-    ):
+    split = _SPLIT.match(token.text)
+    lengths_shown = {int(split[1]) * 60 + int(split[2]), stated * 60 + token.seconds} if split else set()
+    if lengths_shown & timeline.splits or (split and _RATE.match(response.output, token.end)):
         return True
     is_about = "approx" in response.words.categories(response.output[max(0, token.start - 14) : token.start])
     if is_about and any(abs(one - stated) <= 15 for one in told):

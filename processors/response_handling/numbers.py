@@ -219,6 +219,11 @@ class Numbers:
                     return True
         return False
 
+    def is_of_part(self, support: Support) -> bool:
+        """Whether a number is said to be the total or average of a part of a series, and is."""
+        kinds = self.said(support) & {"mean", "total"}
+        return any(self.is_partial(kind, support) for kind in kinds)
+
     def within(self, start: int, end: int) -> list[Support]:
         """The numbers told in a part of the answer."""
         first = bisect_left(self._starts, start)
@@ -257,9 +262,7 @@ class Numbers:
             found = (q for q in near if q.call >= 0 and (unit is None) == (q.unit is None))
             if (quantity := next(found, None)) is not None:
                 return quantity
-        kinds = {unit.dimension, "percent"} if unit else set()
-        others = (q for q in self._between("", token.value, slack) if unit and q.unit and q.call >= 0)
-        return next((q for q in others if q.unit and q.unit.dimension not in kinds), None)
+        return None
 
     def _is_checked(self, token: Token) -> bool:
         value, is_bare = token.value, token.unit is None and not token.currencies and token.scale == 1.0

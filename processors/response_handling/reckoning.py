@@ -48,7 +48,10 @@ _ADJACENT: Final = 12
 """Characters between a number and the same in another unit."""
 _MEANS = re.compile(r"[\s(（=≈~/|,*]{0,6}(?:or|oder|ou|o|of|lub|about|ca\.?|c\.|approx\.?)?\s?~?")
 _WITHIN = re.compile(r"[^()（）.;]{0,16}[(（]([^()（）]{1,60})[)）]")
-_OF = re.compile(r".{0,4}?(?:\b(?:of|von|de|d[aeo]s?|di|su|sur|van|z|ze)\b|/|／|中|のうち).{0,8}?")
+_OF = re.compile(
+    r".{0,4}?(?:\b(?:of|von|de|d[aeo]s?|di|su|sur|van|z|ze|against|vs|versus|gegen|gegenüber|contre|contro|contra|frente"
+    r"|tegen|wobec|to|auf|a)\b|[/／→]|中|のうち).{0,10}?"
+)
 
 
 def unsupported_numbers(response: Response) -> Iterator[Finding]:
@@ -75,7 +78,7 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
             yield Finding(
                 rule, claim, f"{token.text} is not in the results; nearest: {slip.how} {slip.value:.10g}"
             )
-        elif not support.how and not is_unread and numbers.is_whole:
+        elif not support.how and not is_unread and numbers.is_whole and not numbers.is_of_part(support):
             stems = {word[:5] for word in words_of(claim)}
             nulls = (leaf for leaf in response.current if leaf.value is None)
             null = next((leaf for leaf in nulls if stems & {word[:5] for word in key_words(leaf.key)}), None)
@@ -128,17 +131,21 @@ def _shares(support: Support, numbers: Numbers, response: Response) -> Iterator[
     end = min((mark for mark in marks if mark >= token.end), default=last)
     clause = [one for one in beside if start <= one.start < end]
     change = "from" if {"up", "down"} & numbers.said(support) else "share"
-    if len(inside) == 2:
-        inside.sort(key=lambda one: one.start)
-        inside = inside if _OF.fullmatch(output, inside[0].end, inside[1].start) else []
     for kind, scope in (("of", inside), (change, clause), (change, beside if end <= last else [])):
+        ends = sorted((one.end, one.start) for one in scope)
+        is_linked = len(scope) == 2 and _OF.fullmatch(output, ends[0][0], ends[1][1]) is not None
+        if kind == "of" and not is_linked:
+            continue
         is_plain = any(one.unit is None for one in scope)
         amounts = {one.value if is_plain else one.total for one in scope if one.value > 1}
         if len(amounts) != 2 or len({_kind_of(one) for one in scope} - {("", frozenset())}) > 1:
             continue
         for one, other in permutations(amounts, 2):
             how = f"{one:.10g} of {other:.10g}"
-            yield from (Made(100 * by, 0.0, "", how, kind) for by in (one / other, abs(one - other) / other))
+            yield from (
+                Made(100 * by, 0.0, "", how, "of" if is_linked else kind)
+                for by in (one / other, abs(one - other) / other)
+            )
             yield from (Made(100 * one / by, 0.0, "", how) for by in (one + other, abs(one - other)))
             if kind != "of":
                 given = (abs(made.value) for made in numbers.given if made.value)
