@@ -292,7 +292,7 @@ class Ledger:
             parts = zip(match.groups("0"), (86400, 3600, 60, 1), strict=True)
             self._add(Quantity(float(sum(int(n) * size for n, size in parts)), *leaf[1:], UNITS["s"]))
         else:
-            tokens = self._reader.read(text)
+            tokens = self._reader.read(text, is_spelled=leaf.call == FROM_USER)
             self._tokens += len(tokens)
             if self._tokens > MAX_TEXT_TOKENS:
                 raise OverLimitError(f"evidence of more than {MAX_TEXT_TOKENS} numbers and dates in texts")

@@ -413,11 +413,15 @@ class Numbers:
         found = {abs(amount(q)): Made(amount(q), q.base, _dimension(q), q.key) for q in reversed(usable)}
         return [*reversed(found.values())]
 
+    @cached_property
+    def _totals(self) -> list[Made]:
+        """The totals of whole keys, the lengths of lists and of time."""
+        totals = (made for made in self._made if made.how.startswith(("sum of", "items", "time", "first")))
+        return [made for made in totals if " of " not in made.how[7:]]
+
     def _operands(self, dimension: str, most: int) -> list[float]:
         """The values that steps are made of, in order: told ones, totals, numbers of the evidence."""
-        totals = [made for made in self._made if made.how.startswith(("sum of", "items", "time", "first"))]
-        totals = [made for made in totals if " of " not in made.how[7:]][: most // 2]
-        chosen = (*self._known[-most // 2 :], *totals, *self.given[:most])
+        chosen = (*self._known[-most // 2 :], *self._totals[: most // 2], *self.given[:most])
         return _values(chosen, dimension)
 
     def _factors(self, dimension: str, most: int) -> list[float]:
