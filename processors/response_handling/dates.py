@@ -27,9 +27,17 @@ _NEAR, _SLIP = 14, 3
 """Days by which people count from now or from a day that they named, and by which a date is a slip."""
 _SHORTEST_COUNTRY: Final = 6
 """Names of so many letters also count at the beginning of a word: `Nederlandse`."""
+_WORKING = (
+    "working", "business", "werktag", "arbeitstag", "ouvré", "ouvrable", "hábil", "habil", "laboral", "úteis",
+    "lavorativ", "werkdag", "robocz", "営業日", "工作日",
+)  # fmt: skip
+"""What says that days are counted without weekends."""
+_SPLIT = re.compile(r"(\d{1,2}):(\d\d)")
+_RATE = re.compile(r"\s?(?:/|per\b|pro\b|par\b|por\b|al\b|na\b|min)")
 _OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
-_YEAR_MONTH = re.compile(r"(?<!\d)(\d{4})-(0[1-9]|1[0-2])(?![\d-])")
+_YEAR_MONTH = re.compile(r"(?<!\d)((?:19|20)\d\d)-(0[1-9]|1[0-2])(?:-([0-3]\d))?(?![\d-])")
 _NAME = re.compile(r"[^\W\d_]{2,20}")
+_WEEKDAY = re.compile(r"([^\W\d_]{2,20})(?:-feira)?")
 _BESIDE = re.compile(r"\s?[,(（]?\s?([^\W\d_]{2,12})")
 _BREAK = re.compile(r"[^\w\s,.'’]|\d")
 
@@ -49,21 +57,18 @@ class Timeline:
             str(text)[:200] for leaf in self._ledger.leaves[:_MOST_KNOWN] for text in (leaf.value, leaf.key)
         )
         months = [
-            (int(match[1]), int(match[2]), None) for text in texts if (match := _YEAR_MONTH.search(text))
+            (int(match[1]), int(match[2]), int(match[3]) if match[3] else None)
+            for text in texts
+            if (match := _YEAR_MONTH.search(text))
         ]
         written = [day for moment in self.moments for day in moment.dates]
         local = [(at.year, at.month, at.day) for at in self.local]
         years = [day[0] for day in written if day[0]] or [
             int(q.value) for q in self._ledger.quantities if q.key.lower() in keys.YEAR_KEYS
         ]
-        weeks = [
-            q.value
-            for q in self._ledger.quantities
-            if keys.WEEK_KEYS & {*key_words(q.key)[-1:]} and 1 <= q.value < 53
-        ]
         begun = [
             date.fromisocalendar(year, int(week), 1)
-            for week in weeks
+            for week in self.weeks
             for year in years[:1]
             if 0 < year < 9999
         ]
@@ -71,6 +76,12 @@ class Timeline:
         return list(dict.fromkeys([*written, *months, *local, *((d.year, d.month, d.day) for d in told)]))[
             :_MOST_KNOWN
         ]
+
+    @cached_property
+    def weeks(self) -> list[float]:
+        """The weeks of a year that the evidence names by their numbers."""
+        named = (q for q in self._ledger.quantities if keys.WEEK_KEYS & {*key_words(q.key)[-1:]})
+        return [quantity.value for quantity in named if 1 <= quantity.value < 53]
 
     @cached_property
     def counted(self) -> set[CalendarDay]:
@@ -123,6 +134,13 @@ class Timeline:
         return {one - other for at in offsets for one in at for other in at if one != other}
 
     @cached_property
+    def splits(self) -> set[int]:
+        """The seconds that clocks with seconds show, and those between them."""
+        known = [(c.minutes or 0) * 60 + c.seconds for c in self.clocks[:30]]
+        is_fine = any(clock.seconds for clock in self.clocks[:30])
+        return {0, *known, *(abs(a - b) for a, b in combinations(known, 2))} if is_fine else set()
+
+    @cached_property
     def lapses(self) -> set[float]:
         """The seconds between moments of the evidence."""
         found: set[float] = set()
@@ -147,7 +165,24 @@ class Timeline:
                 found.append(quantity.base)
             elif unit == 1 and quantity.call != FROM_USER and keys.LASTING & {*key_words(quantity.key)}:
                 found.append(quantity.value * 60)
-        return {round(seconds / 60 / unit) for seconds in found[:_MOST]} - {0}
+        lengths = {round(seconds / 60 / unit) for seconds in found[:_MOST]} - {0}
+        said = self._ledger.text + self._response.output.lower()
+        if unit == _DAY and any(word in said for word in _WORKING):
+            days = lengths | {count for count, symbol in self._counts if not symbol}
+            lengths |= {count + 2 * ((count + by) // 5) for count in days for by in (0, 4)}
+        return lengths
+
+    @cached_property
+    def _counts(self) -> list[tuple[int, str]]:
+        """The whole numbers of evidence and answer, with the symbols of their units."""
+        values = [(quantity.value, quantity.unit) for quantity in self._ledger.quantities[:_MOST_KNOWN]]
+        values += [(token.value, token.unit) for token in self._response.tokens if token.kind == "number"]
+        return [(int(v), unit.symbol if unit else "") for v, unit in values if 0 < v < 600 and v == int(v)]
+
+    @cached_property
+    def instalments(self) -> set[int]:
+        """The numbers of months over which what recurs on one day of the month may go."""
+        return {count - by for count, symbol in self._counts for by in (0, 1) if not symbol and count > 2}
 
     @cached_property
     def months(self) -> set[int]:
@@ -155,17 +190,15 @@ class Timeline:
         names = [name for name, symbol in self._response.words.units.items() if symbol in ("mo", "y")]
         low = self._ledger.text + self._response.output.lower()
         is_monthly = any(name in low for name in names if len(name) > 3)
-        values = [(quantity.value, quantity.unit) for quantity in self._ledger.quantities[:_MOST_KNOWN]]
-        values += [(token.value, token.unit) for token in self._response.tokens if token.kind == "number"]
         by_unit = {
-            int(v) * (12 if u.symbol == "y" else 1) for v, u in values if u and u.symbol in ("mo", "y")
+            count * (12 if symbol == "y" else 1) for count, symbol in self._counts if symbol in ("mo", "y")
         }
-        counts = {int(v) - by for v, u in values for by in (0, 1) if not u and 0 < v < 600 and v == int(v)}
+        counts = {count - by for count, symbol in self._counts for by in (0, 1) if not symbol}
         return by_unit | ({1} | counts if is_monthly else set())
 
 
 def unsupported_dates(response: Response) -> Iterator[Finding]:
-    """RH2.1, RH2.4 and RH2.5: dates without support; RH2.3: a wrong weekday; RH2.2 and RH2.6: times."""
+    """RH2.1 and RH2.5: dates without support; RH2.3: a wrong weekday; RH2.2 and RH2.6: times."""
     claims = [token for token in response.tokens if token.kind in ("date", "time")]
     timeline = response.once(Timeline)
     known = [*timeline.days] if claims else []
@@ -174,21 +207,30 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
         if token.kind == "time":
             if not _is_told_time(token, timeline, response):
                 yield _wrong_time(token, timeline, response)
-        elif (wrong := _wrong_weekday(token, timeline, response)) is not None:
+        elif wrong := _wrong_weekday(token, timeline, response) or _wrong_day_there(
+            token, timeline, response
+        ):
             yield wrong
         elif any(agree(day, other) for day in token.dates for other in known) or token.dates[0][2] is None:
             continue  # a month alone often is one that rows or questions mean without naming it
         elif _is_reached(token, known, timeline, response):
             known.extend(token.dates[:1])
         else:
-            yield _wrong_date(token, told, timeline, response)
+            wrong = _wrong_date(token, told, timeline, response)
+            yield from () if wrong is None else (wrong,)
 
 
-def _wrong_date(token: Token, told: list[CalendarDay], timeline: Timeline, response: Response) -> Finding:
+def _wrong_date(
+    token: Token, told: list[CalendarDay], timeline: Timeline, response: Response
+) -> Finding | None:
     claim, (year, month, number) = shown(response.around(token)), token.dates[0]
     dated = [moment for moment in timeline.moments if moment.dates and moment.call >= 0]
     if not dated:
-        return Finding("RH2.4", claim, f"{token.text} is not in the results, which have no date")
+        return (
+            None
+            if timeline.weeks
+            else Finding("RH2.1", claim, f"{token.text} is not in the results, which have no date")
+        )
 
     def distance(moment: Moment) -> int:
         other = moment.dates[0]
@@ -240,8 +282,9 @@ def _is_reached(token: Token, known: list[CalendarDay], timeline: Timeline, resp
             if gap in spans or (is_counted and gap <= _NEAR):
                 return True
             last = calendar.monthrange(stated.year, stated.month)[1]
+            is_same = stated.day == day.day and abs(moved) in timeline.instalments
             is_moved = moved and timeline.months & {abs(moved), abs(moved) % 12 if not year else 0}
-            if is_moved and stated.day in (min(day.day, last), min(day.day, last) - 1, 1, last):
+            if is_same or (is_moved and stated.day in (min(day.day, last), min(day.day, last) - 1, 1, last)):
                 return True
     return False
 
@@ -257,10 +300,10 @@ def _wrong_weekday(token: Token, timeline: Timeline, response: Response) -> Find
     names, said = response.words.weekdays, list[int]()
     before = response.output[max(0, token.start - 24) : token.start].lower()
     after = response.output[token.end : token.end + 18].lower()
-    for match in _NAME.finditer(before):
+    for match in _WEEKDAY.finditer(before):
         gap = before[match.end() :]
-        if match[0] in names and len(match[0]) > 2 and not _BREAK.search(gap) and len(gap.split()) <= 3:
-            said = [names[match[0]]]
+        if match[1] in names and len(match[1]) > 2 and not _BREAK.search(gap) and len(gap.split()) <= 3:
+            said = [names[match[1]]]
     if not said and (beside := _BESIDE.match(after)) and beside[1] in names:
         said = [names[beside[1]]]
     if not said and not response.words.is_spaced:
@@ -269,6 +312,23 @@ def _wrong_weekday(token: Token, timeline: Timeline, response: Response) -> Find
         what = f"{min(full)} is a {calendar.day_name[min(full).weekday()]}"
         return Finding("RH2.3", shown(response.around(token)), what)
     return None
+
+
+def _wrong_day_there(token: Token, timeline: Timeline, response: Response) -> Finding | None:
+    """A date beside a time that clocks show elsewhere only has to be the date there, not that in UTC."""
+    start, end = response.span_of(token)
+    inside = [one for one in response.tokens if start <= one.start < end and one.kind in ("date", "time")]
+    times = [one for one in inside if one.kind == "time"]
+    if len(times) != 1 or len(inside) != 2 or token.kind != "date":
+        return None
+    minutes, written = times[0].minutes, {clock.minutes for clock in timeline.clocks}
+    local = [at for at in timeline.local if at.hour * 60 + at.minute == minutes]
+    if minutes in written or not local or any(
+        agree(day, (at.year, at.month, at.day)) for day in token.dates for at in local
+    ):  # fmt: skip
+        return None
+    what = f"it is {local[0]:%Y-%m-%d %H:%M} there"
+    return Finding("RH2.5", shown(response.around(token)), what)
 
 
 def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
@@ -283,10 +343,12 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
         or any((one - stated) % 720 == 0 for one in half)
     ):
         return True
+    split = _SPLIT.match(token.text)
+    lengths_shown = {int(split[1]) * 60 + int(split[2]), stated * 60 + token.seconds} if split else set()
+    if lengths_shown & timeline.splits or (split and _RATE.match(response.output, token.end)):
+        return True
     is_about = "approx" in response.words.categories(response.output[max(0, token.start - 14) : token.start])
     if is_about and any(abs(one - stated) <= 15 for one in told):
-        return True
-    if not timeline.local and _is_elsewhere(stated, timeline, response):
         return True
     lengths = timeline.lengths(1)
     if any(
@@ -299,19 +361,6 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
         return any(numbers[hour] == FROM_USER for hour in hours)  # "between 9 and 5"
     # "6 h 30" can be a length.
     return stated in lengths or stated * 60.0 in timeline.lapses or bool(hours) or stated in (0, 720)
-
-
-def _is_elsewhere(stated: int, timeline: Timeline, response: Response) -> bool:
-    """Whether some clock shows the time at an instant of which the zone is told, on a day that is told."""
-    days = [day for token in response.tokens for day in token.dates if day[2]]
-    for at, offset in timeline.instants:
-        ahead = (stated - at.hour * 60 - at.minute) % _DAY
-        for shift in (ahead, ahead - _DAY) if offset is not None and ahead % 30 == 0 else ():
-            there = at + timedelta(minutes=shift)
-            is_day = not days or any(agree(day, (there.year, there.month, there.day)) for day in days)
-            if -720 <= shift <= 840 and is_day:
-                return True
-    return False
 
 
 def _minutes_of(zone: str) -> int | None:

@@ -44,6 +44,8 @@ _TAG = re.compile(r"<[^<>]{1,200}>")
 _INDEX = re.compile(r"\[\d{1,6}\]")
 _DROPPED = re.compile(r"[\s\-_‐-―−'‘’ʼ.,()\[\]{}\"#*]")
 _LONGEST_HEADER = 40
+_LARGE = 9_999
+"""Numbers up to it (ten times it, in records within) are not scaled by what is said of a whole record."""
 
 
 class OverLimitError(Exception):
@@ -95,6 +97,7 @@ class Moment(NamedTuple):
     made_for: int = -1
     zone: str = ""
     is_exact: bool = True
+    seconds: int = 0
 
 
 class ListOf(NamedTuple):
@@ -121,6 +124,9 @@ class Record:
     labels: list[tuple[str, str]] = field(default_factory=list)
     unit: Unit | None = None
     """What a `unit` member here or above says of numbers without one."""
+    scale: float = 1.0
+    """By what large numbers are to be multiplied, as `USD thousands` says."""
+    is_minor: bool = False
 
 
 _Work = tuple[JsonValue, str, str, Record]
@@ -203,25 +209,30 @@ class Ledger:
             if not isinstance(member, str) or len(member) > _LONGEST_HEADER:
                 continue
             unit, scale, currencies = None, 1.0, frozenset[str]()
+            is_minor = key.lower() in keys.UNIT_KEYS and not units.MINOR.isdisjoint(key_words(member))
             if key.lower() in keys.CURRENCY_KEYS:
                 currencies = CURRENCIES.get(member.lower(), frozenset())
             elif key.lower() in keys.UNIT_KEYS or key_words(key)[-1:] in (("unit",), ("units",)):
                 named = self._reader.words.units.get(member.lower())
                 unit = units.unit_of_symbol(member) or (UNITS[named] if named else unit_of_key("x_" + member))
                 scale = next((units.SCALES[word] for word in key_words(member) if word in units.SCALES), 1.0)
-            if unit is None and scale == 1.0 and not currencies:
+            if unit is None and scale == 1.0 and not currencies and not is_minor:
                 continue
             self.currencies |= currencies
-            record.unit = unit or record.unit
+            record.unit, record.scale = unit or record.unit, scale
+            record.is_minor = record.is_minor or is_minor
             for quantity in numbers:
                 quantity.unit = quantity.unit or unit
-                quantity.value *= scale if quantity.value > 9999 else 1.0
+                quantity.value *= scale if quantity.value > _LARGE else 1.0
                 quantity.currencies = quantity.currencies or currencies
+                quantity.is_minor = quantity.is_minor or is_minor
 
     def _record(self, parent: int, call: int, group: str, key: str, path: str) -> Record:
         record = Record(len(self.records), parent, call, group, key, path)
         if parent >= 0:
-            record.labels, record.unit = self.records[parent].labels[:8], self.records[parent].unit
+            above = self.records[parent]
+            record.labels, record.unit, record.scale = above.labels[:8], above.unit, above.scale
+            record.is_minor = above.is_minor
         self.records.append(record)
         return record
 
@@ -263,9 +274,12 @@ class Ledger:
         self._add(Quantity(value, *leaf[1:], unit, currencies, is_minor, is_operand))
 
     def _add(self, quantity: Quantity) -> None:
-        quantity.unit = quantity.unit or self.records[quantity.record].unit
+        record = self.records[quantity.record]
+        quantity.unit = quantity.unit or record.unit
+        quantity.value *= record.scale if quantity.value > 10 * _LARGE else 1.0
+        quantity.is_minor = quantity.is_minor or (record.is_minor and quantity.value == int(quantity.value))
         self.quantities.append(quantity)
-        self.records[quantity.record].numbers.append(quantity)
+        record.numbers.append(quantity)
         self.currencies |= quantity.currencies
 
     def _text(self, text: str, leaf: Leaf) -> None:
@@ -278,7 +292,7 @@ class Ledger:
             parts = zip(match.groups("0"), (86400, 3600, 60, 1), strict=True)
             self._add(Quantity(float(sum(int(n) * size for n, size in parts)), *leaf[1:], UNITS["s"]))
         else:
-            tokens = self._reader.read(text)
+            tokens = self._reader.read(text, is_spelled=leaf.call == FROM_USER)
             self._tokens += len(tokens)
             if self._tokens > MAX_TEXT_TOKENS:
                 raise OverLimitError(f"evidence of more than {MAX_TEXT_TOKENS} numbers and dates in texts")
@@ -296,7 +310,11 @@ class Ledger:
                 self._add(Quantity(value, *leaf[1:], unit, currencies, token.is_minor, is_operand, is_whole))
         elif token.kind in ("date", "time"):
             minutes = token.minutes if token.kind == "time" else None
-            self.moments.append(Moment(token.dates, minutes, *leaf[1:], token.zone, token.is_exact))
+            if minutes is not None and is_whole and not keys.LASTING.isdisjoint(key_words(leaf.key)):
+                self._add(Quantity(minutes * 60.0, *leaf[1:], UNITS["s"]))
+            self.moments.append(
+                Moment(token.dates, minutes, *leaf[1:], token.zone, token.is_exact, token.seconds)
+            )
         elif token.kind == "id":
             self.ids.append(token.text)
 
@@ -364,6 +382,10 @@ def structured(text: str) -> JsonValue:
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2:
         return None
+    if all(line.lstrip()[:1] == "{" for line in lines):
+        values = [value_written_in(line) for line in lines]
+        if all(isinstance(value, dict) for value in values):
+            return values
     members = {line: match for line in lines if (match := _MEMBER.fullmatch(line[:400]))}
     found: JsonObject = {match[1].strip(): match[2].strip() for match in members.values()}
     if len(members) * 2 > len(lines) and len(found) == len(members):
@@ -383,6 +405,7 @@ def _table(lines: Sequence[str], mark: str) -> list[JsonValue]:
         cells = [cell.strip() for cell in bare.split(mark)] if mark else _COLUMNS.split(bare)
         is_ruled = mark == "|" and _RULE_LINE.fullmatch(following[:400])
         is_header = len(cells) > 1 and all(0 < len(cell) < _LONGEST_HEADER for cell in cells)
+        is_header = is_header and (bool(mark) or not any(cell[0].isdigit() for cell in cells))
         if _RULE_LINE.fullmatch(line[:400]):
             continue
         if (not header or is_ruled) and is_header and not any(map(_PLAIN_NUMBER.fullmatch, cells)):

@@ -17,7 +17,7 @@ from processors.response_handling.lexicons import Words
 LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ja", "zh")
 CATEGORIES: Final = (
     "negation", "failure", "pending", "done", "all", "yes", "no", "up", "down", "approx", "relative",
-    "secret", "contrast", "absent", "mean",
+    "secret", "contrast", "absent", "mean", "total",
 )  # fmt: skip
 """The kinds of words that lexicons list."""
 
@@ -25,6 +25,8 @@ _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’\-][^\W\d_]{1,40}){0,2}")
 _KANA = re.compile(r"[぀-ヿ]")
 _HAN = re.compile(r"[一-鿿]")
 _DETECTED_CHARACTERS = 2_000
+_FEWEST = 1.5
+"""What known words of an answer have to weigh for its language to be told by them alone."""
 _MOST_KNOWN = 50_000
 _OTHER = frozenset(
     """
@@ -136,18 +138,19 @@ def lexicon(language: str) -> Lexicon:
 
 def detect(text: str, context: str = "") -> Lexicon:
     """The lexicon for `text`; where it has too few words, by `context`, and English without any hint."""
-    for sample in (text[:_DETECTED_CHARACTERS], context[:_DETECTED_CHARACTERS]):
+    own, other = text[:_DETECTED_CHARACTERS], context[:_DETECTED_CHARACTERS]
+    for sample, least in ((own, _FEWEST), (f"{own} {other}", _FEWEST), (own, 0.0), (other, 0.0)):
         if _KANA.search(sample):
             return lexicon("ja")
         if len(_HAN.findall(sample[:400])) > 1:
             return lexicon("zh")
-        found = _by_words(_WORD.findall(sample.lower().replace("’", "'")))
+        found = _by_words(_WORD.findall(sample.lower().replace("’", "'")), least)
         if found is not None:
             return found
     return lexicon("en") if text.isascii() else NEUTRAL
 
 
-def _by_words(words: Sequence[str]) -> Lexicon | None:
+def _by_words(words: Sequence[str], least: float) -> Lexicon | None:
     scores: dict[str, float] = defaultdict(float)
     for word in words:
         for piece in word.split("'"):
@@ -155,7 +158,7 @@ def _by_words(words: Sequence[str]) -> Lexicon | None:
             for owner in owners:
                 scores[owner] += 1.0 / len(owners)
     best = max(scores, key=lambda language: scores[language], default=None)
-    return None if best is None else lexicon(best) if best else NEUTRAL
+    return None if best is None or scores[best] < least else lexicon(best) if best else NEUTRAL
 
 
 @cache

@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 
 from processors.response_handling.dates import Timeline
 from processors.response_handling.ledger import FROM_USER, Quantity, Record, folded
-from processors.response_handling.lexicons.units import factors_of, key_words
+from processors.response_handling.lexicons.units import CURRENCIES, UNITS, Unit, factors_of, unit_of_symbol
 from processors.response_handling.reading import Token
-from processors.response_handling.response import Finding, Response, shown, words_of
+from processors.response_handling.response import Finding, Response, shown
 
 _SMALL, _PEOPLE_KNOW = 12, frozenset({24.0, 60.0, 100.0, 365.0, 1000.0})
 """Whole numbers up to the first, and those, without a unit are counts and marks that are not looked up."""
@@ -27,10 +27,16 @@ _CONSTANTS: Final = (2.0, 7.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 365.0)
 """By what people multiply and divide though nobody told them."""
 _ABOUT, _VAGUE = 0.06, 0.004
 """By how much what is said to be approximate may differ, and a tolerance that two steps meet by chance."""
+_CHANCE: Final = 0.25
+"""How many of the expressions tried may be expected to give a number by chance where one counts for sure."""
+_MOST_BESIDE: Final = 8
+"""Other numbers of a sentence that are looked at."""
 _SHORT, _LONG = 3, 5
 """Digits below which a slip says nothing, and from which it says much."""
-_MOST_INVENTED: Final = 2
-"""Where more numbers of one answer have no support, it goes by something that was not read."""
+_UNSUMMED: Final = frozenset({"", "percent", "temperature", "time"})
+_IN_BRACKETS = re.compile(r"\(([^()]{1,12})\)")
+_BEFORE, _AFTER = 60, 20
+"""Characters before and after a number in which a word says what was reckoned."""
 _MOST_SEARCHED: Final = 15
 """Numbers of one answer that are searched for in steps."""
 _MOST_ROWS, _MOST_VALUES, _MOST_MADE, _MOST_OPERANDS, _MOST_DEEP = 400, 12, 3_000, 36, 16
@@ -38,29 +44,46 @@ _PLAIN: Final = {"": None, "percent": ("", "percent"), "money": ("", "money")}
 """Dimensions in which numbers are taken as they stand, and which others fit them; the last is of amounts."""
 
 
+TOLD: Final = "what is told"
+CLAUSE: Final = re.compile(r"[;()（），；、]|[,:](?!\d)|(?<=\s)[-–—](?=\s)")
+"""Where the parts of a sentence end."""
+
+
 class Made(NamedTuple):
-    """A number to reckon with, as it stands and in base units, its dimension, and how it was made."""
+    """A number to reckon with: as it stands, in base units, its dimension, how it was made, and its kind."""
 
     value: float
     base: float
     dimension: str
     how: str
+    kind: str = ""
 
 
 @dataclass(slots=True)
 class Support:
-    """A number of the answer: what it stands for directly, or how it is reckoned, or neither."""
+    """A number of the answer: what it stands for directly, or how it is reckoned, or neither.
+
+    `chance` is about how many of the expressions tried would give a number of so many digits by chance;
+    `is_local` says that they were made of what the sentence itself tells.
+    """
 
     token: Token
     direct: list[Quantity] = field(default_factory=list)
     how: str = ""
     steps: int = 0
     is_checked: bool = True
+    chance: float = 0.0
+    is_local: bool = False
 
     @property
     def is_supported(self) -> bool:
         """Whether anything gives the number, or nothing need."""
         return bool(self.direct or self.how or not self.is_checked)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether what gives the number does so hardly by chance."""
+        return bool(self.direct or (self.how and self.chance <= _CHANCE))
 
 
 class Numbers:
@@ -68,17 +91,18 @@ class Numbers:
 
     def __init__(self, response: Response) -> None:
         self._response, self._ledger = response, response.ledger
-        self._made = [*islice(self._all_made(), _MOST_MADE)]
+        self._series: list[list[float]] = []
         self._known: list[Made] = []
         self._tables: dict[str, tuple[list[float], list[Made]]] = {}
-        self._texts: dict[int, dict[str, Made]] = {}
         self.supports = [Support(token) for token in response.tokens if token.kind == "number"]
+        self._starts = [support.token.start for support in self.supports]
         for support in self.supports:
+            self._head(support.token)
             support.direct = self._direct(support.token)
             support.is_checked = self._is_checked(support.token)
         plain = [s.token.value for s in self.supports if not s.token.is_spelled and not _is_share(s.token)]
-        runs = [plain[start : start + size] for start in range(len(plain)) for size in range(2, 9)]
-        self._sums = {round(fsum(run), 6): run for run in runs}
+        runs = [plain[start : start + size] for start in range(len(plain) - 1) for size in range(2, 9)]
+        self._sums = {round(fsum(run), 6): run for run in runs if len(run) > 1}
         for look in (lambda _: None, self._natural, self._reach, self._reach):
             left = [s for s in self.supports if not s.how and (look != self._reach or not s.is_supported)]
             for support in left[:_MOST_SEARCHED] if look == self._reach else left:
@@ -86,7 +110,40 @@ class Numbers:
                     look(support)
                 token = support.token
                 if (support.direct or support.how) and all(made.value != token.value for made in self._known):
-                    self._known.append(Made(token.value, token.total, _dimension(token), "told"))
+                    self._known.append(_told(token))
+
+    @cached_property
+    def _made(self) -> list[Made]:
+        return [*islice(self._all_made(), _MOST_MADE)]
+
+    @cached_property
+    def _cells(self) -> dict[int, tuple[int, int]]:
+        """Where the tables of the answer begin in which numbers stand, and their columns, by their starts."""
+        found: dict[int, tuple[int, int]] = {}
+        table, start = -1, 0
+        for line in self._response.output.splitlines(keepends=True) if "|" in self._response.output else ():
+            table = (start if table < 0 else table) if line.startswith("|") else -1
+            inside = self.within(start, start + len(line)) if table >= 0 else []
+            found |= {s.token.start: (table, line.count("|", 0, s.token.start - start)) for s in inside}
+            start += len(line)
+        return found
+
+    def _head(self, token: Token) -> None:
+        """Give a number in a table the unit or currency that the head of its column names."""
+        if token.start not in self._cells or token.unit is not None or token.currencies:
+            return
+        table, column = self._cells[token.start]
+        *_, head = ["", "", *self._response.output[table:].partition("\n")[0].split("|")][: column + 3]
+        name = (_IN_BRACKETS.findall(head) or [head])[-1].strip(" *")
+        symbol = self._response.words.units.get(name.lower())
+        token.unit = UNITS[symbol] if symbol in UNITS else unit_of_symbol(name) if name else None
+        token.currencies = CURRENCIES.get(name.lower(), frozenset())
+
+    def beside(self, token: Token) -> list[Support]:
+        """The other numbers of the sentence of a number, the nearest first, a few."""
+        own = self.within(*self._response.span_of(token))
+        others = [support for support in own if support.token is not token]
+        return sorted(others, key=lambda other: abs(other.token.start - token.start))[:_MOST_BESIDE]
 
     @property
     def is_reckoned(self) -> bool:
@@ -96,41 +153,105 @@ class Numbers:
     @property
     def is_whole(self) -> bool:
         """Whether all numbers of the evidence took part in the search."""
-        return len(self._numbers) <= _MOST_OPERANDS
+        return len(self.given) <= _MOST_OPERANDS
+
+    def is_above_all(self, token: Token) -> bool:
+        """Whether a number with a unit is above all of its dimension, so that it can be but a total."""
+        dimension = token.unit.dimension if token.unit else ""
+        entries = self._views.get(dimension if dimension not in _UNSUMMED else "\0", [])
+        return len(entries) > 1 and token.total > entries[-1][0]
+
+    def said(self, support: Support) -> frozenset[str]:
+        """The kinds of words next to a number of the answer, up to the numbers around it."""
+        token, output = support.token, self._response.output
+        start, end = self._response.span_of(token)
+        if token.start in self._cells:
+            return self._response.words.categories(output[start:end].strip(" |").partition("|")[0])
+        others = [other.token for other in self.beside(token) if other.is_checked]
+        before = max([start, token.start - _BEFORE, *(o.end for o in others if o.end <= token.start)])
+        after = min([end, token.end + _AFTER, *(o.start for o in others if o.start >= token.end)])
+        *_, clause = CLAUSE.split(output[before : token.start])
+        words = self._response.words
+        near = words.categories(clause) | words.categories(CLAUSE.split(output[token.end : after])[0])
+        return near if near & {"mean", "total"} else words.categories(output[before : token.start])
+
+    def of_kind(self, kind: str, support: Support) -> Iterator[Made]:
+        """The totals (or averages) that evidence and sentence give, in the unit of a number told."""
+        token, unit = support.token, support.token.unit
+        dimension, factor = _dimension(token), unit.factors[0] if unit else 1.0
+        others = (other.token for other in self.beside(token) if other.direct)
+        told = [one for one in others if (one.unit, one.currencies) == (unit, token.currencies)]
+        local = [fsum(one.total for one in told) / factor] if len(told) > 1 else []
+        if kind == "mean":
+            local = [total / len(told) for total in local]
+        local += self._of_last_two(support, kind)
+        cell = self._cells.get(token.start)
+        column = [o.token.value for o in self.supports if cell and self._cells.get(o.token.start) == cell]
+        if column[-1:] == [token.value] and len(column) > 2:
+            local.append(fsum(column[:-1]) / (len(column) - 1 if kind == "mean" else 1))
+        yield from (Made(value, 0.0, "", TOLD, kind) for value in local)
+        for made in self._made:
+            if made.kind in (kind, "part") and made.dimension in ("", "money", dimension):
+                is_own = unit is not None and made.dimension == dimension
+                yield made._replace(value=abs(made.base / factor if is_own else made.value))
+
+    def _of_last_two(self, support: Support, kind: str) -> list[float]:
+        """What the last two numbers told before one in its sentence give: their product, or their ratios."""
+        token = support.token
+        told = (o.token for o in self.beside(token) if o.is_supported and o.token.end <= token.start)
+        *_, one, other = 0.0, 0.0, *(o.value for o in sorted(told, key=lambda o: o.start))
+        if not one * other or kind == "total":
+            return [one * other] * bool(one * other)
+        by = 100 if "100" in self._response.output[token.end : token.end + 8] else 1
+        return [one / other * by, other / one * by]
+
+    def is_partial(self, kind: str, support: Support) -> bool:
+        """Whether a number is the total or average of a part of a series that is not said to be whole."""
+        value, slack = whole_of(support.token), slack_of(support.token, support.token.value)
+        counts = {other.token.value for other in self.beside(support.token)}
+        is_whole = "all" in self._response.words.categories(self._response.around(support.token))
+        for series in self._series:
+            size = len(series)
+            parts = [series[a:b] for a in range(size) for b in range(a + 2, size + 1)]
+            parts += [[*series[:n], *series[n + 1 :]] for n in range(size)]
+            for part in parts if size not in counts and not is_whole else ():
+                if abs(fsum(part) / (len(part) if kind == "mean" else 1) - value) <= slack:
+                    return True
+        return False
+
+    def is_of_part(self, support: Support) -> bool:
+        """Whether a number is said to be the total or average of a part of a series, and is."""
+        kinds = self.said(support) & {"mean", "total"}
+        return any(self.is_partial(kind, support) for kind in kinds)
 
     def within(self, start: int, end: int) -> list[Support]:
         """The numbers told in a part of the answer."""
-        return [support for support in self.supports if start <= support.token.start < end]
+        first = bisect_left(self._starts, start)
+        return self.supports[first : bisect_left(self._starts, end, lo=first)]
 
     def slip(self, token: Token) -> Made | None:
-        """The number of a result, or the total of one key, that is not told and of which a number is a slip.
-
-        One digit differs, or two near each other changed places.
-        """
-        if token.scale != 1.0 or token.is_approximate:
+        """The number of a result, or a total, that is not told and of which a number is a slip."""
+        if token.scale != 1.0 or token.is_approximate or sum(map(str.isdigit, token.text)) < _SHORT:
             return None
-        decimals = token.readings[token.reading][1]
-        said = {f"{support.token.value:.{decimals}f}" for support in self.supports}
-        written, known = f"{token.value:.{decimals}f}", self._written_as(decimals)
-        for other in _slips(written) if sum(map(str.isdigit, written)) >= _SHORT else ():
-            made = known.get(other) if other not in said else None
-            if made is not None and abs(abs(made.value) - token.value) > 2.1 * token.tolerance(token.value):
+        decimals, said = token.readings[token.reading][1], {support.token.value for support in self.supports}
+        for made in self._slippable:
+            if abs(made.value) not in said and is_slip(token.value, made.value, decimals, _SHORT):
                 return made
         return None
 
-    def _written_as(self, decimals: int) -> dict[str, Made]:
-        """The totals and the numbers of results, as they are written with so many decimals."""
-        if decimals not in self._texts:
-            totals = [made for made in self._made[:_MOST_ROWS] if made.how.startswith(("sum of", "mean of"))]
-            given = [q for q in self._ledger.quantities if q.call >= 0 and q.is_operand]
-            made = [*totals, *(Made(amount(q), q.base, "given", q.key) for q in given)]
-            self._texts[decimals] = {f"{abs(one.value):.{decimals}f}": one for one in made}
-        return self._texts[decimals]
+    @cached_property
+    def _slippable(self) -> list[Made]:
+        """The numbers of results and the totals, one for each value."""
+        totals = [made for made in self._made[:_MOST_ROWS] if made.how.startswith(("sum of", "mean of"))]
+        given = [q for q in self._ledger.quantities if q.call >= 0 and q.is_operand][:_MOST_ROWS]
+        found = [*(Made(amount(q), q.base, "given", q.key) for q in given), *totals]
+        return [*{abs(made.value): made for made in reversed(found)}.values()][::-1]
 
     def in_another_unit(self, token: Token) -> Quantity | None:
         """The number of the evidence that has the digits of one told, in another unit or power of ten."""
         unit, slack = token.unit, token.tolerance(token.value)
-        if not token.value or (unit is not None and unit.dimension in ("percent", "temperature", "time")):
+        is_bare = unit is None and not token.currencies and token.scale == 1.0
+        if not token.value or is_bare or (unit and unit.dimension in ("percent", "temperature", "time")):
             return None
         digits = f"{token.readings[token.reading][0]:.10g}".replace(".", "").strip("0")
         ratios = {10.0**power for power in range(-9, 10) if power and len(digits) >= _SHORT}
@@ -141,19 +262,17 @@ class Numbers:
             found = (q for q in near if q.call >= 0 and (unit is None) == (q.unit is None))
             if (quantity := next(found, None)) is not None:
                 return quantity
-        others = (q for q in self._between("", token.value, slack) if unit and q.unit and q.call >= 0)
-        return next(
-            (q for q in others if q.unit and unit and q.unit.dimension not in (unit.dimension, "percent")),
-            None,
-        )
+        return None
 
     def _is_checked(self, token: Token) -> bool:
         value, is_bare = token.value, token.unit is None and not token.currencies and token.scale == 1.0
         is_small = value == int(value) and (is_bare and value <= _SMALL)
         is_small |= value in _PEOPLE_KNOW and (is_bare or _dimension(token) == "time")
         is_year = is_bare and 1900 <= value <= 2100 and token.text.isdigit()
-        is_name = token.text.strip("-") in self._written and _dimension(token) in ("", "time")
-        return not (token.is_spelled or not value or is_small or is_year or is_name)
+        is_name = (
+            _dimension(token) in ("", "time") and {token.text.strip("-"), f"{value:.10g}"} & self._written
+        )
+        return not (token.is_spelled or not value or is_small or is_year or bool(is_name))
 
     @cached_property
     def _written(self) -> frozenset[str]:
@@ -180,7 +299,7 @@ class Numbers:
     def _direct(self, token: Token) -> list[Quantity]:
         unit, found = token.unit, list[Quantity]()
         for value in token.values:
-            slack = _slack(token, value)
+            slack = slack_of(token, value)
             plain = [] if token.extra else self._between("", value, slack)
             if unit is None:
                 minor = self._between("", value * 100, slack * 100)
@@ -190,12 +309,15 @@ class Numbers:
                 found += [q for q in self._between("", value / 100, slack / 100) if q.unit is None]
                 found += self._between("percent", value * unit.factors[0], slack * unit.factors[0])
             elif unit.dimension == "temperature":
-                found += [
-                    q for q in plain if not q.unit or not unit.symbol or q.unit.symbol in ("", unit.symbol)
-                ]
-                by, other = (1 / 1.8, (value - 32) / 1.8) if unit.symbol == "F" else (1.8, value * 1.8 + 32)
-                near = self._between("", abs(other), slack * by)
-                found += [q for q in near if q.unit and {q.unit.symbol, unit.symbol} == {"C", "F"}]
+                known = {"", unit.symbol} if unit.symbol else {"", "C", "F", "K"}
+                found += [q for q in plain if not q.unit or q.unit.symbol in known]
+                for other in (UNITS[symbol] for symbol in "CFK" if symbol != (unit.symbol or "C")):
+                    near = self._between("", abs(converted(value, unit, other)), slack * 1.8)
+                    found += [
+                        q
+                        for q in near
+                        if q.unit == other and abs(converted(q.value, other, unit) - value) <= slack
+                    ]
             else:
                 found += [q for q in plain if q.unit is None]
                 for factor in unit.factors:
@@ -206,12 +328,17 @@ class Numbers:
 
     def _wanted(self, token: Token) -> Iterator[tuple[float, float, str]]:
         """Value, tolerance and dimension of a number that is searched for, in base units and as it stands."""
-        slack, unit = _slack(token, token.value), token.unit
+        slack, unit = slack_of(token, token.value), token.unit
         if unit is not None and unit.dimension not in ("percent", "temperature"):
             whole = token.total / unit.factors[0]
             yield from ((whole * factor, slack * factor, unit.dimension) for factor in unit.factors)
         if not token.extra:
-            yield token.value, slack, "" if unit is None else "percent" if _is_share(token) else "money"
+            part = 0.01 if token.is_minor else 1.0
+            yield (
+                token.value * part,
+                slack * part,
+                "" if unit is None else "percent" if _is_share(token) else "money",
+            )
 
     def _natural(self, support: Support) -> None:
         for value, slack, dimension in self._wanted(support.token):
@@ -219,6 +346,7 @@ class Numbers:
             place = bisect_left(values, value - slack)
             if place < len(values) and values[place] <= value + slack:
                 support.how, support.steps = made[place].how, 1
+                support.chance = 1.0 if dimension == "time" else 0.0  # lapses are many
                 return
 
     def _table(self, dimension: str) -> tuple[list[float], list[Made]]:
@@ -234,74 +362,83 @@ class Numbers:
         return self._tables[dimension]
 
     def _reach(self, support: Support) -> None:
-        """Look for two or three steps that give a number."""
+        """Look for steps that give a number: over what its sentence tells, then over all that is known."""
         run = self._sums.get(round(support.token.value, 6), [])
         if run and support.token.value not in run:
             support.how, support.steps = " + ".join(f"{part:.10g}" for part in run), 2
             return
+        told = [one.token for one in self.beside(support.token) if one.is_supported]
+        shares = self._shares
         for value, slack, dimension in self._wanted(support.token):
-            operands, deep = self._operands(dimension, _MOST_OPERANDS), self._operands(dimension, _MOST_DEEP)
-            constants = () if dimension else _CONSTANTS
-            factors = dict.fromkeys((*self._shares, *self._operands("", _MOST_OPERANDS), *constants))
-            if dimension == "percent":
-                shares = [share for share in (value / 100, 1 + value / 100, 1 - value / 100) if share > 0]
-                tries = [(one * share, one * slack / 100, one) for one in operands for share in shares]
-                support.how = _first([one for one in tries if one[0] != one[2]], operands)
-                added = sorted(
-                    abs(made.value) for made in (*self._known, *self._numbers) if made.dimension == "percent"
-                )
-                support.how = support.how or _first(_tries(value, slack, added, {}), added)
-                if support.how or len(operands) > _MOST_DEEP:
-                    support.steps = 2
+            near = _values([_told(one) for one in told], dimension)
+            operands = self._operands(dimension, _MOST_OPERANDS)
+            deep = sorted({*near, *self._operands(dimension, _MOST_DEEP)})
+            by = [abs(_told(one).value) / (100 if _is_share(one) else 1) for one in told if one.value]
+            by += [other for share in by if share < 1 for other in (1 + share, 1 - share)]
+            constants, is_share = (2.0,) if dimension else _CONSTANTS, dimension == "percent"
+            if is_share:
+                added = sorted(abs(m.value) for m in (*self._known, *self.given) if m.dimension == dimension)
+                products = sorted({*added, *(one * other / 100 for one, other in combinations(added, 2))})
+                parts = ((value * 100 / one, slack * 100 / one, one) for one in added if one)
+                support.how = _first(_tries(value, slack, added, {}), added) or _first(parts, products)
+                support.steps = 2 if support.how else 0
+                if support.how:
                     return
-                operands = []
-            support.how = support.how or _first(_tries(value, slack, operands, factors), operands)
-            support.steps = 2 if support.how else 0
-            if not support.how:
-                factors = dict.fromkeys((*self._shares, *self._operands("", _MOST_DEEP)))
-                support.how = _first(_tries(value, slack, deep, factors), self._pairs(deep))
-                support.steps = 3 if support.how else 0
-            if support.how:
-                return
+            factors, few = self._factors(dimension, _MOST_OPERANDS), self._factors(dimension, _MOST_DEEP)
+            tiers = (
+                (2, near, by, near),
+                (2, operands, [*shares, *factors, *constants], operands),
+                (3, near, by, _pairs(near, shares)),
+                (3, deep, [*shares, *few], _pairs(deep, shares)),
+            )
+            for steps, terms, by, targets in tiers:
+                if not targets or (is_share and steps == 3 and len(operands) > _MOST_DEEP):
+                    continue
+                tries = _tries(value, slack, terms, dict.fromkeys(by), is_share=is_share)
+                chance = 2 * slack / value * len(targets) * 3 * (len(terms) + len(by))
+                how = _first(tries, targets)
+                if chance > _CHANCE and steps == 3 and terms is near:
+                    continue
+                if how and (not support.how or chance < support.chance):
+                    support.how, support.steps, support.chance = how, steps, chance
+                    support.is_local = terms is near
+                if how and chance <= _CHANCE:
+                    return
 
     @cached_property
-    def _numbers(self) -> list[Made]:
+    def given(self) -> list[Made]:
         """The numbers that people reckon with, each once, those of results first."""
         usable = [q for q in self._ledger.quantities if q.is_operand and q.value]
         usable.sort(key=lambda quantity: quantity.call == FROM_USER)
         found = {abs(amount(q)): Made(amount(q), q.base, _dimension(q), q.key) for q in reversed(usable)}
         return [*reversed(found.values())]
 
+    @cached_property
+    def _totals(self) -> list[Made]:
+        """The totals of whole keys, the lengths of lists and of time."""
+        totals = (made for made in self._made if made.how.startswith(("sum of", "items", "time", "first")))
+        return [made for made in totals if " of " not in made.how[7:]]
+
     def _operands(self, dimension: str, most: int) -> list[float]:
         """The values that steps are made of, in order: told ones, totals, numbers of the evidence."""
-        totals = [made for made in self._made if made.how.startswith(("sum of", "items", "time", "first"))]
-        totals = [made for made in totals if " of " not in made.how[7:]][: most // 2]
-        chosen = (*self._known[-most // 2 :], *totals, *self._numbers[:most])
-        if dimension in _PLAIN:
-            chosen = tuple(made for made in chosen if not made.how.startswith("time"))
-        is_fitting = dimension in _PLAIN
-        return sorted(
-            {_of(made, dimension) for made in chosen if is_fitting or made.dimension == dimension} - {0.0}
-        )
+        chosen = (*self._known[-most // 2 :], *self._totals[: most // 2], *self.given[:most])
+        return _values(chosen, dimension)
 
-    @property
-    def given(self) -> list[Made]:
-        """The numbers that people reckon with, each once, those of results first."""
-        return self._numbers
+    def _factors(self, dimension: str, most: int) -> list[float]:
+        """What numbers of a dimension are multiplied with: for units, what has none."""
+        values = self._operands("", most)
+        if dimension in _PLAIN:
+            return values
+        plain = {abs(made.value) for made in (*self._known, *self.given) if made.dimension in ("", "time")}
+        return [value for value in values if value in plain]
 
     @property
     def _shares(self) -> list[float]:
         """The shares that were told, as parts of one, and one less and more by them."""
-        told = (*self._known[-_MOST_DEEP:], *self._numbers[:_MOST_OPERANDS])
+        told = (*self._known[-_MOST_DEEP:], *self.given[:_MOST_OPERANDS])
         shares = (abs(made.value) / (100 if made.dimension == "percent" else 1) for made in told)
         found = {by: None for share in shares if 0 < share < 1 for by in (share, 1 + share, 1 - share)}
         return [*found][: 3 * _MOST_DEEP]
-
-    def _pairs(self, operands: Sequence[float]) -> list[float]:
-        found = {operand * share for operand in operands for share in self._shares}
-        for one, other in combinations(operands, 2):
-            found |= {one + other, other - one, one * other, one / other, other / one}
-        return sorted(found - {0.0})
 
     def _all_made(self) -> Iterator[Made]:
         """What is natural to reckon."""
@@ -320,6 +457,8 @@ class Numbers:
                 for key in sizes:
                     series = [rows[n][key] for n in sorted(part) if key in rows[n]]
                     if len(series) > 1:
+                        if not name and len(series) <= _MOST_VALUES and len(self._series) < _MOST_VALUES:
+                            self._series.append([*map(amount, series)])
                         yield from _of_series(f"{key} of {name}" if name else key, series)
                 for one, other in combinations([key for key, size in sizes.items() if size > 1][:5], 2):
                     pairs = [
@@ -328,22 +467,27 @@ class Numbers:
                         if {one, other} <= rows[n].keys()
                     ]
                     total = fsum(a * b for a, b in pairs)
-                    yield Made(total, total, "", f"sum of {one} × {other} of {name}")
+                    yield Made(total, total, "", f"sum of {one} × {other} of {name}", "total")
+                    for weights in map(fsum, zip(*pairs, strict=True)):
+                        if weights:
+                            mean = total / weights
+                            yield Made(mean, mean, "", f"mean of {one} by {other} of {name}", "part")
                     yield _count(sum(a < b for a, b in pairs), f"rows with {one} below {other}")
             total = fsum(prod(map(amount, row.values())) for row in rows if 0 < len(row) < 4)
-            yield Made(total, total, "", "sum of rows")
+            yield Made(total, total, "", "sum of rows", "total")
         for record in self._ledger.records[:_MOST_ROWS]:
             own = [amount(quantity) for quantity in members(record).values()]
             if 2 < len(own) <= _MOST_VALUES:
                 yield Made(fsum(own), fsum(own), "", f"all of {record.key}")
-        texts: dict[str, list[Quantity]] = defaultdict(list)
+        texts: dict[tuple[str | int, str], list[Quantity]] = defaultdict(list)
         for q in self._ledger.quantities:
-            if q.call >= 0 and not (q.is_whole and q.key) and q.is_operand:
-                texts[f"{q.path.partition('[')[0]} {_dimension(q)}"].append(q)
+            if q.call >= 0 and q.is_operand and (not (q.is_whole and q.key) or q.path.endswith("]")):
+                head, mark, _ = q.path.partition("[")
+                texts[head if mark else q.record, _dimension(q)].append(q)
         for series in texts.values():
             yield from _of_series("text", series[:_MOST_ROWS])
             for total in islice(accumulate(map(amount, series)), 1, _MOST_VALUES):
-                yield Made(total, total, _dimension(series[0]), "first of text")
+                yield Made(total, total, _dimension(series[0]), "first of text", "total")
 
 
 def _of(made: Made, dimension: str) -> float:
@@ -358,15 +502,17 @@ def _of_series(key: str, series: Sequence[Quantity]) -> Iterator[Made]:
     """Sum, mean, median and range of one key, gains and losses, and counts of what is above nothing."""
     values = [amount(quantity) for quantity in series]
     factor = series[0].base / series[0].value if series[0].value else 1.0
-    ups, median = [value for value in values if value > 0], sorted(values)[len(values) // 2]
-    sums = {"sum": fsum(values), "mean": fsum(values) / len(values), "range": max(values) - min(values)}
-    for how, value in {
-        **sums,
-        "median": median,
-        "gains": fsum(ups),
-        "losses": fsum(values) - fsum(ups),
-    }.items():
-        yield Made(value, value * factor, _dimension(series[0]), f"{how} of {key}")
+    ups, total = [value for value in values if value > 0], fsum(values)
+    made = (
+        ("sum", total, "total"),
+        ("mean", total / len(values), "mean"),
+        ("median", sorted(values)[len(values) // 2], "part"),
+        ("range", max(values) - min(values), ""),
+        ("gains", fsum(ups), "part"),
+        ("losses", total - fsum(ups), "part"),
+    )
+    for how, value, kind in made:
+        yield Made(value, value * factor, _dimension(series[0]), f"{how} of {key}", kind)
     yield from (_count(len(ups), f"{key} above 0"), _count(values.count(0.0), f"{key} 0"))
 
 
@@ -381,12 +527,36 @@ def _categories(records: Sequence[Record]) -> list[tuple[str, set[int]]]:
     return [(f"{key} {value}", rows) for (key, value), rows in found.items() if sizes[key] <= _MOST_VALUES]
 
 
+def _values(chosen: Sequence[Made], dimension: str) -> list[float]:
+    """The values of numbers to reckon with in a dimension, in order."""
+    if dimension in _PLAIN:
+        found = {abs(made.value) for made in chosen if not made.how.startswith("time")}
+    else:
+        found = {abs(made.base) for made in chosen if made.dimension == dimension}
+    return sorted(found - {0.0})
+
+
+def _pairs(operands: Sequence[float], shares: Sequence[float]) -> list[float]:
+    found = {operand * share for operand in operands for share in shares}
+    for one, other in combinations(operands, 2):
+        found |= {one + other, other - one, one * other, one / other, other / one}
+    return sorted(found - {0.0})
+
+
 def _tries(
-    value: float, slack: float, terms: Sequence[float], factors: dict[float, None]
+    value: float, slack: float, terms: Sequence[float], factors: dict[float, None], *, is_share: bool = False
 ) -> Iterator[tuple[float, float, float]]:
     """What a further number has to be, within what tolerance, to give `value` with one of the others."""
+    if is_share:
+        shares = [share for share in (value / 100, 1 + value / 100, 1 - value / 100) if share > 0]
+        for one in terms:
+            yield from ((one * share, one * slack / 100, one) for share in shares if share != 1)
+        return
     for one in terms:
-        yield from ((wanted, slack, one) for wanted in (value - one, value + one, one - value) if wanted > 0)
+        if slack > one * 1e-12:  # smaller ones are lost in the sum
+            yield from (
+                (wanted, slack, one) for wanted in (value - one, value + one, one - value) if wanted > 0
+            )
     for by in factors:
         yield from ((value / by, slack / by, by), (value * by, slack * by, by))
         if by not in _CONSTANTS:
@@ -424,55 +594,44 @@ def _is_share(token: Token) -> bool:
     return token.unit is not None and token.unit.dimension == "percent"
 
 
-def _slack(token: Token, value: float) -> float:
+def _told(token: Token) -> Made:
+    value = token.value / 100 if token.is_minor else token.value
+    return Made(value, token.total, _dimension(token), "told")
+
+
+def whole_of(token: Token) -> float:
+    """A number in its unit, with all its parts."""
+    return token.total / token.unit.factors[0] if token.unit else token.value
+
+
+def converted(base: float, unit: Unit, other: Unit) -> float:
+    """A value in the base unit of its dimension, or a temperature, in another unit."""
+    if unit.dimension != "temperature":
+        return base / other.factors[0]
+    kelvin = {"F": (base + 459.67) / 1.8, "K": base}.get(unit.symbol, base + 273.15)
+    return {"F": kelvin * 1.8 - 459.67, "K": kelvin}.get(other.symbol, kelvin - 273.15)
+
+
+def slack_of(token: Token, value: float) -> float:
     """How far a number of the evidence may lie from one that is told: as rounded, or as approximate."""
     own, digits = token.tolerance(value), "".join(filter(str.isdigit, token.text))
     last = 10.0 ** (len(digits) - len(digits.rstrip("0")))  # what is rounded ends with zeros
     return max(own, min(_ABOUT * value, 2 * own * last)) if token.is_approximate else own
 
 
-def _slips(written: str) -> Iterator[str]:
-    """A number with one digit changed, if it has enough, or with two changed places."""
-    for place, digit in enumerate(written):
-        for other in "0123456789" if digit.isdigit() and len(written) > _SHORT else "":
-            yield written[:place] + other + written[place + 1 :]
-        for end in range(place + 2, min(place + 4, len(written) + 1)):
-            yield written[:place] + written[end - 1] + written[place + 1 : end - 1] + digit + written[end:]
-
-
-def unsupported_numbers(response: Response) -> Iterator[Finding]:
-    """RH1: numbers that nothing gives; RH11.1: that fit in another unit; RH12.5: of what is null."""
-    numbers = response.once(Numbers)
-    is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
-    for support in numbers.supports:
-        token, claim = support.token, shown(response.around(support.token))
-        if not support.is_checked or support.direct or support.steps == 1:
-            continue
-        digits, is_vague = (
-            sum(map(str.isdigit, token.text)),
-            token.tolerance(token.value) > _VAGUE * token.value,
-        )
-        other = numbers.in_another_unit(token) if support.steps != 2 or is_vague else None
-        slip = numbers.slip(token) if support.steps != 2 else None
-        if other is not None and response.may_mean(other, token):
-            what = f"{token.text} is {other.key} {other.value:.10g} in another unit"
-            yield Finding("RH11.1", claim, what, other.path, other.call)
-        elif slip is not None and (not support.how or slip.dimension != "given" or digits >= _LONG):
-            rule = "RH1.1" if slip.dimension == "given" and digits >= _LONG - 1 else "RH1.7"
-            yield Finding(
-                rule, claim, f"{token.text} is not in the results; nearest: {slip.how} {slip.value:.10g}"
-            )
-        elif not support.how and not is_unread and numbers.is_whole:
-            stems = {word[:5] for word in words_of(claim)}
-            nulls = (leaf for leaf in response.current if leaf.value is None)
-            null = next((leaf for leaf in nulls if stems & {word[:5] for word in key_words(leaf.key)}), None)
-            near = min(numbers.given, key=lambda made: abs(abs(made.value) - token.value), default=None)
-            if null is not None:
-                yield Finding("RH12.5", claim, f"{null.key} is null", null.path, null.call)
-            else:
-                beside = f"; nearest: {near.how} {near.value:.10g}" if near is not None else ""
-                rule = "RH1.6" if numbers.is_reckoned else "RH1.2"
-                yield Finding(rule, claim, f"{token.text} is not in the results{beside}")
+def is_slip(value: float, other: float, decimals: int, least: int = 1) -> bool:
+    """Whether one digit differs, if there are more than `least`, or two near each other changed places."""
+    gap = round(abs(value - abs(other)) * 10**decimals)
+    while gap and gap % 10 == 0:
+        gap //= 10
+    if not 0 < gap < 10 and gap % 9:
+        return False
+    one, two = f"{value:.{decimals}f}", f"{abs(other):.{decimals}f}"
+    places = [place for place, pair in enumerate(zip(one, two, strict=False)) if pair[0] != pair[1]]
+    if len(one) != len(two) or len(places) != 2:
+        return len(one) == len(two) > least and len(places) == 1
+    first, last = places
+    return one[first] == two[last] and one[last] == two[first] and last - first <= 2
 
 
 def invented_identifiers(response: Response) -> Iterator[Finding]:

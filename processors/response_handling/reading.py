@@ -42,6 +42,7 @@ class Token:
     text: str
     dates: tuple[CalendarDay, ...] = ()
     minutes: int = 0
+    seconds: int = 0
     is_exact: bool = True
     zone: str = ""
     readings: tuple[tuple[float, int], ...] = ()
@@ -74,6 +75,8 @@ class Token:
 
     def tolerance(self, value: float) -> float:
         """How far what was rounded to the reading `value` may lie from it."""
+        if self.extra and self.unit:
+            return 0.5 * self.extra[-1][1].factors[0] / self.unit.factors[0]
         decimals = next((places for read, places in self.readings if read * self.scale == value), 0)
         return 0.25 * self.scale if self.is_fraction else 0.5 * 10.0**-decimals * self.scale * 1.0000001
 
@@ -90,7 +93,7 @@ class Reader:
         named = patterns.NAMED_DATE.format(month=month, year=patterns.YEAR, L=patterns.L)
         self._dates = re.compile(rf"{patterns.NUMERIC_DATE}|{named}", re.IGNORECASE)
 
-    def read(self, text: str, *, is_answer: bool = False) -> list[Token]:
+    def read(self, text: str, *, is_answer: bool = False, is_spelled: bool = False) -> list[Token]:
         """The tokens of `text`, in no particular order; what is said to be approximate only of an answer."""
         found: list[Token] = []
         masked = text
@@ -104,7 +107,8 @@ class Reader:
                 masked = self._times(masked, found)
             masked = patterns.LIST_MARK.sub(lambda mark: " " * len(mark[0]), masked)
             masked = self._numbers(masked, found, is_answer=is_answer)
-        self._spelled(masked, found)
+        if is_answer or is_spelled:
+            self._spelled(masked, found)
         return found[:MAX_TOKENS]
 
     def _addresses(self, text: str, found: list[Token]) -> str:
@@ -163,10 +167,9 @@ class Reader:
                 continue
             is_exact = bool(half or part) or hour > 12 or hour == 0 or (len(written) == 2 and hour < 10)
             zone = (match["zone"] or "").strip()
-            minutes_of_day = hour % 24 * 60 + minute
-            found.append(
-                Token("time", *match.span(), match[0], minutes=minutes_of_day, is_exact=is_exact, zone=zone)
-            )
+            token = Token("time", *match.span(), match[0], is_exact=is_exact, zone=zone)
+            token.minutes, token.seconds = hour % 24 * 60 + minute, int((match["second"] or ":0")[1:3])
+            found.append(token)
             spans.append(match.span())
         return _masked(text, spans)
 

@@ -150,10 +150,15 @@ class Response:
         """The kinds of words in what the answer says, its questions aside."""
         return frozenset().union(*(one.kinds for one in self.sentences))
 
+    def span_of(self, token: Token) -> tuple[int, int]:
+        """Where the sentence stands that has a token of the answer."""
+        inside = (span for span in self.spans if span[0] <= token.start < span[1])
+        return next(inside, (token.start, token.end))
+
     def around(self, token: Token) -> str:
         """The sentence in which a token of the answer stands."""
-        inside = (self.output[start:end] for start, end in self.spans if start <= token.start < end)
-        return next(inside, token.text).strip()
+        start, end = self.span_of(token)
+        return self.output[start:end].strip()
 
     def names(self, record: Record, text: str) -> bool:
         """Whether a text names a record by a label of it."""
@@ -163,9 +168,12 @@ class Response:
         return any(2 < len(label) < 60 and folded(label) in low for label in labels)
 
     def may_mean(self, entry: Quantity, token: Token) -> bool:
-        """Whether a number may be told of that of the evidence: if that is of a row, it has to be named."""
+        """Whether a number may be told of that of the evidence: if of a row, it is named or has it alone."""
         record = self.ledger.records[entry.record]
-        return "[" not in record.path or self.names(record, self.around(token))
+        if "[" not in record.path or self.names(record, self.around(token)):
+            return True
+        alike = [other for other in self.ledger.quantities if abs(other.value) == token.value]
+        return alike == [entry]
 
     @cached_property
     def starts_with_yes(self) -> bool:

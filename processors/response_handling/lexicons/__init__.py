@@ -36,5 +36,6 @@ class Words:
     harmless: str = ""
     absent: str = ""
     mean: str = ""
+    total: str = ""
     counters: str = ""
     is_spaced: bool = True

@@ -74,6 +74,7 @@ WORDS: Final = Words(
     nichts_über nichts_zu keine_information* keine_angabe* keine_daten keine_hinweise nicht_angegeben nicht_bekannt nicht_hinterlegt
     nicht_aufgeführt keine_auskunft geht_nicht_hervor nicht_erwähnt informationen angaben keine_info
     """,
+    total="insgesamt gesamt* summe* zusammen gesamtsumme ergibt total",
     mean="""
     durchschnitt* mittel mittelwert schnitt mittlere* mittleren
     """,

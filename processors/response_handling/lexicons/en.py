@@ -95,6 +95,7 @@ WORDS: Final = Words(
     isn't_clear not_given no_indication any_indication doesn't_list doesn’t_list doesn't_show doesn’t_show
     no_word_on information_about information_on
     """,
+    total="total* sum sums summing altogether in_all combined adds_up add_up come_to comes_to came_to overall together grand_total",
     mean="""
     average* avg mean means averaged per_day_on_average
     """,

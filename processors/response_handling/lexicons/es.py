@@ -68,6 +68,7 @@ WORDS: Final = Words(
     no_menciona no_especifica no_se_especifica información_sobre no_tengo_información ningún_dato
     sin_información
     """,
+    total="total* suma suman sumando sumas conjunto en_total",
     mean="""
     media promedio medio promedia* promediando
     """,

@@ -68,6 +68,7 @@ WORDS: Final = Words(
     pas_précisé pas_indiqué n'indique n’indique ne_précise ne_mentionne pas_mentionné non_précisé non_renseigné
     aucun_renseignement d'information d’information d'informations
     """,
+    total="total* somme* ensemble au_total",
     mean="""
     moyenne* moyen moyens
     """,

@@ -66,6 +66,7 @@ WORDS: Final = Words(
     nulla_su niente_su non_è_indicat* nessuna_informazione informazioni_su informazioni_sul non_ci_sono_informazioni non_specifica
     non_è_specificat* non_menziona non_indica nessun_dato
     """,
+    total="totale totali somma* complessiv* insieme ammonta*",
     mean="""
     media medio medie mediamente
     """,

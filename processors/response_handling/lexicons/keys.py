@@ -147,6 +147,7 @@ ASKS_CONTACT: Final = frozenset(
 LASTING: Final = frozenset(
     """
     duration elapsed eta latency length runtime time timeout took ttl uptime wait
+    dauer durée duree duración duracion durata duração duracao duur czas hours stunden heures horas ore uren 時間 时长
     """.split()
 )
 PERSON_GROUPS: Final = frozenset(

@@ -66,6 +66,7 @@ WORDS: Final = Words(
     niets_over geen_informatie geen_gegevens niet_vermeld niet_bekend geen_vermelding niet_aangegeven geen_info
     informatie_over
     """,
+    total="totaal totale samen opgeteld som bedraagt",
     mean="""
     gemiddeld* gemiddelde
     """,

@@ -6,7 +6,7 @@ Every pattern has a bounded length, so that a search takes time linear in the te
 import re
 from typing import Final
 
-L: Final = "A-Za-z_\u00c0-\u024f"
+L: Final = "A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
 """Letters that make a word of digits which they touch."""
 ADDRESS: Final = re.compile(
     r"(?P<url>(?:https?://|\bwww\.)[^\s<>()\[\]\"'`|、。，]{1,400})"
@@ -28,11 +28,11 @@ NAMED_DATE: Final = (
 )
 """Dates with the name of a month, of which `month` matches one."""
 TIME: Final = re.compile(
-    rf"(?:(?<=[\d ]T)|(?<![\d{L}.:,]))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?P<second>:[0-5]\d(?:\.\d{{1,9}})?)?(?![\d:])"
+    rf"(?:(?<=[\d ]T)|(?<![\d{L}.:,])(?<!UTC[+-])(?<!GMT[+-]))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?P<second>:[0-5]\d(?:\.\d{{1,9}})?)?(?![\d:])"
     r"\s?(?P<half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)?(?P<zone>\s?(?:Z|UTC|GMT)\b|(?(second)[+-]|\+)\d{2}:?\d{2}(?!\d))?"
     rf"|(?<![\d{L}.:,])(?P<only>1[0-2]|[1-9])(?:[.:](?P<only_minute>[0-5]\d))?\s?(?P<only_half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)"
     rf"|(?<![\d{L}.,:])(?P<h>[01]?\d|2[0-4])\s?[hH]\s?(?P<h_minute>[0-5]\d)(?![\d{L}]|\s?m)"
-    rf"|(?<![\d{L}.,:])(?P<uhr>[01]?\d|2[0-4])(?:[.:](?P<uhr_minute>[0-5]\d))?\s?(?:Uhr|(?(uhr_minute)uur|Uhr))\b(?:\s(?P<uhr_after>[0-5]\d)(?!\d))?"
+    rf"|(?<![\d{L}.,:])(?P<uhr>[01]?\d|2[0-4])(?:[.:](?P<uhr_minute>[0-5]\d))?\s?(?:Uhr|(?(uhr_minute)(?:uur|(?=(?:tot|bis|en|und)\s\d{{1,2}}[.:][0-5]\d\s(?:uur|Uhr)))|Uhr))\b(?:\s(?P<uhr_after>[0-5]\d)(?!\d))?"
     r"|(?P<part>上午|下午|晚上|早上|中午|午前|午後)?\s?(?<!\d)(?P<cjk_hour>\d{1,2})\s?[時时點点](?!間|间)\s?(?:(?P<cjk_minute>\d{1,2})\s?分|(?P<cjk_30>半))?"
 )
 DAYPARTS: Final = {"下午": 12, "晚上": 12, "午後": 12, "上午": 0, "早上": 0, "午前": 0, "中午": 12}

@@ -24,9 +24,9 @@ WORDS: Final = Words(
     """,
     scales="tys=3 tysiąc=3 tysiące=3 tysięcy=3 mln=6 milion=6 miliony=6 milionów=6 mld=9 miliard=9 miliardów=9",
     units="""
-    ms: milisekunda milisekund; s: sekunda sekundy sekund sek; min: minuta minuty minut minutę;
-    h: godzina godziny godzin godz; d: dzień dni dnia doba doby dób noc noce nocy; wk: tydzień tygodnie tygodni;
-    mo: miesiąc miesiące miesięcy; y: rok lata lat roku; %: procent procenta; m: metr metry metrów;
+    ms: milisekunda milisekund; s: sekunda sekundy sekund sek; min: minuta minuty minut minutę minutach;
+    h: godzina godziny godzin godz godzinę godzinach; d: dzień dni dnia dniach doba doby dób noc noce nocy; wk: tydzień tygodnie tygodni tygodniach;
+    mo: miesiąc miesiące miesięcy miesiącach; y: rok lata lat roku; %: procent procenta; m: metr metry metrów;
     cm: centymetr centymetry centymetrów; km: kilometr kilometry kilometrów; mi: mila mile mil; g: gram gramy gramów;
     kg: kilo kilogram kilogramy kilogramów; t: tona tony ton; l: litr litry litrów; deg: stopień stopnie stopni;
     C: celsjusza
@@ -68,6 +68,7 @@ WORDS: Final = Words(
     nic_o brak_informacji brak_danych nie_ma_informacji nie_podano nie_wspomin* nie_określ* nie_ma_danych
     żadnych_informacji informacji_o informacji_na
     """,
+    total="razem łącznie łączn* suma sumie sumę ogółem",
     mean="""
     średni* przeciętn*
     """,

@@ -66,6 +66,7 @@ WORDS: Final = Words(
     nada_sobre não_há_informaç* nenhuma_informação sem_informaç* não_consta não_informa não_menciona não_especifica
     não_há_dados não_diz informação_sobre informações_sobre
     """,
+    total="total* soma somam somando somados conjunto",
     mean="""
     média médio médias médios
     """,

@@ -23,7 +23,19 @@ def _table(dimension: str, **factors: float | tuple[float, ...]) -> dict[str, Un
 
 
 UNITS: Final = {
-    **_table("length", mm=0.001, cm=0.01, m=1, km=1000, ft=0.3048, yd=0.9144, mi=1609.344, nmi=1852),
+    **_table(
+        "length",
+        mm=0.001,
+        cm=0.01,
+        m=1,
+        km=1000,
+        ft=0.3048,
+        yd=0.9144,
+        mi=1609.344,
+        nmi=1852,
+        pc=3.0857e16,
+        ly=9.4607e15,
+    ),
     "in": Unit("length", (0.0254,), "in"),
     **_table("mass", ug=1e-6, mg=0.001, g=1, hg=100, kg=1000, oz=28.349523, lb=453.59237, t=(1e6, 907184.74)),
     **_table("time", ms=0.001, s=1, min=60, h=3600, d=86400, wk=604800, mo=(2629800, 2592000, 2678400)),
@@ -42,6 +54,7 @@ UNITS: Final = {
     "deg": Unit("temperature", (1.0,), ""),
     "C": Unit("temperature", (1.0,), "C"),
     "F": Unit("temperature", (1.0,), "F"),
+    "K": Unit("temperature", (1.0,), "K"),
     "%": Unit("percent", (1.0,), "%"),
     "bps": Unit("percent", (0.01,), "bps"),
 }
@@ -53,7 +66,7 @@ _ALIASES: Final = {
     "tib": "TB", "kwh": "kWh", "mwh": "MWh", "wh": "Wh", "kw": "kW", "mw": "MW", "mbps": "Mbps", "gbps": "Gbps",
     "mbit/s": "Mbps", "mcg": "ug", "µg": "ug", "μg": "ug", "lbs": "lb", "kj": "kJ", "hrs": "h", "hr": "h", "mins": "min", "sec": "s", "secs": "s",
     "kgs": "kg", "kms": "km", "sqm": "m2", "pct": "%", "hz": "Hz", "mhz": "MHz", "ghz": "GHz", "khz": "kHz",
-    "kt": "kn", "knots": "kn", "qm": "m2", "mph": "mph", "w": "W",
+    "bp": "bps", "kt": "kn", "knots": "kn", "qm": "m2", "mph": "mph", "w": "W",
 }  # fmt: skip
 _BINARY: Final = {"Ki": "kB", "Mi": "MB", "Gi": "GB", "Ti": "TB"}
 """Bytes as clusters write them; in lower case some are miles."""
@@ -63,7 +76,7 @@ _KEY_UNITS: Final = {
     **{
         word: UNITS[symbol]
         for symbol, names in {
-            "ms": "millis milliseconds", "s": "seconds second sekunden secondes segundos secondi", "%": "percent percentage prozent pourcent",
+            "ms": "millis milliseconds", "s": "seconds second sekunden secondes segundos secondi", "%": "percent percentage prozent pourcent procent proc perc",
             "min": "minutes minute minuten minutos minuti mins", "h": "hours stunden heures horas ore uren",
             "d": "days tage jours dias giorni dagen nights", "wk": "weeks wochen semaines semanas settimane",
             "mo": "months mnd monate mois meses mesi maanden", "y": "years jahre años anos anni jaren",
@@ -78,6 +91,9 @@ _LAST_WORD_UNITS: Final = {
     "min": UNITS["min"], "l": UNITS["l"], "t": UNITS["t"], "b": UNITS["B"],
 }  # fmt: skip
 """Short symbols, which name a unit only at the end of a key of several words."""
+
+_SPEEDS: Final = {("km", "h"): "km/h", ("km", "hour"): "km/h", ("m", "s"): "m/s", ("mi", "h"): "mph"}
+_TIMES_OF_SPEED: Final = frozenset("h hour s second sec min minute".split())
 
 MINOR: Final = frozenset(
     "cents cent minor pence gr grosze groszy fen centimes centavos centesimi ore øre paise ct subunits".split()
@@ -152,12 +168,18 @@ def unit_of_key(key: str) -> Unit | None:
     if (whole := UNITS.get(key)) is not None and len(key) > 1:
         return whole
     words = key_words(key)
-    if not words:
+    if "per" in words[1:]:  # the unit of a rate is that of what is counted; a speed has one of its own
+        of, by = words[: words.index("per", 1)], words[words.index("per", 1) + 1 :]
+        speed = _SPEEDS.get((of[-1], by[0])) if by else None
+        words = of if by and by[0] not in _TIMES_OF_SPEED else ()
+        if speed is not None:
+            return UNITS[speed]
+    if not words or "by" in words:
         return None
     if len(words) > 1 and words[-1] in _LAST_WORD_UNITS:
         return _LAST_WORD_UNITS[words[-1]]
-    if "per" in words or "by" in words:
-        return None
+    if key.endswith("_K"):
+        return UNITS["K"]
     for word in reversed(words[-2:]):
         if (unit := _KEY_UNITS.get(word)) is not None:
             return unit

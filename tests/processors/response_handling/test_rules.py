@@ -496,3 +496,65 @@ def test_near_misses_and_shortfalls_are_found_by_the_gate_and_the_rule_of_units(
     assert isinstance(violations, list)
     found = {violation["check"] for violation in violations if isinstance(violation, dict)}
     assert rule in found if rule else not found
+
+
+RAIN = call(
+    [
+        {"month": m, "mm": v}
+        for m, v in zip(("Jan", "Feb", "Mar", "Apr", "May"), (82.4, 61.0, 95.2, 47.6, 33.8), strict=True)
+    ]
+)
+GOODS = call(
+    {
+        "items": [
+            {"name": "Desk", "qty": 3, "unit_price": 189.0},
+            {"name": "Chair", "qty": 6, "unit_price": 74.5},
+        ],
+        "shipping": 39.0,
+        "vat_pct": 20,
+        "currency": "EUR",
+    }
+)
+LEG = call({"from": "Graz", "to": "Linz", "dep": "08:14", "arr": "11:02"})
+TOWNS = call(
+    {"towns": [{"name": "Brill", "2020": 12400, "2025": 13640}, {"name": "Cope", "2020": 8800, "2025": 8360}]}
+)
+MIDNIGHT = call({"start": "2026-07-09T03:00:00Z"})
+GAUGE = call({"id": "B", "temp_c": 11.5, "wind_kmh": 32})
+
+
+@pytest.mark.parametrize(
+    ("found", "output", "made"),
+    [
+        ("RH1.7", "It rained 330.0 mm in total.", RAIN),
+        (None, "It rained 320.0 mm in total, 64.0 mm a month on average.", RAIN),
+        (None, "In the first quarter the average was 79.5 mm a month, 238.6 mm altogether.", RAIN),
+        (None, "Without May, the average is 71.6 mm. May brought only 33.8 mm.", RAIN),
+        ("RH1.7", "The monthly average was 69.0 mm.", RAIN),
+        ("RH1.7", "The goods cost €1,104.00 in total, before shipping of €39.00.", GOODS),
+        (None, "With €39.00 shipping that is €1,053.00 net, or €1,263.60 including 20% VAT.", GOODS),
+        ("RH1.7", "Bis Linz sind es 3 Stunden 48 Minuten: ab 8:14 Uhr, an 11:02 Uhr.", LEG),
+        (None, "Bis Linz sind es 2 Stunden 48 Minuten: ab 8:14 Uhr, an 11:02 Uhr.", LEG),
+        ("RH1.7", "Brill grew by 12% from 12,400 to 13,640.", TOWNS),
+        (None, "Brill grew by 10% from 12,400 to 13,640. Together they have 22,000 people.", TOWNS),
+        ("RH1.7", "41 of 78 people (58%) work there.", call({"dev": 41, "all": 78})),
+        ("RH1.7", "/data is 68% full (610 of 1,000 GB).", call({"used_gb": 610, "size_gb": 1000})),
+        ("RH1.7", "B has 11.5 °C (54.7 °F).", GAUGE),
+        (None, "B has 11.5 °C (52.7 °F) and wind of 32 km/h (20 mph).", GAUGE),
+        ("RH1.7", "| Region | Q1 |\n|---|---|\n| North | 120 |\n| South | 98 |\n| **Total** | 228 |",
+         call([{"region": "North", "q1": 120}, {"region": "South", "q1": 98}])),
+        ("RH11.1", "She gives 31.6 gallons a day.", call({"avg_7d_l_per_day": 31.6})),
+        (None, "She gives 31.6 litres a day.", call({"avg_7d_l_per_day": 31.6})),
+        ("RH2.5", "It starts at 11 pm on Thursday, 9 July, New York time.", MIDNIGHT),
+        (None, "It starts at 11 pm on Wednesday, 8 July, New York time.", MIDNIGHT),
+        (None, "They come within 10 working days, by 26 November.",
+         call({"written": "2026-11-12", "text": "within 10 working days"})),
+        (None, "The second half took 24:30.", call("5K  0:24:50\n10K  0:49:20")),
+    ],
+)  # fmt: skip
+def test_what_is_said_to_be_reckoned_is_held_against_the_reckoning(
+    found: str | None, output: str, made: ToolCall
+) -> None:
+    rules = _parts(answered(output, made))
+
+    assert found in rules if found is not None else rules <= {"RH8"}
