@@ -364,6 +364,9 @@ def structured(text: str) -> JsonValue:
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2:
         return None
+    if all(line[:1] == "{" for line in lines):
+        objects = [value_written_in(line) for line in lines]
+        return objects if all(isinstance(one, dict) for one in objects) else [*lines]
     members = {line: match for line in lines if (match := _MEMBER.fullmatch(line[:400]))}
     found: JsonObject = {match[1].strip(): match[2].strip() for match in members.values()}
     if len(members) * 2 > len(lines) and len(found) == len(members):

@@ -496,3 +496,10 @@ def test_near_misses_and_shortfalls_are_found_by_the_gate_and_the_rule_of_units(
     assert isinstance(violations, list)
     found = {violation["check"] for violation in violations if isinstance(violation, dict)}
     assert rule in found if rule else not found
+
+
+def test_lines_of_json_are_rows() -> None:
+    lines = call('{"id": "I-1", "min": 34}\n{"id": "I-2", "min": 58}\n{"id": "I-3", "min": 212}')
+
+    assert "RH1" not in violated(answered("They took 304 minutes in all, 34 the first.", lines))
+    assert "RH1" in violated(answered("They took 314.5 minutes in all, 34 the first.", lines))
