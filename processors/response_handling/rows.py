@@ -32,8 +32,9 @@ _MOST_ROWS, _MOST_MOMENTS, _MOST_NAMED, _LONGEST_LABEL = 60, 150, 3, 60
 """Rows of a group, dates and times, rows that are told of as one, and characters of a label."""
 _MOST_PLACES, _MOST_FOUND, _MOST_ABOVE, _MOST_CELLS, _MOST_BEFORE = 8, 150, 4, 12, 3
 """Places of one word and of all, records above a row, cells of a record, sentences or clauses before one."""
-_SMALL: Final = 100
-"""Whole numbers below this one, without a unit, are values only beside a word of their key."""
+_SMALL, _FEW_WORDS = 100, 3
+"""Whole numbers up to the first, without a unit, are values only beside a word of their key; a clause of so
+few words goes on about the row before."""
 _NAME, _MOMENT, _NUMBER, _STATE = range(4)
 _COMPARING: Final = frozenset({"up", "down", "contrast"})
 _WORD = re.compile(r"[^\W_]{1,40}")
@@ -217,7 +218,7 @@ class _Group:
                 is_sure = (is_near and (is_keyed or is_marked)) or (is_keyed and is_marked)
                 is_sure = is_sure and not any(map(self._is_told, own))
                 if is_keyed or is_marked:
-                    yield place, own[0], is_sure and not self._is_beside(place, named, is_near)
+                    yield place, own[0], is_sure and not self._is_beside(place, named)
 
     def _is_told(self, leaf: Leaf) -> bool:
         """Whether the answer tells a value, or a long word of it."""
@@ -243,14 +244,17 @@ class _Group:
             return not is_other and (before.endswith("(") or self.told.answer.is_marked(place))
         return place.kind == _MOMENT or not text.isdigit() or float(text) >= _SMALL
 
-    def _is_beside(self, place: _Place, named: frozenset[int], is_near: bool) -> bool:
+    def _is_beside(self, place: _Place, named: frozenset[int]) -> bool:
         """Whether another row is named as well, or more or less told than of another."""
-        start, end = around(self.response.clauses if is_near else self.response.spans, place.start)
-        by = (_NAME, _MOMENT, _NUMBER) if place.kind == _NAME and is_near else (_NAME,)
-        near = self._within(start, end, by, place)
-        asked = [] if any(one.rows & named for one in self.asked) else self.asked
-        is_other = any(one.rows & place.rows and not one.rows & named for one in (*near, *asked))
-        is_other |= not is_near and any(one.rows.isdisjoint(named) for one in near)
+        start, end = around(self.response.clauses, place.start)
+        by = (_NAME, _MOMENT, _NUMBER) if place.kind == _NAME else (_NAME,)
+        near, is_other = self._within(start, end, by, place), False
+        if not any(one.rows & named and one.kind < _NUMBER for one in near):
+            start, end = around(self.response.spans, place.start)
+            near = self._within(start, end, (_NAME,), place)
+            is_other = any(one.rows.isdisjoint(named) for one in near)
+        near += [] if any(one.rows & named for one in self.asked) else self.asked
+        is_other |= any(one.rows & place.rows and not one.rows & named for one in near)
         kinds = self.response.words.said(self.response.output[start:end])
         return is_other or not _COMPARING.isdisjoint(kinds)
 
@@ -281,9 +285,11 @@ class _Group:
         """
         output, (start, _) = self.response.output, around(self.response.spans, place.start)
         clauses = [clause for clause in self.response.clauses if start <= clause[0] <= place.start]
+        words = _WORD.findall(output[slice(*clauses[-1])].replace(output[place.start : place.end], ""))
+        is_bare = sum(1 + len(word) // 3 * bool(UNSPACED.search(word)) for word in words) <= _FEW_WORDS
         for begin, end in reversed(clauses[-2 * _MOST_BEFORE :]):
             for kind in (_NAME,) if place.kind == _NUMBER else (_NAME, _MOMENT):
-                yield self._within(begin, end, (kind,), place), place.start < end
+                yield self._within(begin, end, (kind,), place), place.start < end or is_bare
         before = [span for span in self.response.spans if span[0] < start][-_MOST_BEFORE:]
         for begin, end in reversed(before):
             yield self._within(begin, end, (_NAME,), place) if "\n" not in output[begin:start] else [], False
