@@ -1,14 +1,14 @@
 """Rule RH1.5: a count of rows that the rows do not give.
 
-A small number counts the rows of a list where it stands before their number (`two of the six`), before the
-name of the list or of the tool (`two builds`) or before a state or kind that some rows have. So many rows
-have to be of the one state or kind that its clause names; where it names none, any count will do.
+A small number counts the rows of a list where it stands before their number (`two of the six`) or before
+the name of the list or of the tool (`two builds`). So many rows have to be of the one state or kind that its
+clause names; where it names none, any count of rows will do.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from itertools import combinations
 
 from processors.response_handling.ledger import FROM_USER, Record
 from processors.response_handling.lexicons.units import key_words
@@ -22,42 +22,36 @@ _NEAR, _COUNTS = 40, range(1, 101)
 _END = re.compile(r"[.,:;()\n、。，]")
 _PART = re.compile(r"(?:[^:;(（：.!?\n]|[:.](?=\d)){1,400}")
 _WORD = re.compile(r"[^\W\d_]{2,40}")
-
-
-class _Count(NamedTuple):
-    """A number that may count rows, two words behind it, its clause, and the number that follows in it."""
-
-    support: Support
-    behind: list[str]
-    clause: str
-    of: float
-    is_bare: bool
+_Count = tuple[Support, list[str], str, float, int]
+"""A number that may count rows, two words behind it, its clause, the number that follows, its end in that."""
 
 
 def wrong_counts(response: Response) -> Iterator[Finding]:
     """RH1.5: so many of all, or so many of a state, where the rows give another count."""
     counts = [*_counts(response)] if response.ledger.groups else []
+    lengths = [entry.length for entry in response.ledger.lists[:_MOST_ROWS]]
+    totals: set[float] = {sum(lengths), *map(sum, combinations(lengths[:_MOST_VALUES], 2))}
     for records in response.ledger.groups if counts else ():
         if len(records) > _MOST_ROWS or any(record.call not in response.last_calls for record in records):
             continue
         values, size, first = _values(records), len(records), records[0]
         names = {*key_words(first.key), *key_words(response.calls[first.call].name)}
-        for support, behind, clause, of, is_bare in counts:
+        for support, behind, clause, of, end in counts:
             n, is_part = support.token.value, of == size > support.token.value
-            said = {value: rows for value, rows in values.items() if _says(clause, value)}
-            of_value = [rows for value, rows in said.items() if any(alike(value, word) for word in behind)]
             is_named = any(len(name) > 3 and alike(name, word) for name in names for word in behind)
-            if n == size or not (is_part or is_named or of_value):
+            if n == size or not (is_part or is_named):
                 continue
-            rows = of_value or [*said.values()]
-            is_new = is_named and not support.direct and not support.how
-            is_wrong, given = is_new and not rows, size
-            if len(rows) == 1 and n < size:
-                given = len(rows[0])
-                allowed = {given, *([] if is_part else _sums([records[row] for row in rows[0]]))}
+            said = [value for value, rows in values.items() if len(rows) < size and _says(clause, value)]
+            rows = values[said[0]] if said else {*range(size)}
+            given = len(rows)
+            if not said:
+                allowed, is_sure = totals, n > size and not (support.direct or support.how)
+            else:
+                allowed = {given, *([] if is_part else _sums([records[row] for row in rows]))}
                 allowed |= {size - given} if "negation" in response.words.said(clause) else set()
-                is_wrong = n not in allowed and (n > given or is_new or (is_part and is_bare))
-            if is_wrong:
+                is_sure = n > given or (is_part and _is_last(clause, said[0], end))
+                is_sure &= len(said) == 1 and n < size
+            if is_sure and n not in allowed:
                 claim = shown(response.around(support.token))
                 yield Finding("RH1.5", claim, f"{given} of {size} rows", first.path, first.call)
                 return
@@ -79,10 +73,9 @@ def _counts(response: Response) -> Iterator[_Count]:
         parts = [part.span() for part in _PART.finditer(output, start, end)]
         start, end = next((part for part in parts if part[0] <= token.start < part[1]), (start, end))
         of = following.token if following and _is_before(token, following.token, output) else None
-        others = [one for one in response.tokens if start <= one.start < end and one.kind != "id"]
         behind = [_WORD.findall(part) for part in _END.split(output[token.end : token.end + _NEAR].lower())]
-        is_bare = all(one in (token, of) for one in others)
-        yield _Count(support, behind[0][:2], output[start:end].lower(), of.value if of else 0.0, is_bare)
+        end_of = of.end - start if of else 0
+        yield support, behind[0][:2], output[start:end].lower(), of.value if of else 0.0, end_of
 
 
 def _is_before(one: Token, other: Token, text: str) -> bool:
@@ -98,9 +91,10 @@ def _values(records: Sequence[Record]) -> dict[str, set[int]]:
             value = " ".join(key_words(leaf.key)) if leaf.value is True else leaf.value
             if isinstance(value, str) and 1 < len(value) <= _LONGEST_VALUE:
                 found[leaf.key, value.lower()].add(place)
-    spread = Counter(key for key, _ in found)
+    spread, keys = Counter(key for key, _ in found), Counter(value for _, value in found)
     most = min(_MOST_VALUES, (len(records) + 1) // 2)
-    return {value: rows for (key, value), rows in found.items() if spread[key] <= most}
+    telling = {entry: rows for entry, rows in found.items() if spread[entry[0]] <= most}
+    return {value: rows for (_, value), rows in telling.items() if keys[value] == 1}
 
 
 def _sums(records: Sequence[Record]) -> list[float]:
@@ -109,6 +103,13 @@ def _sums(records: Sequence[Record]) -> list[float]:
     for key, quantity in (entry for record in records for entry in members(record).items()):
         found[key] += amount(quantity)
     return [*found.values()]
+
+
+def _is_last(clause: str, value: str, end: int) -> bool:
+    """Whether hardly a word follows a value and the number of all, so that no condition can."""
+    words, parts = [*_WORD.finditer(clause)], _WORD.findall(value)
+    last = max(end, *(word.end() for word in words if any(alike(part, word[0]) for part in parts)), 0)
+    return sum(word.start() >= last for word in words) < 3
 
 
 def _says(text: str, value: str) -> bool:

@@ -162,7 +162,7 @@ def test_a_count_that_the_rows_do_not_give_is_found(answer: str, calls: list[Too
         ("Five of the seven aren't running.", [JOBS]),
         ("You can have at most nine jobs. Two queued jobs started before 14:30.", [JOBS]),
         ("Tres de las cuatro camas están libres.", [BEDS]),
-        ("Two of the five were late, and one of the five was late for more than 20 minutes.", [LATE]),
+        ("Two of the five were late, and one of the five was late on more than one day.", [LATE]),
     ],
 )
 def test_counts_that_may_be_right_are_left_alone(answer: str, calls: list[ToolCall]) -> None:
