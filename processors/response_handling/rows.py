@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import combinations, islice
 from typing import Final, NamedTuple
 
@@ -50,7 +51,13 @@ class _Place(NamedTuple):
     key: str
     rows: frozenset[int]
     kind: int
+    text: str
     is_claim: bool = False
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it is written as names, dates and numbers are."""
+        return self.text != self.text.lower() or not self.text.isascii() or any(map(str.isdigit, self.text))
 
     def meets(self, other: "_Place") -> bool:
         """Whether both have a character in common."""
@@ -68,23 +75,20 @@ class _Text:
         self.text, self.low = text, text.lower()
         self.words: dict[str, list[_Span]] = defaultdict(list)
         for match in _WORD.finditer(self.low):
-            self.words[match[0].translate(_UMLAUTS)].append(match.span())
+            self.words[_plain(match[0])].append(match.span())
 
     def find(self, label: str) -> list[_Span]:
         """Where a label in lower case stands: whole words, where blanks part them."""
+        if label not in self.low:
+            return []
         first = _WORD.search(label)
         if first is None or UNSPACED.search(label):
             matches = re.finditer(re.escape(label), self.low)
             return [match.span() for match in islice(matches, _MOST_PLACES)]
-        places = self.words.get(first[0].translate(_UMLAUTS), ())[:_MOST_PLACES]
+        places = self.words.get(_plain(first[0]), ())[:_MOST_PLACES]
         starts = [start - first.start() for start, _ in places]
         spans = [(start, start + len(label)) for start in starts if self.low.startswith(label, start)]
         return [(start, end) for start, end in spans if not self.low[end : end + 1].isalnum()]
-
-    def is_marked(self, place: _Place) -> bool:
-        """Whether something is written as names, dates and numbers are."""
-        text = self.text[place.start : place.end]
-        return text != text.lower() or not text.isascii() or any(map(str.isdigit, text))
 
 
 class _Told:
@@ -122,11 +126,9 @@ def wrong_rows(response: Response) -> Iterator[Finding]:
             (place, own) for (place, own, _), (other, its, _) in combinations(wrong, 2)
             if place.key == other.key and own.record in other.rows and its.record in place.rows
         ]  # fmt: skip
-        for (start, end, *_), own in (swapped or [(place, own) for place, own, is_sure in wrong if is_sure])[
-            :1
-        ]:
-            claim = response.output[slice(*around(response.spans, start))]
-            what = f"{response.output[start:end].strip()} is of another row; {own.key} is {own.value}"
+        for place, own in (swapped or [(place, own) for place, own, is_sure in wrong if is_sure])[:1]:
+            claim = response.output[slice(*around(response.spans, place.start))]
+            what = f"{place.text.strip()} is of another row; {own.key} is {own.value}"
             yield Finding("RH10.1" if swapped else "RH10.2", shown(claim), shown(what), own.path, own.call)
 
 
@@ -148,7 +150,11 @@ class _Group:
         self._read_labels()
         found = [*self._of_labels(self.told.answer), *self._of_entries()]
         self.places = sorted(found) if any(place.is_claim for place in found) else []
-        self.asked = self._of_labels(self.told.question) if self.places else []
+
+    @cached_property
+    def asked(self) -> list[_Place]:
+        """Where the question names rows."""
+        return self._of_labels(self.told.question)
 
     def _above(self, record: Record) -> list[Record]:
         found = [record]
@@ -176,7 +182,7 @@ class _Group:
                     if UNSPACED.search(low):
                         self.parts[low[:2]].add(row)  # as a family name begins a name
                     elif len(low) > 2 and (is_slug or is_name):
-                        self.parts[low.translate(_UMLAUTS)].add(row)
+                        self.parts[_plain(low)].add(row)
 
     def _of_labels(self, text: _Text) -> list[_Place]:
         """Where a text names rows, each place by the longest label."""
@@ -187,10 +193,10 @@ class _Group:
             for key in by_key if spans else ():
                 rows = frozenset[int]().union(*(others[key] for others in longer if key in others))
                 kind, is_claim = _STATE if _is_state(key) else _NAME, bool(key) and len(by_key) == 1
-                found += [_Place(*span, key, rows, kind, is_claim) for span in spans]
+                found += [_Place(*span, key, rows, kind, text.text[slice(*span)], is_claim) for span in spans]
         for word, own in self.parts.items():
             spans = text.find(word) if UNSPACED.search(word) else text.words.get(word, [])[:_MOST_PLACES]
-            found += [_Place(*span, "", frozenset(own), _NAME) for span in spans]
+            found += [_Place(*span, "", frozenset(own), _NAME, text.text[slice(*span)]) for span in spans]
         del found[_MOST_FOUND:]
         longest = [max(other.end - other.start for other in found if other.meets(one)) for one in found]
         sized = zip(found, longest, strict=True)
@@ -205,7 +211,8 @@ class _Group:
                 self.cells.update((entry.record, entry.key) for entry in entries)
                 is_sure = len(keys) == 1 and {entry.record for entry in entries} <= rows
                 is_claim = is_sure and not (token.is_approximate or token.is_spelled)
-                yield _Place(token.start, token.end, keys.pop() if is_sure else "", rows, kind, is_claim)
+                key, text = keys.pop() if is_sure else "", self.response.output[token.start : token.end]
+                yield _Place(token.start, token.end, key, rows, kind, text, is_claim)
 
     def mistakes(self) -> Iterator[_Mistake]:
         """Values told of rows that they are not of."""
@@ -223,7 +230,7 @@ class _Group:
     def _is_told(self, leaf: Leaf) -> bool:
         """Whether the answer tells a value, or a long word of it."""
         text = leaf.value.lower() if isinstance(leaf.value, str) else ""
-        words = {word.translate(_UMLAUTS) for word in words_of(text) if len(word) > 3}
+        words = {_plain(word) for word in words_of(text) if len(word) > 3}
         is_said = bool(text and self.told.answer.find(text)) or not words.isdisjoint(self.told.answer.words)
         return is_said or (leaf.record, leaf.key) in self.cells
 
@@ -237,11 +244,11 @@ class _Group:
 
     def _is_marked(self, place: _Place) -> bool:
         """Whether something is written as values are, and of these rows alone; no small number."""
-        before, text = self.response.output[: place.start], self.response.output[place.start : place.end]
+        text, is_alone = place.text, self.response.output[: place.start].endswith("(")
         if place.kind in (_NAME, _STATE):
             leaves = (leaf for leaf in self.response.ledger.leaves if leaf.record not in self.rows)
             is_other = folded(text) in self.response.user_text or any(leaf.value == text for leaf in leaves)
-            return not is_other and (before.endswith("(") or self.told.answer.is_marked(place))
+            return not is_other and (is_alone or place.is_marked)
         return place.kind == _MOMENT or not text.isdigit() or float(text) >= _SMALL
 
     def _is_beside(self, place: _Place, named: frozenset[int]) -> bool:
@@ -268,8 +275,7 @@ class _Group:
         rows, is_near = frozenset(self.rows), False
         for names, is_own in self._levels(place):
             hits = [name for name in names if name.rows & rows]
-            text = self.told.question if names is self.asked else self.told.answer
-            is_vague = not is_own and not all(name.key or text.is_marked(name) for name in hits)
+            is_vague = not is_own and not all(name.key or name.is_marked for name in hits)
             is_near |= is_own and bool(hits)
             rows = rows.intersection(*(name.rows for name in hits))
             if not rows or rows <= place.rows or is_vague or any(name.key == place.key for name in hits):
@@ -285,7 +291,7 @@ class _Group:
         """
         output, (start, _) = self.response.output, around(self.response.spans, place.start)
         clauses = [clause for clause in self.response.clauses if start <= clause[0] <= place.start]
-        words = _WORD.findall(output[slice(*clauses[-1])].replace(output[place.start : place.end], ""))
+        words = _WORD.findall(output[slice(*clauses[-1])].replace(place.text, ""))
         is_bare = sum(1 + len(word) // 3 * bool(UNSPACED.search(word)) for word in words) <= _FEW_WORDS
         for begin, end in reversed(clauses[-2 * _MOST_BEFORE :]):
             for kind in (_NAME,) if place.kind == _NUMBER else (_NAME, _MOMENT):
@@ -294,6 +300,10 @@ class _Group:
         for begin, end in reversed(before):
             yield self._within(begin, end, (_NAME,), place) if "\n" not in output[begin:start] else [], False
         yield self.asked, False
+
+
+def _plain(word: str) -> str:
+    return word if word.isascii() else word.translate(_UMLAUTS)
 
 
 def _is_state(key: str) -> bool:
