@@ -25,7 +25,10 @@ _Made = TypeVar("_Made")
 _SENTENCE_END = re.compile(
     r"(?:(?<=[^\W\d]{3})|(?<=[\d)%\"'»”*`°€]))\.(?=\s|$)|[!?](?=\s|$)|[。！？;\n]|(?<=\s)[–—](?=\s)"
 )
+_CLAUSE_END = re.compile(r",(?!\d)|[，、]|\s(?:and|und|et|y|e|en|i)\s")
 _WORD = re.compile(r"[^\W_]{1,40}")
+UNSPACED: Final = re.compile(r"[\u3040-\u9fff]")
+"""A letter of scripts that have no blanks between words."""
 _QUESTION_ENDS = ("?", "？", "か。", "吗。")
 _RETRY_KEYS = frozenset(
     {"force", "cache", "cached", "from_cache", "stale", "retry", "attempt", "nocache", "refresh"}
@@ -136,6 +139,15 @@ class Response:
         return [(start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop]
 
     @cached_property
+    def clauses(self) -> list[tuple[int, int]]:
+        """Where the parts of the sentences stand that commas and words for `and` part."""
+        found = list[tuple[int, int]]()
+        for start, end in self.spans:
+            cuts = [match.end() for match in _CLAUSE_END.finditer(self.output, start, end)]
+            found += zip([start, *cuts], [*cuts, end], strict=True)
+        return found
+
+    @cached_property
     def sentences(self) -> list[Sentence]:
         """What the answer says, its questions aside."""
         found = []
@@ -144,6 +156,10 @@ class Response:
             if not self.output[start : end + 1].rstrip().endswith(_QUESTION_ENDS):
                 found.append(Sentence(start, end, text, words_of(text), self.words.said(text)))
         return found
+
+    def tells(self, place: int) -> bool:
+        """Whether a place of the answer is in a sentence that is no question."""
+        return any(one.start <= place < one.end for one in self.sentences)
 
     @cached_property
     def told(self) -> frozenset[str]:
@@ -214,6 +230,23 @@ def target_of(call: ObservedCall) -> object:
 def words_of(text: str) -> frozenset[str]:
     """The words and numbers of a text, in lower case."""
     return frozenset(_WORD.findall(text.lower()))
+
+
+def around(spans: Sequence[tuple[int, int]], place: int) -> tuple[int, int]:
+    """The one of `spans` in which a place of the text is."""
+    return next(span for span in spans if span[0] <= place < span[1])
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two words may be forms or parts of one."""
+    short, long = sorted((one, other), key=len)
+    if short[:3] != long[:3]:
+        return False
+    return (
+        short[:5] == long[:5]
+        if len(short) > 4
+        else long.startswith(short) and (len(short) > 3 or len(long) - len(short) < 2)
+    )
 
 
 def shown(value: JsonValue) -> str:

@@ -1,142 +1,310 @@
 """Rule RH10: a value of another row than the one that the answer names.
 
-A row is named by its label, a text that few rows have. Where a sentence names one row, the values told in
-it have to be that row's; where it names several, values are held against the names in their order.
+A row is named by what it does not share with all its siblings: texts and identifiers of its own, of what it
+stands in and of the call that returned it, words of these, dates and times. What stands nearest to a value
+names its row: in the clause, before it in the sentence, in a sentence before, in the question.
 """
 
 import re
-from collections import Counter, defaultdict
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from functools import cached_property
+from itertools import combinations, islice
 from typing import Final, NamedTuple
 
-from processors.response_handling.ledger import Moment, Quantity, Record
+from processors.response_handling.ledger import Leaf, Moment, Quantity, Record, folded
 from processors.response_handling.lexicons.keys import STATE_KEYS
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token, agree
-from processors.response_handling.response import Finding, Response, shown, target_of, words_of
+from processors.response_handling.response import (
+    UNSPACED,
+    Finding,
+    Response,
+    alike,
+    around,
+    shown,
+    target_of,
+    words_of,
+)
 
 _MOST_ROWS, _MOST_MOMENTS, _MOST_NAMED, _LONGEST_LABEL = 60, 150, 3, 60
-"""Rows of a group, dates and times, rows that one label may name, and its characters."""
-_DISTINCT: Final = 0.6
-"""Of how many rows a key has to tell apart for its texts to name rows."""
-_SMALL: Final = 100
-"""Whole numbers below this one stand in many rows by chance."""
-_LETTER = re.compile(r"[^\W\d_]")
+"""Rows of a group, dates and times, rows that are told of as one, and characters of a label."""
+_MOST_PLACES, _MOST_FOUND, _MOST_ABOVE, _MOST_CELLS, _MOST_BEFORE = 8, 150, 4, 12, 3
+"""Places of one word and of all, records above a row, cells of a record, sentences or clauses before one."""
+_SMALL, _FEW_WORDS = 100, 3
+"""Whole numbers up to the first, without a unit, are values only beside a word of their key; a clause of so
+few words goes on about the row before."""
+_NAME, _MOMENT, _NUMBER, _STATE = range(4)
+_COMPARING: Final = frozenset({"up", "down", "contrast"})
+_WORD = re.compile(r"[^\W_]{1,40}")
+_UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
+_Span = tuple[int, int]
 
 
 class _Place(NamedTuple):
-    """Where a text or value of rows stands in the answer, under which key, whose, and hardly by chance."""
+    """Where something of rows stands in a text, and under which key, if that is sure."""
 
     start: int
     end: int
     key: str
     rows: frozenset[int]
-    is_strong: bool
+    kind: int
+    text: str
+    is_claim: bool = False
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it is written as names, dates and numbers are."""
+        return self.text != self.text.lower() or not self.text.isascii() or any(map(str.isdigit, self.text))
+
+    def meets(self, other: "_Place") -> bool:
+        """Whether both have a character in common."""
+        return self.start < other.end and other.start < self.end
+
+
+_Mistake = tuple[_Place, Leaf, bool]
+"""A value told of a row, what that row has, and whether that is told nowhere."""
+
+
+class _Text:
+    """A text in which labels are looked up by their words."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.low = text, text.lower()
+        self.words: dict[str, list[_Span]] = defaultdict(list)
+        for match in _WORD.finditer(self.low):
+            self.words[_plain(match[0])].append(match.span())
+
+    def find(self, label: str) -> list[_Span]:
+        """Where a label in lower case stands: whole words, where blanks part them."""
+        if label not in self.low:
+            return []
+        first = _WORD.search(label)
+        if first is None or UNSPACED.search(label):
+            matches = re.finditer(re.escape(label), self.low)
+            return [match.span() for match in islice(matches, _MOST_PLACES)]
+        places = self.words.get(_plain(first[0]), ())[:_MOST_PLACES]
+        starts = [start - first.start() for start, _ in places]
+        spans = [(start, start + len(label)) for start in starts if self.low.startswith(label, start)]
+        return [(start, end) for start, end in spans if not self.low[end : end + 1].isalnum()]
+
+
+class _Told:
+    """What is told, for all groups: both texts, and what dates, times and numbers of the evidence fit."""
+
+    def __init__(self, response: Response) -> None:
+        self.answer, self.question = _Text(response.output), _Text(response.question)
+        self.entries: list[tuple[Token, Sequence[Quantity | Moment], int]] = [
+            (support.token, support.direct, _NUMBER)
+            for support in response.once(Numbers).supports
+            if support.token.value
+        ]
+        moments = response.ledger.moments[:_MOST_MOMENTS]
+        for token in response.tokens:
+            if token.kind in ("date", "time"):
+                self.entries.append((token, [m for m in moments if _fits(m, token)], _MOMENT))
+
+
+def _fits(moment: Moment, token: Token) -> bool:
+    """Whether a date or time may be that of the evidence."""
+    if token.kind == "date":
+        return any(agree(one, other) for one in moment.dates for other in token.dates)
+    lapse = 1 if moment.minutes is None or moment.zone else moment.minutes - token.minutes
+    return lapse % (1440 if token.is_exact else 720) == 0
 
 
 def wrong_rows(response: Response) -> Iterator[Finding]:
     """RH10.1: values of two rows that changed places; RH10.2: one of another row than the one named."""
     for records in response.ledger.groups:
         targets = [target_of(response.calls[record.call]) for record in records if record.parent < 0]
-        is_one_thing = len(targets) > 1 and len({*targets}) == 1
-        texts = [] if is_one_thing or len(records) > _MOST_ROWS else [*_texts(records, response)]
-        rows = {record.index: record for record in records}
-        values = [*_values(rows, response)] if texts else []
-        wrong: list[tuple[_Place, _Place, bool]] = []
-        for start, end in response.spans if texts else ():
-            named = [place for place in texts if start <= place.start < end]
-            told = [place for place in (*values, *named) if start <= place.start < end]
-            for key in dict.fromkeys(place.key for place in named):
-                labels = {place for place in named if place.key == key and len(place.rows) <= _MOST_NAMED}
-                others = [place for place in told if place.key != key]
-                wrong += _mismatches(sorted(labels), others, rows, words_of(response.output[start:end]))
+        if len(records) > _MOST_ROWS or (len(targets) > 1 and len({*targets}) == 1):
+            continue
+        wrong = [*_Group(records, response).mistakes()]
         swapped = [
-            (label, place) for (label, place, _), (other, its, _) in combinations(wrong, 2)
-            if place.key == its.key and place.rows & other.rows and its.rows & label.rows
+            (place, own) for (place, own, _), (other, its, _) in combinations(wrong, 2)
+            if place.key == other.key and own.record in other.rows and its.record in place.rows
         ]  # fmt: skip
-        alone = [(label, place) for label, place, is_alone in wrong if is_alone]
-        for rule, pairs in (("RH10.1", swapped), ("RH10.2", [] if swapped else alone)):
-            for label, place in pairs[:1]:
-                name, text = (
-                    response.output[label.start : label.end],
-                    response.output[place.start : place.end],
-                )
-                own = next(leaf for row in label.rows for leaf in rows[row].leaves if leaf.key == place.key)
-                what = f"{text} is of another row; {place.key} of {name} is {own.value}"
-                claim = next(
-                    response.output[start:end] for start, end in response.spans if start <= place.start < end
-                )
-                yield Finding(rule, shown(claim), shown(what), own.path, own.call)
+        for place, own in (swapped or [(place, own) for place, own, is_sure in wrong if is_sure])[:1]:
+            claim = response.output[slice(*around(response.spans, place.start))]
+            what = f"{place.text.strip()} is of another row; {own.key} is {own.value}"
+            yield Finding("RH10.1" if swapped else "RH10.2", shown(claim), shown(what), own.path, own.call)
 
 
-def _mismatches(
-    labels: Sequence[_Place], others: Sequence[_Place], rows: dict[int, Record], said: frozenset[str]
-) -> Iterator[tuple[_Place, _Place, bool]]:
-    """Labels and values of one sentence that do not belong together, and whether that is beyond doubt."""
-    by_key: dict[str, list[_Place]] = defaultdict(list)
-    for place in sorted(others):
-        by_key[place.key].append(place)
-    for key, places in by_key.items():
-        is_one = len({label.rows for label in labels}) == 1
-        pairs = zip([labels[0] for _ in places] if is_one else labels, places, strict=False)
-        told = {row for place in places for row in place.rows}
-        for label, place in pairs if is_one or len(labels) == len(places) else ():
-            has_own = any(
-                leaf.key == key and leaf.value is not None for n in label.rows for leaf in rows[n].leaves
-            )
-            if not label.rows & place.rows and has_own:
-                words = _words(place.rows, key, rows) - _words(label.rows, key, rows)
-                yield label, place, is_one and place.is_strong and not label.rows & told and not words & said
+class _Group:
+    """Rows beside each other, and where the answer and the question tell of them."""
+
+    def __init__(self, records: Sequence[Record], response: Response) -> None:
+        self.response, self.told = response, response.once(_Told)
+        self.rows = {record.index: record for record in records}
+        self.under: dict[int, set[int]] = defaultdict(set)
+        """For each record the rows that it is or that stand in it."""
+        for record in records:
+            for above in self._above(record):
+                self.under[above.index].add(record.index)
+        self.whole: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        self.parts: dict[str, set[int]] = defaultdict(set)
+        self.cells: set[tuple[int, str]] = set()
+        """Rows and keys of which values are told."""
+        self._read_labels()
+        found = [*self._of_labels(self.told.answer), *self._of_entries()]
+        self.places = sorted(found) if any(place.is_claim for place in found) else []
+
+    @cached_property
+    def asked(self) -> list[_Place]:
+        """Where the question names rows."""
+        return self._of_labels(self.told.question)
+
+    def _above(self, record: Record) -> list[Record]:
+        found = [record]
+        while record.parent >= 0 and len(found) < _MOST_ABOVE:
+            record = self.response.ledger.records[record.parent]
+            found.append(record)
+        return found
+
+    def _read_labels(self) -> None:
+        """Note by what texts rows can be named, and by what words of slugs and names."""
+        shared = set.intersection(*({*record.labels} for record in self.rows.values()))
+        for row, record in self.rows.items():
+            cells = [(key, label, False) for key, label in record.labels if (key, label) not in shared]
+            for one in self._above(record):
+                if len(self.under[one.index]) < len(self.rows):
+                    leaves = [(leaf.key, leaf.value) for leaf in one.leaves[:_MOST_CELLS]]
+                    cells += [(key, text, one is record) for key, text in leaves if isinstance(text, str)]
+            for key, text, is_own in cells:
+                if not 1 < len(text) <= _LONGEST_LABEL or text.isdecimal():
+                    continue
+                self.whole[text.lower()][key if is_own else ""].add(row)
+                for word in () if _is_state(key) else _WORD.findall(text):
+                    low, is_slug = word.lower(), not key or " " not in text
+                    is_name = (low != word or not low.isalpha()) and low not in self.response.words.function
+                    if UNSPACED.search(low):
+                        self.parts[low[:2]].add(row)  # as a family name begins a name
+                    elif len(low) > 2 and (is_slug or is_name):
+                        self.parts[_plain(low)].add(row)
+
+    def _of_labels(self, text: _Text) -> list[_Place]:
+        """Where a text names rows, each place by the longest label."""
+        found, size = list[_Place](), len(self.rows)
+        for label, by_key in self.whole.items():
+            spans = text.find(label)
+            longer = [others for name, others in self.whole.items() if label in name] if spans else []
+            for key in by_key if spans else ():
+                rows = frozenset[int]().union(*(others[key] for others in longer if key in others))
+                kind, is_claim = _STATE if _is_state(key) else _NAME, bool(key) and len(by_key) == 1
+                found += [_Place(*span, key, rows, kind, text.text[slice(*span)], is_claim) for span in spans]
+        for word, own in self.parts.items():
+            spans = text.find(word) if UNSPACED.search(word) else text.words.get(word, [])[:_MOST_PLACES]
+            found += [_Place(*span, "", frozenset(own), _NAME, text.text[slice(*span)]) for span in spans]
+        del found[_MOST_FOUND:]
+        longest = [max(other.end - other.start for other in found if other.meets(one)) for one in found]
+        sized = zip(found, longest, strict=True)
+        return [one for one, most in sized if len(one.rows) < size and one.end - one.start == most]
+
+    def _of_entries(self) -> Iterator[_Place]:
+        """Where the answer tells dates, times and numbers of rows."""
+        for token, entries, kind in self.told.entries:
+            of_results = [self.under.get(entry.record, set()) for entry in entries if entry.call >= 0]
+            rows, keys = frozenset[int]().union(*of_results), {entry.key for entry in entries}
+            if rows and len(rows) < len(self.rows):
+                self.cells.update((entry.record, entry.key) for entry in entries)
+                is_sure = len(keys) == 1 and {entry.record for entry in entries} <= rows
+                is_claim = is_sure and not (token.is_approximate or token.is_spelled)
+                key, text = keys.pop() if is_sure else "", self.response.output[token.start : token.end]
+                yield _Place(token.start, token.end, key, rows, kind, text, is_claim)
+
+    def mistakes(self) -> Iterator[_Mistake]:
+        """Values told of rows that they are not of."""
+        for place in self.places:
+            named, is_near = self._named(place) if place.is_claim else (frozenset[int](), False)
+            leaves = [leaf for row in sorted(named) for leaf in self.rows[row].leaves]
+            own = [leaf for leaf in leaves if leaf.key == place.key and leaf.value is not None]
+            if own and self.response.tells(place.start):
+                is_keyed, is_marked = self._is_keyed(place), self._is_marked(place)
+                is_sure = (is_near and (is_keyed or is_marked)) or (is_keyed and is_marked)
+                is_sure = is_sure and not any(map(self._is_told, own))
+                if is_keyed or is_marked:
+                    yield place, own[0], is_sure and not self._is_beside(place, named)
+
+    def _is_told(self, leaf: Leaf) -> bool:
+        """Whether the answer tells a value, or a long word of it."""
+        text = leaf.value.lower() if isinstance(leaf.value, str) else ""
+        words = {_plain(word) for word in words_of(text) if len(word) > 3}
+        is_said = bool(text and self.told.answer.find(text)) or not words.isdisjoint(self.told.answer.words)
+        return is_said or (leaf.record, leaf.key) in self.cells
+
+    def _is_keyed(self, place: _Place) -> bool:
+        """Whether the clause or the question has a word of the key of a value."""
+        start, end = around(self.response.clauses, place.start)
+        said = self.response.output[start:end] + self.response.question
+        parts = [part for part in key_words(place.key) if len(part) > 2]
+        is_said = any(alike(part, word) for part in parts for word in words_of(said))
+        return is_said or (UNSPACED.search(place.key) is not None and place.key in said)
+
+    def _is_marked(self, place: _Place) -> bool:
+        """Whether something is written as values are, and of these rows alone; no small number."""
+        text, is_alone = place.text, self.response.output[: place.start].endswith("(")
+        if place.kind in (_NAME, _STATE):
+            leaves = (leaf for leaf in self.response.ledger.leaves if leaf.record not in self.rows)
+            is_other = folded(text) in self.response.user_text or any(leaf.value == text for leaf in leaves)
+            return not is_other and (is_alone or place.is_marked)
+        return place.kind == _MOMENT or not text.isdigit() or float(text) >= _SMALL
+
+    def _is_beside(self, place: _Place, named: frozenset[int]) -> bool:
+        """Whether another row is named as well, or more or less told than of another."""
+        start, end = around(self.response.clauses, place.start)
+        by = (_NAME, _MOMENT, _NUMBER) if place.kind == _NAME else (_NAME,)
+        near, is_other = self._within(start, end, by, place), False
+        if not any(one.rows & named and one.kind < _NUMBER for one in near):
+            start, end = around(self.response.spans, place.start)
+            near = self._within(start, end, (_NAME,), place)
+            is_other = any(one.rows.isdisjoint(named) for one in near)
+        near += [] if any(one.rows & named for one in self.asked) else self.asked
+        is_other |= any(one.rows & place.rows and not one.rows & named for one in near)
+        kinds = self.response.words.said(self.response.output[start:end])
+        return is_other or not _COMPARING.isdisjoint(kinds)
+
+    def _within(self, start: int, end: int, kinds: Sequence[int], beside: _Place) -> list[_Place]:
+        """What stands in a part of the answer, beside a place."""
+        first, last = (bisect_left(self.places, at, key=lambda one: one.start) for at in (start, end))
+        return [one for one in self.places[first:last] if one.kind in kinds and not one.meets(beside)]
+
+    def _named(self, place: _Place) -> tuple[frozenset[int], bool]:
+        """The rows that are named for a value, if none is its own, and whether its clause names them."""
+        rows, is_near = frozenset(self.rows), False
+        for names, is_own in self._levels(place):
+            hits = [name for name in names if name.rows & rows]
+            is_vague = not is_own and not all(name.key or name.is_marked for name in hits)
+            is_near |= is_own and bool(hits)
+            rows = rows.intersection(*(name.rows for name in hits))
+            if not rows or rows <= place.rows or is_vague or any(name.key == place.key for name in hits):
+                break
+            if not rows & place.rows and len(rows) <= _MOST_NAMED:
+                return rows, is_near
+        return frozenset(), False
+
+    def _levels(self, place: _Place) -> Iterator[tuple[Sequence[_Place], bool]]:
+        """What may name the row of a value, from the nearest, and whether that is in its clause.
+
+        Dates and times name no row of a number, since largest and smallest ones are told beside any.
+        """
+        output, (start, _) = self.response.output, around(self.response.spans, place.start)
+        clauses = [clause for clause in self.response.clauses if start <= clause[0] <= place.start]
+        words = _WORD.findall(output[slice(*clauses[-1])].replace(place.text, ""))
+        is_bare = sum(1 + len(word) // 3 * bool(UNSPACED.search(word)) for word in words) <= _FEW_WORDS
+        for begin, end in reversed(clauses[-2 * _MOST_BEFORE :]):
+            for kind in (_NAME,) if place.kind == _NUMBER else (_NAME, _MOMENT):
+                yield self._within(begin, end, (kind,), place), place.start < end or is_bare
+        before = [span for span in self.response.spans if span[0] < start][-_MOST_BEFORE:]
+        for begin, end in reversed(before):
+            yield self._within(begin, end, (_NAME,), place) if "\n" not in output[begin:start] else [], False
+        yield self.asked, False
 
 
-def _words(indices: frozenset[int], key: str, rows: dict[int, Record]) -> set[str]:
-    """The words of rows, but those under one key."""
-    texts = [str(leaf.value) for n in indices for leaf in rows[n].leaves if leaf.key != key]
-    return {word for text in texts for word in words_of(text) if len(word) > 3}
+def _plain(word: str) -> str:
+    return word if word.isascii() else word.translate(_UMLAUTS)
 
 
-def _texts(records: Sequence[Record], response: Response) -> Iterator[_Place]:
-    """The short texts of rows that the answer repeats and that tell rows apart."""
-    low, found = response.output.lower(), defaultdict[tuple[str, str], set[int]](set)
-    written: set[str] = set()
-    for record in records:
-        pairs = [(leaf.key, leaf.value) for leaf in record.leaves if isinstance(leaf.value, str)]
-        for key, text in (*record.labels, *pairs):
-            is_label = 1 < len(text) <= _LONGEST_LABEL and _LETTER.search(text) is not None
-            if is_label and STATE_KEYS.isdisjoint(key_words(key)[-1:]):
-                found[key, text.lower()].add(record.index)
-                written.add(text)
-    spread = Counter(key for key, _ in found)
-    for (key, text), rows in found.items():
-        start = low.find(text) if len(rows) < len(records) and spread[key] >= _DISTINCT * len(records) else -1
-        while start >= 0:
-            end = start + len(text)
-            edges, own = low[max(0, start - 1) : start] + low[end : end + 1], response.output[start:end]
-            if not text.isascii() or not any(map(str.isalnum, edges)):
-                is_name = own[:1].isupper() or any(map(str.isdigit, own)) or not own.isascii()
-                is_strong = is_name and own in written and len(rows) * 2 <= len(records)
-                yield _Place(start, end, key, frozenset(rows), is_strong)
-            start = low.find(text, end)
-
-
-def _values(rows: dict[int, Record], response: Response) -> Iterator[_Place]:
-    """The numbers, dates and times of the answer that stand under one key of the rows and nowhere else."""
-    found: list[tuple[Token, Sequence[Quantity | Moment], bool]] = []
-    for support in response.once(Numbers).supports:
-        value = abs(support.direct[0].value) if support.direct and not support.token.is_spelled else 0.0
-        is_strong = value >= _SMALL or value != int(value) or bool(support.token.currencies)
-        found.append((support.token, support.direct if value else [], is_strong))
-    moments = [moment for moment in response.ledger.moments[:_MOST_MOMENTS] if moment.call >= 0]
-    for token in response.tokens:
-        if token.kind == "time" and token.is_exact:
-            found.append((token, [m for m in moments if m.minutes == token.minutes and not m.zone], True))
-        elif token.kind == "date":
-            found.append(
-                (token, [m for m in moments if any(agree(a, b) for a in m.dates for b in token.dates)], True)
-            )
-    for token, entries, is_strong in found:
-        owners = frozenset(entry.record for entry in entries)
-        if owners and owners < rows.keys() and len({entry.key for entry in entries}) == 1:
-            yield _Place(token.start, token.end, entries[0].key, owners, is_strong)
+def _is_state(key: str) -> bool:
+    return not STATE_KEYS.isdisjoint(key_words(key)[-1:])

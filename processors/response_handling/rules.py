@@ -7,6 +7,7 @@ from typing import Final
 
 from processors.response_handling import (
     completeness,
+    counts,
     dates,
     disclosure,
     errors,
@@ -31,6 +32,7 @@ class Rule:
 RULES: Final = (
     Rule("RH1.1", "a long number that is a slip of one of the results", is_gating=True),
     Rule("RH1.2", "a number that no evidence supports"),
+    Rule("RH1.5", "a count of rows that the rows do not give", is_gating=True),
     Rule(
         "RH1.7",
         "a wrong total, average, share, length or conversion, or a short number that is a slip",
@@ -57,7 +59,7 @@ RULES: Final = (
     Rule("RH9.d", "a trend reversed", is_gating=True),
     Rule("RH9.e", "a prohibition or denial of a result told without its negation", is_gating=True),
     Rule("RH10.1", "values of two rows that changed places", is_gating=True),
-    Rule("RH10.2", "a value of another row than the one named"),
+    Rule("RH10.2", "a value of another row than the one named, whose own is told nowhere", is_gating=True),
     Rule("RH11.1", "the digits of a result with another unit", is_gating=True),
     Rule("RH11.2", "an amount in a currency that no evidence has", is_gating=True),
     Rule("RH12.1", "a partial failure told as a whole success", is_gating=True),
@@ -81,7 +83,7 @@ _SHORTEST_PART, _PIECE = 3, 4
 RULE_IDS: Final = tuple(rule.id for rule in RULES)
 _ORDER: Final = {rule: number for number, rule in enumerate(RULE_IDS)}
 _OF_WORDS: Final = frozenset(
-    {"RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.7", "RH12.8", "RH13"}
+    {"RH1.5", "RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.7", "RH12.8", "RH13"}
 )
 """Rules that read the words of an answer, and so need a lexicon."""
 
@@ -94,6 +96,7 @@ def _plain(check: Callable[[Response], Iterable[Finding]]) -> _Check:
 
 _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH1.1 RH1.2 RH1.7 RH11.1 RH12.5", _plain(reckoning.unsupported_numbers)),
+    ("RH1.5", _plain(counts.wrong_counts)),
     ("RH2.1 RH2.2 RH2.3 RH2.5 RH2.6", _plain(dates.unsupported_dates)),
     ("RH3.1", _plain(disclosure.invented_entities)),
     ("RH3.4", _plain(disclosure.slipped_identifiers)),

@@ -16,6 +16,7 @@ from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.model.evaluator import RunFacts
 from processors.response_handling import (
     completeness,
+    counts,
     dates,
     disclosure,
     errors,
@@ -46,6 +47,7 @@ HARD = read_cases(DATA / "parity" / "response_handling_hard.jsonl")
 LABELLED = read_cases(DATA / "parity" / "response_handling_labelled.jsonl")
 MODULES = (
     completeness,
+    counts,
     dates,
     disclosure,
     errors,

@@ -558,3 +558,8 @@ def test_what_is_said_to_be_reckoned_is_held_against_the_reckoning(
     rules = _parts(answered(output, made))
 
     assert found in rules if found is not None else rules <= {"RH8"}
+def test_lines_of_json_are_rows() -> None:
+    lines = call('{"id": "I-1", "min": 34}\n{"id": "I-2", "min": 58}\n{"id": "I-3", "min": 212}')
+
+    assert "RH1" not in violated(answered("They took 304 minutes in all, 34 the first.", lines))
+    assert "RH1" in violated(answered("They took 314.5 minutes in all, 34 the first.", lines))
