@@ -31,11 +31,22 @@ def acts(name: str) -> bool:
     return any(word.startswith(ACTION_VERBS) for word in key_words(name))
 
 
-def _admits_trouble(response: Response, settings: Settings) -> bool:
-    """Whether the answer says that something did not work, or cannot be read for that."""
-    low = response.output.casefold()
-    is_told = any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip())
-    return is_told or bool(response.kinds & TROUBLE) or not (response.is_answered and response.words.language)
+def _admits(position: int, response: Response, settings: Settings) -> bool:
+    """Whether the answer says that a call did not work, or cannot be read for that.
+
+    That there is nothing admits that a thing does not exist, and that nothing was done; no other error.
+    """
+    call, low = response.calls[position], response.output.casefold()
+    if not (response.is_answered and response.words.language):
+        return True
+    if any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip()):
+        return True
+    is_plain = acts(call.name) or call.failure is None or call.failure.is_absence
+    return (
+        bool(response.kinds & TROUBLE)
+        if is_plain
+        else response.words.tells_failure(response.output, response.asked)
+    )
 
 
 def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
@@ -51,9 +62,9 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
         if settings.require_retry and is_retryable and last_of_tool[calls[position].name] == position:
             what = f"not tried again: {failure.summary}"
             yield Finding("RH4", f"no further call of {calls[position].name}", what, "", position)
-        elif not _tells_of(position, response):
+        elif not _tells_of(position, response) and not _admits(position, response, settings):
             hidden.append((position, failure))
-    if hidden and not _admits_trouble(response, settings):
+    if hidden:
         for position, failure in hidden[:_MOST_SHOWN]:
             if failure.error_class is not ErrorClass.ARGUMENT:
                 yield Finding("RH4", shown(response.output), f"not admitted: {failure.summary}", "", position)
@@ -135,7 +146,7 @@ def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Fi
             continue
         later = next((n for n in range(position + 1, len(calls)) if calls[n].name == call.name), None)
         own, other = call.arguments, calls[later].arguments if later is not None else None
-        if later is None and not _admits_trouble(response, settings):
+        if later is None and not _admits(position, response, settings):
             what = f"neither corrected nor admitted: {failure.summary}"
             yield Finding("RH6", shown(response.output), what, "", position)
         elif later is not None and calls[later].failure and own is not None and other is not None:

@@ -31,12 +31,20 @@ WORDS: Final = Words(
     negation="""
     nicht nichts kein keine keinen keinem keiner keines nie niemals ohne weder noch_nicht nirgends niemand leider
     """,
+    nothing="""
+    kein keine keinen keinem keiner keines nichts niemand nirgends ohne weder noch nie leider nein
+    """,
+    unable="""
+    problem* kann_nicht gescheitert entschuldig* zeitüberschreitung unterbrochen unmöglich erneut
+    klappt* nicht_möglich konnte_nicht konnten_nicht nicht_erreich* nicht_geantwortet antwortet_nicht
+    keine_antwort kein_zugriff keinen_zugriff keine_verbindung überlastet unterbroch* es_später
+    später_noch fehler* fehlgeschl* fehlschl*
+    """,
     failure="""
-    fehl* problem* kann_nicht gescheitert abgelehnt verweigert gesperrt ungültig abgelaufen störung nicht
-    entschuldig* zeitüberschreitung unterbrochen unvollständig beschädigt abgebrochen unmöglich erneut warnung
-    überschritten teilweise defekt klappt* fehlgeschlagen zurückgerollt übersprungen  verspätet
-    ausgefallen ausfall abgesagt gekündigt überfällig unbezahlt unzureichend ungültig* fehlt fehlen fehlend*
-    nicht_möglich
+    fehl* abgelehnt verweigert gesperrt ungültig abgelaufen störung unvollständig beschädigt abgebrochen
+    warnung überschritten teilweise defekt zurückgerollt übersprungen verspätet ausgefallen ausfall
+    abgesagt gekündigt überfällig unbezahlt unzureichend ungültig* fehlt fehlen fehlend* verspätung
+    klemmt
     """,
     pending="""
     noch muss warteschlange* ausstehend* offen* bearbeit* wartet warten geplant demnächst entwurf prüf* voraussichtlich wird werden

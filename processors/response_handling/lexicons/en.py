@@ -37,13 +37,22 @@ WORDS: Final = Words(
     didn't hasn't haven't hadn't couldn't wouldn't shouldn't nobody nowhere hardly yet_to unable isnt cant dont
     isn\u2019t aren\u2019t wasn\u2019t doesn\u2019t don\u2019t didn\u2019t hasn\u2019t haven\u2019t can\u2019t won\u2019t couldn\u2019t wouldn\u2019t
     """,
+    nothing="""
+    no none nobody nothing nowhere without neither nor never there_aren't there_isn't there_aren’t
+    there_isn’t doesn't_have_any don't_have_any aren't_any isn't_any not_a_single not_only
+    """,
+    unable="""
+    fail* error* problem* trouble* unable sorry apolog* regret* went_wrong denied deny unavailable
+    unreachable unresponsive offline timeout timed time_out invalid unsuccess* impossible unauthori*
+    forbidden permission* overload* try_again retried glitch* couldn't can't cannot revoked aborted
+    abort* no_answer no_response no_reply no_access no_luck no_connection wasn't_able weren't_able busy
+    jammed stuck not_able didn't_respond didn’t_respond not_respond* not_responding is_down was_down
+    are_down were_down currently_down under_maintenance for_maintenance crashed retry
+    """,
     failure="""
-    fail* error* problem* trouble* issue* unable sorry apolog* unfortunately regret* went_wrong denied deny
-    declin* reject* refus* block* unavailable unreachable unresponsive offline outage maintenance timeout timed
-    time_out invalid expired insufficient locked crash* missing incomplete unsuccess* impossible unauthori*
-    forbidden permission* overload* try_again retry retried glitch* couldn't can't cannot wasn't damaged
-    partial* broken roll* skipped skip void bounced  revoked suspend* missed unread* unresolved overdue
-    unpaid degraded aborted abort* lapse* returned
+    issue* unfortunately declin* reject* refus* block* outage maintenance expired insufficient crash*
+    missing incomplete damaged partial* broken roll* skipped bounced suspend* unread* unresolved overdue
+    unpaid degraded lapse* down late behind slipped delay* postpon*
     """,
     pending="""
     still yet once requested pending process* await* waiting queue* schedul* progress review* submitted draft* provisional* tentativ*

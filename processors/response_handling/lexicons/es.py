@@ -28,11 +28,19 @@ WORDS: Final = Words(
     l: litro litros; deg: grado grados; C: celsius; lb: libra_ libras_
     """,
     negation="no ni nunca jamás ningún ninguna ninguno nada nadie sin tampoco",
+    nothing="""
+    no_hay no_existe* no_tiene* no_consta* no_figura* no_aparece* ni nunca jamás ningún ninguna ninguno
+    nada nadie sin tampoco no,
+    """,
+    unable="""
+    error* fall* problema* no_se_pudo no_pude lamento siento indisponible imposible interrump* reintent*
+    disculp* avería* no_disponible no_puedo no_pudo no_responde* no_respond* sin_respuesta sin_acceso
+    sin_conexión más_tarde no_he_podido no_ha_podido no_fue_posible está_caíd* sin_servicio
+    """,
     failure="""
-    error* fall* problema* no_se_pudo no_pude lamento lamentablemente siento desgraciadamente rechaz* deneg*
-    bloque* caduc* venci* inválid* insuficiente* indisponible imposible interrump* incomplet* parcial* dañad*
-    excedi* reintent* disculp* no avería* rechazad*  omitid* suspendid* retras* impagad* revertid*
-    no_disponible ausente falt*
+    lamentablemente desgraciadamente rechaz* deneg* bloque* caduc* venci* inválid* insuficiente*
+    incomplet* parcial* dañad* excedi* rechazad* omitid* suspendid* retras* impagad* revertid* ausente
+    falt* caíd*
     """,
     pending="""
     todavía aún falta cola encolad* pendiente* proceso procesando espera* previst* pronto borrador revisión será sería programad* provisional*

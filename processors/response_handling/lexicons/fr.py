@@ -29,11 +29,19 @@ WORDS: Final = Words(
     TB: to
     """,
     negation="pas ne n aucun aucune jamais rien sans ni personne non impossible",
+    nothing="""
+    n'y_a_pas n’y_a_pas il_n'y il_n’y n'est n’est ne n n'a n’a aucun aucune jamais rien sans ni personne
+    non pas_de pas_d'autre
+    """,
+    unable="""
+    erreur* échec* échou* problème* désolé* panne indisponible interrompu* réessay* excus* n'a_pas
+    introuvable* impossible n'ai_pas n’ai_pas n’a_pas ne_répond* hors_service hors_ligne ultérieurement
+    sans_réponse pas_pu aucune_réponse pas_accès en_panne
+    """,
     failure="""
-    erreur* échec* échou* problème* impossible désolé* malheureusement refus* rejet* bloqu* expir* invalide
-    panne indisponible interrompu* insuffisant* pas aucun* incomplet* partiel* endommagé* dépass* réessay* hélas
-    manqu* excus* n'a_pas  ignoré* suspendu* retardé* retard impayé* absent* manquant* rétabli*
-    introuvable* échéant
+    malheureusement refus* rejet* bloqu* expir* invalide insuffisant* incomplet* partiel* endommagé*
+    dépass* hélas manqu* ignoré* suspendu* retardé* retard impayé* absent* manquant* rétabli* échéant
+    ratent en_retard coincé* bloqué*
     """,
     pending="""
     encore doit demandé* attente cours prévu* bientôt brouillon examen traitement sera serait planifi* provisoire* simul* dès soumis*

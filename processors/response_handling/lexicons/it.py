@@ -29,10 +29,19 @@ WORDS: Final = Words(
     t: tonnellata tonnellate; l: litro litri; deg: grado gradi; C: celsius
     """,
     negation="non no né mai nessun nessuno nessuna niente nulla senza neanche nemmeno",
+    nothing="""
+    non_ci_sono non_c'è non_c’è non_vi_sono non_ha non_hanno non_risulta* no né mai nessun nessuno
+    nessuna niente nulla senza neanche nemmeno
+    """,
+    unable="""
+    errore errori fallit* fallisc* problem* spiacente dispiace scus* impossibil* non_disponib*
+    interrott* riprov* guasto non_riuscit* non_riesc* non_è_stato_possibile non_ho_potuto non_rispond*
+    senza_risposta nessuna_risposta nessun_accesso irraggiungibil* fuori_servizio più_tardi esaurit*
+    inceppat*
+    """,
     failure="""
-    errore errori fallit* fallisc* problem* purtroppo spiacente dispiace scus* impossibil* rifiut* negat* blocc*
-    scadut* invalid* insufficient* non_disponib* interrott* incomplet* parzial* danneggiat* superat* riprov*
-    guasto non respint*  sospes* ritard* ripristinat* saltat* mancant* manca mancano assent* non_riuscit*
+    purtroppo rifiut* negat* blocc* scadut* invalid* insufficient* incomplet* parzial* danneggiat*
+    superat* respint* sospes* ritard* ripristinat* saltat* mancant* manca mancano assent*
     """,
     pending="""
     ancora deve attesa elaborazione previst* presto bozza revisione sarà sarebbe programmat* provvisori* simul* corso

@@ -28,10 +28,17 @@ WORDS: Final = Words(
     t: ton; l: liter; deg: graad graden; C: celsius
     """,
     negation="niet niets geen nooit zonder noch niemand nergens helaas",
+    nothing="""
+    geen niets niemand nergens zonder noch nooit helaas nee
+    """,
+    unable="""
+    fout* mislukt* probleem problemen sorry lukt* storing onbereikbaar onderbroken onmogelijk opnieuw
+    excuses kon_niet konden_niet niet_gelukt niet_bereikbaar geen_antwoord geen_reactie geen_toegang
+    geen_verbinding reageert_niet het_later later_nog overbelast lukte_niet vastgelopen
+    """,
     failure="""
-    fout* mislukt* probleem problemen helaas sorry kon konden lukt* geweiger* afgewezen geblokkeerd verlopen
-    ongeldig* storing onbereikbaar onderbroken onvolledig* gedeeltelijk beschadigd onmogelijk overschreden niet
-    opnieuw kapot excuses overgeslagen teruggedraaid opgeschort vertraagd vertraging onbetaald ontbreekt
+    helaas geweiger* afgewezen geblokkeerd verlopen ongeldig* onvolledig* gedeeltelijk beschadigd
+    overschreden kapot overgeslagen teruggedraaid opgeschort vertraagd vertraging onbetaald ontbreekt
     ontbreken vervallen uitgevallen afgebroken afgekeurd
     """,
     pending="""

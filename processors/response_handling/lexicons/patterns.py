@@ -141,7 +141,10 @@ ERROR_WORDS: Final = {
     ),
 }  # fmt: skip
 """Texts in an error that decide its class."""
-ABSENCE: Final = re.compile(r"not found|no such|does not exist|404")
+ABSENCE: Final = re.compile(
+    r"not found|no such|(?:not|n't) exist|404|no (?:results?|records?|match|rows?|data|entr)|unknown|nicht gefunden"
+    r"|no encontrad|não encontrad|non trovat|introuvable|niet gevonden|nie znaleziono|見つかり|存在しま|不存在|未找到|没有找到"
+)
 FAILED_TEXT: Final = re.compile(
     r"\s{0,9}(?:[\w.]{0,60}(?:Error|Exception|ConnectionPool)\b|(?:fatal|fehler|erreur|errore|erro|fout|błąd)\b\s{0,2}[:(](?!\s?\d)"
     r"|(?:read|connect|connection|request|gateway)\s(?:timed out|timeout|refused|reset)\b|エラー|错误|HTTP(?:/\d(?:\.\d)?)?\s[45]\d\d\b)",

@@ -32,10 +32,18 @@ WORDS: Final = Words(
     C: celsjusza
     """,
     negation="nie nigdy nic nikt żaden żadna żadnego żadnych żadne bez ani brak",
+    nothing="""
+    nie_ma nigdy nic nikt żaden żadna żadnego żadnych żadne bez ani brak nie, niestety
+    """,
+    unable="""
+    błąd błęd* niepowodz* problem* przepraszam* odmow* niedostępn* ponown* nie_udało nieudan* nie_mogę
+    nie_mogłem nie_mogłam nie_odpowiada* nie_odpowiedzia* brak_odpowiedzi brak_dostępu brak_połączenia
+    spróbuj* przeciążon*
+    """,
     failure="""
-    błąd błęd* niepowodz* problem* niestety przepraszam* odrzuc* odmow* zablok* wygas* nieważn* niewystarcz*
-    niedostępn* przerwan* niepełn* częściow* uszkodz* przekrocz* ponown* awaria nie nie_udało nieudan* brak
-    pominięt* wycofan* zawieszon* opóźni* nieopłacon* brakuj*   wstrzyman* nieprzyjęt*
+    niestety odrzuc* zablok* wygas* nieważn* niewystarcz* przerwan* niepełn* częściow* uszkodz*
+    przekrocz* awaria pominięt* wycofan* zawieszon* opóźni* nieopłacon* brakuj* wstrzyman* nieprzyjęt*
+    zablokowan*
     """,
     pending="""
     jeszcze musi oczekuj* trakcie przetwarz* wkrótce szkic weryfikac* będzie byłoby zaplanowan* wstępn* symul* drodze

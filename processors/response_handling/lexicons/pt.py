@@ -30,10 +30,18 @@ WORDS: Final = Words(
     l: litro litros; deg: grau graus; C: celsius
     """,
     negation="não nem nunca jamais nenhum nenhuma nada ninguém sem tampouco",
+    nothing="""
+    não_há não_existe* não_tem não_têm não_consta* nem nunca jamais nenhum nenhuma nada ninguém sem
+    tampouco não,
+    """,
+    unable="""
+    erro* falh* problema* desculp* lamento indisponív* impossív* interromp* tentar_novamente
+    não_consegui* não_foi_possível não_pude não_pôde não_respond* sem_resposta sem_acesso sem_ligação
+    fora_do_ar fora_de_serviço mais_tarde
+    """,
     failure="""
-    erro* falh* problema* não infelizmente desculp* lamento recus* negad* bloque* expir* venceu inválid*
-    insuficiente* indisponív* impossív* interromp* incomplet* parcia* danificad* exced* tentar_novamente
-    rejeitad* recusad* suspens* atras* revertid* ignorad* falta* ausent* pulad*
+    infelizmente recus* negad* bloque* expir* venceu inválid* insuficiente* incomplet* parcia*
+    danificad* exced* rejeitad* recusad* suspens* atras* revertid* ignorad* falta* ausent* pulad*
     """,
     pending="""
     ainda falta pendente* process* aguard* previst* breve rascunho análise será seria agendad* provisór* simul* caminho
