@@ -9,11 +9,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from processors.response_handling.errors import acts
-from processors.response_handling.ledger import Leaf, Quantity, folded
+from processors.response_handling.ledger import Leaf, Moment, Quantity, folded
 from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
-from processors.response_handling.response import TROUBLE, Finding, Response, Sentence, shown
+from processors.response_handling.reading import agree
+from processors.response_handling.response import (
+    TROUBLE,
+    Finding,
+    Response,
+    Sentence,
+    shown,
+    target_of,
+    words_of,
+)
 
 _LONGEST_VALUE: Final = 40
 _MOST_ROWS: Final = 60
@@ -83,37 +92,91 @@ def dry_runs(response: Response) -> Iterator[Finding]:
             return
 
 
+class Told:
+    """Which values of the evidence the answer tells: as they stand, in its numbers, dates and times."""
+
+    def __init__(self, response: Response) -> None:
+        supports = response.once(Numbers).supports
+        self._numbers = {_place(quantity) for support in supports for quantity in support.direct}
+        self.operands = {part for support in supports for part in support.how.split(" and ")}
+        self._moments: dict[tuple[int, int, str], list[Moment]] = defaultdict(list)
+        for moment in response.ledger.moments:
+            self._moments[_place(moment)].append(moment)
+        self._minutes = {token.minutes for token in response.tokens if token.kind == "time"}
+        self._days = [day for token in response.tokens for day in token.dates]
+        self._text, self._words = folded(response.output), words_of(response.output)
+
+    def has(self, leaf: Leaf) -> bool:
+        """Whether the answer tells a value."""
+        text = folded(str(leaf.value))
+        if (times := [m.minutes for m in self._moments[_place(leaf)] if m.minutes is not None]) != []:
+            return not self._minutes.isdisjoint(times)
+        if days := [day for moment in self._moments[_place(leaf)] for day in moment.dates]:
+            return any(agree(day, other) for day in days for other in self._days)
+        if _place(leaf) in self._numbers or leaf.value is None or not isinstance(leaf.value, str):
+            return _place(leaf) in self._numbers
+        stem = text[: max(4, len(text) - 3)] if text.isalpha() else text
+        return any(word.startswith(stem) for word in self._words) or (len(text) > 3 and stem in self._text)
+
+    def zones(self, leaf: Leaf) -> set[str]:
+        """In which zones the times of a value are given."""
+        return {moment.zone for moment in self._moments[_place(leaf)]}
+
+
+def _place(value: Leaf | Quantity | Moment) -> tuple[int, int, str]:
+    return value.call, value.made_for, value.path
+
+
 def replaced_values(response: Response) -> Iterator[Finding]:
-    """RH12.4: a number that a later call replaced, or that was asked for and not given."""
-    said = {value for support in response.once(Numbers).supports for value in support.token.values}
-    current = [q for q in response.ledger.quantities if q.is_whole and q.call in response.last_calls]
-    for support in response.once(Numbers).supports if not response.once(Numbers).is_reckoned else ():
-        for old in support.direct if all(quantity.is_whole for quantity in support.direct) else ():
-            for new in current:
-                if new.key == old.key and new.value not in said and _replaces(new, old, response):
-                    what = f"{new.key} is {new.value:.10g}"
-                    yield Finding("RH12.4", shown(response.around(support.token)), what, new.path, new.call)
-                    return
+    """RH12.4: a value told that a later call replaced, or that was asked for and not given; the new one is not."""
+    told, current = response.once(Told), {(leaf.call, leaf.path): leaf for leaf in response.current}
+    later, kept = _later(response), defaultdict[str, set[int]](set)
+    for leaf in response.current:
+        kept[folded(str(leaf.value))].add(leaf.call)
+    for old in response.ledger.leaves:
+        asked = [] if old.made_for < 0 or set(".[") & {*old.path} else [old.made_for]
+        news = [current.get((call, old.path)) for call in later.get(old.call, asked)]
+        is_kept = news and kept[folded(str(old.value))] - {old.call}
+        if is_kept or old.value in (None, True, False) or not keys.CHANGING.isdisjoint(key_words(old.key)):
+            continue
+        for new in news:
+            if new is None or not _is_alike(old, new) or told.zones(old) != told.zones(new):
+                continue
+            is_used = told.has(old) or (f"{old.value}" in told.operands and old.made_for < 0)
+            if is_used and not told.has(new):
+                what = f"{new.key} is {shown(new.value)}"
+                yield Finding("RH12.4", shown(str(old.value)), what, new.path, new.call)
+                return
 
 
-def _replaces(new: Quantity, old: Quantity, response: Response) -> bool:
-    """Whether a value of a later call stands for the same as one of an earlier call, or as one asked for."""
-    if old.call < 0:
-        arguments = response.ledger.records[old.record].leaves
-        return any(leaf.made_for == new.call for leaf in arguments) and not set(".[") & {*new.path}
-    if new.path != old.path or new.call <= old.call:
-        return False
-    before, after = response.calls[old.call], response.calls[new.call]
-    if before.name == after.name:
-        return old.call not in response.last_calls
-    return acts(after.name) and bool(_names_of(old.call, response) & _names_of(new.call, response))
+def _later(response: Response) -> dict[int, list[int]]:
+    """The calls whose results stand in place of those of a call: the last for the same, and what was done since."""
+    made = [(call, n) for n, call in enumerate(response.calls) if call.failure is None]
+    last = {(call.name, target_of(call)): n for call, n in made}
+    names: dict[int, set[str]] = defaultdict(set)
+    for leaf in response.ledger.leaves:
+        is_name = leaf.made_for >= 0 or keys.LABEL_KEYS & {*key_words(leaf.key)[-1:]}
+        if is_name and not set(".[") & {*leaf.path}:
+            names[max(leaf.call, leaf.made_for)].add(str(leaf.value))
+    actions = [n for call, n in made if acts(call.name)][-_MOST_ROWS:]
+    found: dict[int, list[int]] = {}
+    for call, n in made:
+        again = last[call.name, target_of(call)]
+        others = [a for a in actions if a > n and response.calls[a].name != call.name and names[a] & names[n]]
+        found[n] = [again] * (again > n) + others
+    return found
 
 
-def _names_of(call: int, response: Response) -> set[str]:
-    """What a call was for, by its arguments and by the identifiers at the top of its result."""
-    found = {str(value) for value in (response.calls[call].arguments or {}).values()}
-    tops = (leaf for leaf in response.ledger.leaves if leaf.call == call and not set(".[") & {*leaf.path})
-    return found | {str(leaf.value) for leaf in tops if keys.LABEL_KEYS & {*key_words(leaf.key)[-1:]}}
+def _is_alike(old: Leaf, new: Leaf) -> bool:
+    """Whether two values differ and are of one kind, as a seat and a seat; what was asked in words is not."""
+    one, other = folded(str(old.value)), folded(str(new.value))
+    if type(old.value) is not type(new.value) or one in other or other in one:
+        return isinstance(old.value, (int, float)) and old.value != new.value
+    return old.made_for < 0 or (_shape(one) == _shape(other) and any(map(str.isdigit, one)))
+
+
+def _shape(text: str) -> str:
+    return "".join("0" if character.isdigit() else "a" for character in text)
 
 
 def empty_results(response: Response) -> Iterator[Finding]:

@@ -288,3 +288,7 @@ NOW: Final = frozenset("now today iso timestamp heute oggi hoy".split())
 """Words of keys that hold the time at which somebody asked."""
 YEAR_KEYS: Final = frozenset("year jahr anno année año ano jaar rok 年".split())
 """Keys that hold a year."""
+CHANGING: Final = frozenset(
+    "updated modified changed checked created generated timestamp ts now version revision etag token cursor seq".split()
+)
+"""Words of keys whose value differs from call to call, whatever it is about."""
