@@ -10,7 +10,7 @@ from typing import Final
 
 from processors.response_handling.errors import acts
 from processors.response_handling.ledger import Leaf, Moment, Quantity, folded
-from processors.response_handling.lexicons import keys
+from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import agree
@@ -77,18 +77,31 @@ def first_pages(response: Response) -> Iterator[Finding]:
 
 
 def dry_runs(response: Response) -> Iterator[Finding]:
-    """RH12.3: the calls or their results say that nothing was done yet, and the answer that it was."""
-    low, untrue = response.output.lower(), {"failure", "pending", "no"}
-    done = [one for one in response.sentences if "done" in one.kinds and not one.kinds & untrue]
-    is_told = any(text.strip() in low for text in keys.DRY_TEXTS) or {"pending", "negation"} <= response.told
-    for leaf in response.ledger.leaves if done and not is_told else ():
-        key, value, call = leaf.key.lower(), leaf.value, max(leaf.call, leaf.made_for)
-        is_dry = key in keys.DRY_KEYS and value not in (False, None, 0, "", "false", "no")
+    """RH12.3: calls or results say that nothing was done yet, and the answer has no word of that.
+
+    Who asks a question gets an answer; who wants something done is told what was done, in whatever words.
+    """
+    low, plain = response.output.lower(), {"failure", "pending", "no", "negation", "absent"}
+    kinds = [
+        one.kinds for one in response.sentences if not any(w in one.text.lower() for w in keys.SAYS_MORE)
+    ]
+    is_told = any(text.strip() in low for text in keys.DRY_TEXTS) or patterns.CONDITIONAL.search(low)
+    is_told = is_told or len(response.sentences) < len(response.spans) or "pending" in response.told
+    is_asked = response.question.rstrip().endswith(("?", "？")) and "done" not in response.told
+    for leaf in (
+        response.ledger.leaves
+        if not (is_told or is_asked) and plain.isdisjoint(frozenset().union(*kinds))
+        else ()
+    ):
+        words, value, call = key_words(leaf.key), leaf.value, max(leaf.call, leaf.made_for)
+        is_dry = value not in (False, None, 0, "", "false", "no") and not keys.DRY_WORDS.isdisjoint(words)
+        is_dry |= value is False and not keys.DO_WORDS.isdisjoint(words)
         if isinstance(value, str):
-            is_dry |= key in keys.MODE_KEYS and value.lower() in keys.DRY_MODES
+            is_dry |= leaf.key.lower() in keys.MODE_KEYS and value.lower() in keys.DRY_MODES
             is_dry |= any(mark in value[:_CONTENT].lower() for mark in keys.DRY_TEXTS)
         if is_dry and call in response.last_calls:
-            yield Finding("RH12.3", shown(done[0].text), f"{leaf.key}: {shown(value)}", leaf.path, call)
+            claim = response.sentences[0].text if response.sentences else response.output
+            yield Finding("RH12.3", shown(claim), f"{leaf.key}: {shown(value)}", leaf.path, call)
             return
 
 

@@ -1,4 +1,4 @@
-"""Rules RH4, RH5, RH6, RH8, RH9.a and RH13: how calls ended, and whether the answer makes use of it."""
+"""Rules RH4, RH5, RH6, RH9.a and RH13: how calls ended, and whether the answer makes use of it."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -7,9 +7,8 @@ from processors.comparison import equal_values, equality_key
 from processors.response_handling.failures import ErrorClass, ToolFailure
 from processors.response_handling.ledger import folded
 from processors.response_handling.lexicon import lexicon
-from processors.response_handling.lexicons.keys import ACTION_VERBS, NAME_KEYS, STATE_KEYS
+from processors.response_handling.lexicons.keys import ACTION_VERBS, NAME_KEYS
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import agree
 from processors.response_handling.response import (
     TROUBLE,
@@ -21,7 +20,7 @@ from processors.response_handling.response import (
     words_of,
 )
 
-_MOST_SHOWN, _MOST = 5, 300
+_MOST_SHOWN: Final = 5
 _FUTILE: Final = 2
 _STEM: Final = 5
 
@@ -153,35 +152,6 @@ def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Fi
             if equal_values(own, other):
                 what = f"{call.name} repeated unchanged after: {failure.summary}"
                 yield Finding("RH6", call.name, what, "", later)
-
-
-def ignored_results(response: Response) -> Iterator[Finding]:
-    """RH8: a result of which the answer says nothing, and which no later call used."""
-    supports = response.once(Numbers).supports
-    said = folded(
-        response.output + " ".join(shown(call.arguments) for call in response.calls if call.arguments)
-    )
-    used = {quantity.call for support in supports for quantity in support.direct}
-    for token in response.tokens:
-        for moment in response.ledger.moments[:_MOST] if token.kind in ("date", "time") else ():
-            is_time = moment.minutes is not None and (moment.minutes - token.minutes) % 30 == 0
-            if is_time or any(agree(a, b) for a in moment.dates for b in token.dates):
-                used.add(moment.call)
-    is_reckoned = any(support.how or not support.is_supported for support in supports)
-    for position in sorted(response.last_calls - used) if not is_reckoned else ():
-        leaves = [leaf for leaf in response.current if leaf.call == position]
-        telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False)]
-        has_flags = any(isinstance(leaf.value, bool) for leaf in leaves) and "negation" not in response.kinds
-        has_state = any(not STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:]) for leaf in leaves)
-        strings = [leaf.value for leaf in telling if isinstance(leaf.value, str)]
-        stems = {stem for text in strings for stem in _topics(text, response)}
-        is_used = any(len(stem) > 3 and stem in said and stem not in response.user_text for stem in stems)
-        is_used |= any(
-            len(text) > 1 and text in said for text in (folded(str(leaf.value)) for leaf in telling)
-        )
-        if telling and not has_flags and not has_state and not is_used:
-            what = f"nothing of {response.calls[position].name}: {telling[0].key} {shown(telling[0].value)}"
-            yield Finding("RH8", shown(response.output), what, telling[0].path, position)
 
 
 def denied_results(response: Response) -> Iterator[Finding]:

@@ -7,14 +7,16 @@ in which they stand; questions to the user and set phrases ("no further action")
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import permutations
 from typing import Final
 
 from processors.response_handling.errors import acts
-from processors.response_handling.ledger import Leaf, folded
+from processors.response_handling.ledger import Leaf, Quantity, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
+from processors.response_handling.reading import Token
 from processors.response_handling.response import TROUBLE, Finding, Response, shown, words_of
 
 _MOST_LEAVES: Final = 400
@@ -22,7 +24,10 @@ _LONGEST_STATE: Final = 40
 _STEM: Final = 5
 _STATES: Final = keys.FAILED | keys.PENDING | keys.GOOD_STATES
 _CLAIM: Final = frozenset({"done", "yes", "all"})
+_MOST_SERIES: Final = 24
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,4})?")
+_INDEX = re.compile(r"\[\d{1,6}\]")
+_PERIOD = re.compile(r"(?:((?:19|20)\d\d)[-/ ]?)?([QWTKHSMP]W?)?-?(\d{1,2})?(?:-\d\d)?", re.IGNORECASE)
 
 
 def state_of(value: str, *, is_spaced: bool = True) -> str:
@@ -103,7 +108,9 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
     """RH9.c: a false flag, a count of nothing or a moment that never was, told as if it were so."""
     if response.told & TROUBLE:
         return
-    leaves = [leaf for leaf in response.current[:_MOST_LEAVES] if leaf.key.lower() not in keys.DRY_KEYS]
+    leaves = [
+        leaf for leaf in response.current[:_MOST_LEAVES] if keys.DRY_WORDS.isdisjoint(key_words(leaf.key))
+    ]
     sizes, flags = (
         Counter(leaf.key for leaf in leaves),
         [leaf.value for leaf in leaves if isinstance(leaf.value, bool)],
@@ -152,17 +159,70 @@ def _is_done(words: tuple[str, ...], response: Response) -> bool:
 
 
 def reversed_trends(response: Response) -> Iterator[Finding]:
-    """RH9.d: a change told with the other direction than its sign."""
+    """RH9.d: a change told with the other direction than its sign, or than two values in their order in time."""
+    found = response.once(Numbers)
+    told = {id(quantity): s.token.start for s in reversed(found.supports) for quantity in s.direct}
     for one in response.sentences:
         if ("up" in one.kinds) == ("down" in one.kinds) or "negation" in one.kinds:
             continue
-        for support in response.once(Numbers).within(one.start, one.end):
-            for quantity in support.direct if not support.token.is_negative else ():
-                is_change = not keys.CHANGE_KEYS.isdisjoint(key_words(quantity.key)) and quantity.call >= 0
-                if is_change and quantity.value * (1 if "up" in one.kinds else -1) < 0:
-                    what = f"{quantity.key} is {quantity.value:.10g}"
-                    yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
-                    return
+        sign, inside = (1 if "up" in one.kinds else -1), found.within(one.start, one.end)
+        changes = [
+            (quantity, quantity.value)
+            for support in inside
+            for quantity in (support.direct if not support.token.is_negative else ())
+            if not keys.CHANGE_KEYS.isdisjoint(key_words(quantity.key)) and quantity.call >= 0
+        ]
+        for before, after in response.once(_in_time) if inside else ():
+            first, last = told.get(id(before), len(response.output)), told.get(id(after))
+            is_from = response.output[:first].lower().endswith(keys.FROM)
+            if last is not None and (last < first or is_from):
+                change = abs(after.value - before.value)
+                if any(_is_change(s.token, change, before.value) for s in inside if not s.direct):
+                    changes.append((after, after.value - before.value))
+        if changes and all(change * sign < 0 for _, change in changes):
+            quantity, change = changes[0]
+            what = f"{quantity.key} is {quantity.value:.10g}, a change of {change:.10g}"
+            yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
+            return
+
+
+def _is_change(token: Token, change: float, before: float) -> bool:
+    is_share = token.unit is not None and token.unit.dimension == "percent"
+    wanted = change / abs(before) * 100 if is_share and before else change
+    return bool(token.value) and abs(token.value - wanted) <= token.tolerance(token.value)
+
+
+def _in_time(response: Response) -> list[tuple[Quantity, Quantity]]:
+    """Numbers of one thing in two periods, the earlier first: by their keys or what stands beside them."""
+    series: dict[object, list[tuple[tuple[int, int], Quantity]]] = defaultdict(list)
+    records = response.ledger.records
+    for quantity in response.ledger.quantities[:_MOST_LEAVES]:
+        if quantity.call not in response.last_calls or not quantity.is_whole:
+            continue
+        beside = [leaf for leaf in records[quantity.record].leaves if leaf.key != quantity.key][:8]
+        parts = [_INDEX.sub("", part) for part in quantity.path.split(".")]
+        words = [word for part in parts if not _period(part) for word in key_words(part)]
+        is_before = not keys.PREVIOUS.isdisjoint(words)
+        when = [*map(_period, parts), *(_period(str(leaf.value), leaf.key) for leaf in beside)]
+        period = (0, 0) if is_before else next(filter(None, when), (9999, 0))
+        rows = [leaf.value for leaf in beside if isinstance(leaf.value, str) and "[" in leaf.path]
+        others = {folded(value) for value in rows if not _period(value)}
+        what = tuple(word for word in words if word not in keys.PREVIOUS | keys.PERIODS)
+        series[response.calls[quantity.call].name, what, frozenset(others)].append((period, quantity))
+    return [
+        (before, after)
+        for entries in series.values()
+        for (earlier, before), (later, after) in permutations(entries[:_MOST_SERIES], 2)
+        if earlier < later
+    ][:_MOST_LEAVES]
+
+
+def _period(text: str, key: str = "") -> tuple[int, int] | None:
+    """The year and the number of a month, quarter or week that a text names, if it names nothing else."""
+    match = _PERIOD.fullmatch(text)
+    if match is None or not (match[1] or match[2] or keys.PERIODS & {*key_words(key)}):
+        return None
+    return int(match[1] or 0), int(match[3] or 0)
 
 
 def unheard_negations(response: Response) -> Iterator[Finding]:

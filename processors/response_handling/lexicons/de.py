@@ -77,6 +77,7 @@ WORDS: Final = Words(
     kein_problem keine_sorge keine_weiteren keine_weitere nichts_weiter nichts_mehr nicht_nötig nicht_vergessen
     ohne_probleme ohne_weiteres ohne_aufpreis keine_kosten kein_aufpreis falls_nicht nicht_nur wenn_sie
     falls_sie falls_du wenn_du keine_fehler keine_probleme brauchen_nichts müssen_nichts
+    nicht_angefasst nicht_berührt nicht_betroffen
     """,
     absent="""
     nichts_über nichts_zu keine_information* keine_angabe* keine_daten keine_hinweise nicht_angegeben nicht_bekannt nicht_hinterlegt

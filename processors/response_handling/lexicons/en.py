@@ -96,6 +96,7 @@ WORDS: Final = Words(
     hasn't_changed no_delay no_delays up_and_running down_to down_for cool_down left_over i_can't_wait
     no_later_than no_more_than no_less_than not_just let_me_know would_you_like put_you_down write_down if_there
     never_mind any_questions any_problems
+    wasn't_touched weren't_touched wasn’t_touched weren’t_touched not_touched not_affected
     """,
     absent="""
     anything_about anything_on nothing_about no_information any_information find_information no_info any_info no_details any_details no_data no_mention

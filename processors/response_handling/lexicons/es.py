@@ -70,6 +70,7 @@ WORDS: Final = Words(
     sin_problema* no_hay_problema no_te_preocupes no_se_preocupe nada_más no_hace_falta no_necesitas
     no_tienes_que no_tiene_que sin_coste sin_costo sin_cargo no_olvides no_olvide no_dudes no_dude si_quieres
     si_no no_solo sin_errores ningún_problema si_necesita*
+    no_se_ha_tocado no_se_tocó no_se_han_tocado
     """,
     absent="""
     nada_sobre ninguna_información no_hay_información no_hay_datos no_consta no_se_indica no_indica no_se_menciona

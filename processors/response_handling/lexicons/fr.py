@@ -70,6 +70,7 @@ WORDS: Final = Words(
     pas_de_problème pas_de_souci aucun_problème ne_vous_inquiétez rien_d'autre rien_de_plus sans_problème
     sans_frais sans_souci aucun_frais n'oubliez_pas n'hésitez_pas si_vous sinon non_seulement plus_rien
     aucune_autre aucune_action sans_supplément pas_besoin sans_erreur
+    pas_été_touché pas_touché pas_concerné
     """,
     absent="""
     rien_sur rien_à_propos aucune_information aucune_info aucune_donnée aucun_détail aucune_mention pas_d'information pas_d’information

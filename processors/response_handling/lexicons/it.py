@@ -70,6 +70,7 @@ WORDS: Final = Words(
     nessun_problema senza_problemi non_si_preoccupi non_preoccuparti nient'altro non_serve non_occorre
     senza_costi senza_spese non_dimenticare non_esiti non_esitare se_vuole se_vuoi se_no non_solo nessun_costo
     senza_errori
+    non_è_stato_toccato non_sono_stati_toccati non_ho_toccato
     """,
     absent="""
     nulla_su niente_su non_è_indicat* nessuna_informazione informazioni_su informazioni_sul non_ci_sono_informazioni non_specifica

@@ -171,14 +171,26 @@ GOOD_STATES: Final = frozenset(
     """.split()
 )
 """Words of states in which a thing is done or well."""
-DRY_KEYS: Final = frozenset(
-    "dry_run dryrun simulated simulate preview test_mode what_if whatif check_mode plan_only".split()
+DRY_WORDS: Final = frozenset(
+    """
+    dry dryrun dry_run would preview simulated simulate simulation whatif what_if check_mode plan_only testlauf probelauf simulacro
+    simulação simulacao simulazione proefdraai symulacja essai
+    """.split()
 )
+"""Words of keys that tell what would come about."""
+DO_WORDS: Final = frozenset(
+    """
+    apply applied execute executed commit committed confirm ausführen ausgefuehrt esegui eseguito eseguire ejecutar ejecutado exécuter
+    executer exécuté executar executado uitvoeren uitgevoerd wykonaj wykonano 実行 执行
+    """.split()
+)
+"""Words of flags that have to be set before anything is done."""
 MODE_KEYS: Final = frozenset("mode action phase modo modus tryb".split())
 DRY_MODES: Final = frozenset(
     "plan dry-run dry_run dryrun preview simulate simulation check noop test".split()
 )
 DRY_TEXTS: Final = (
+    "confirm=true", "apply=true", "force=true", "execute=true", "rerun with", "call again with", "run again with",
     "dry run", "dry-run", "--dry-run", "dryrun", "would be ", "would remove", "would create", "would delete", "would update", "would install", "would have",
     "nothing has been", "nothing was ", "no changes were", "no changes have", "not been applied", "[plan]", "preview only", "simulation only", "simulated",
     "testlauf", "probelauf", "würde ", "es wurde nichts", "simulation", "à blanc", "rien n'a été", "simulacro", "simulación", "no se ha aplicado", "no se aplicó",
@@ -292,3 +304,41 @@ CHANGING: Final = frozenset(
     "updated modified changed checked created generated timestamp ts now version revision etag token cursor seq".split()
 )
 """Words of keys whose value differs from call to call, whatever it is about."""
+PREVIOUS: Final = frozenset(
+    """
+    previous prev prior last before old earlier baseline vorher vorig vorige voriger vormonat vorjahr alt précédent precedent
+    précédente avant anterior anteriores previo passado passada precedente scorso scorsa prima vorige eerder poprzedni poprzednie
+    poprzednia wcześniej 前 前回 前月 先月 昨年 上月 上期 去年 之前
+    """.split()
+)
+"""Words of keys of what was before."""
+PERIODS: Final = frozenset(
+    """
+    year month week quarter period semester term day jahr monat woche quartal zeitraum année annee mois semaine trimestre période
+    periode año ano mes semana bimestre semestre período periodo anno mese settimana jaar maand kwartaal rok miesiąc miesiac tydzień
+    kwartał kwartal okres 年 月 週 周 期 季度 月份
+    """.split()
+)
+"""Words of keys that number a time, such as a month or a term."""
+FROM: Final = tuple(
+    mark + end
+    for mark in (
+        " from",
+        " von",
+        " vom",
+        " de",
+        " desde",
+        " da",
+        " dal",
+        " z",
+        " ze",
+        " van",
+        " du",
+        " od",
+        "从",
+        "由",
+    )
+    for end in (" ", " $", " €", " £", " r$ ", "")
+    if end or not mark.isascii()
+)
+"""What stands before the value from which something changed."""

@@ -68,6 +68,7 @@ WORDS: Final = Words(
     harmless="""
     geen_probleem geen_zorgen niets_meer niet_nodig hoef_je_niet hoeft_niet hoeft_u zonder_problemen
     zonder_extra geen_kosten niet_vergeten vergeet_niet als_je als_u zo_niet niet_alleen geen_fouten
+    niet_aangeraakt niet_geraakt
     """,
     absent="""
     niets_over geen_informatie geen_gegevens niet_vermeld niet_bekend geen_vermelding niet_aangegeven geen_info

@@ -71,6 +71,7 @@ WORDS: Final = Words(
     harmless="""
     nie_ma_problemu nic_więcej nie_trzeba nie_musisz nie_musi bez_problem* bez_dopłat* bez_opłat nie_zapomnij
     jeśli_nie nie_tylko bez_błędów bez_dodatkowych proszę_się_nie
+    nie_ruszałem nie_ruszałam nie_zostały_zmienione bez_zmian
     """,
     absent="""
     nic_o brak_informacji brak_danych nie_ma_informacji nie_podano nie_wspomin* nie_określ* nie_ma_danych

@@ -69,6 +69,7 @@ WORDS: Final = Words(
     harmless="""
     sem_problema* não_se_preocupe nada_mais não_precisa não_é_preciso não_é_necessário sem_custo* sem_taxa*
     não_esqueça não_hesite se_quiser se_precisar não_só nenhum_problema sem_erros
+    não_foi_alterad não_foram_alterad não_mexi
     """,
     absent="""
     nada_sobre não_há_informaç* nenhuma_informação sem_informaç* não_consta não_informa não_menciona não_especifica
