@@ -38,6 +38,13 @@ def state_of(value: str, *, is_spaced: bool = True) -> str:
     for kind, names in (("failed", keys.FAILED), ("pending", keys.PENDING), ("good", keys.GOOD_STATES)):
         if words & names or (not is_spaced and any(name in value for name in names if not name.isascii())):
             return kind
+    low = value.lower()
+    for kind, stems in (("failed", keys.FAILED_STEMS), ("pending", keys.PENDING_STEMS)):
+        if any(
+            low.startswith(stem) or (stem in low and not stem.isascii()) or f"_{stem}" in low
+            for stem in stems
+        ):
+            return kind
     return ""
 
 
@@ -56,6 +63,7 @@ def reversed_states(response: Response) -> Iterator[Finding]:
     said, low = folded(response.output), response.output.lower()
     states = [*_state_leaves(response)]
     sizes = Counter(leaf.key for leaf, _, _ in states)
+    is_asked = response.question.rstrip().endswith(("?", "？", "か。", "か", "吗"))
     for leaf, value, kind in states:
         is_said = any(
             word[: _STEM + 1] in said for word in (folded(value), *key_words(value)) if len(word) > 3
@@ -65,7 +73,8 @@ def reversed_states(response: Response) -> Iterator[Finding]:
         trouble = (
             TROUBLE | {"pending"} if kind == "pending" else TROUBLE if kind == "failed" else response.told
         )
-        if is_said or response.told & trouble or (is_vague and acts(response.calls[leaf.call].name)):
+        is_made = is_vague and (acts(response.calls[leaf.call].name) or not is_asked)
+        if is_said or response.told & trouble or is_made:
             continue
         if not trouble or not response.told & (_CLAIM - {"all"} if is_vague else _CLAIM):
             continue
@@ -123,7 +132,7 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
         words = key_words(leaf.key)
         if sizes[leaf.key] > 1 or leaf.value not in (None, False, 0):
             continue
-        is_good = bool(keys.GOOD_FLAGS & {*words}) or _is_done(words[:1], response)
+        is_good = bool(keys.GOOD_FLAGS & {*words}) or _is_done((*words[:1], *words[-1:]), response)
         if keys.BAD_FLAGS & {*words} and not is_good:
             continue
         stems = [word[:_STEM] for word in words if len(word) > 3]

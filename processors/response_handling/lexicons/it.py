@@ -7,6 +7,7 @@ from processors.response_handling.lexicons import Words
 WORDS: Final = Words(
     language="it",
     function="""
+    sì può posso puoi
     il lo la i gli le l un uno una di del dello della dei degli delle d e ed o ma è sono era erano ha hanno c'è ci
     si no che chi cosa quale quanto quanti quando dove come in nel nella nei nelle nello con senza per da dal dalla
     dai a al alla ai alle allo su sul sulla non più molto anche già ancora questo questa questi quello quella suo

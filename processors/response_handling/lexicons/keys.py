@@ -35,7 +35,7 @@ STATE_KEYS: Final = frozenset(
     """
     状態 状态 ステータス ステイタス 結果 结果
     besluit condition decision esito résultat uitkomst wynik decisión decisão decyzja décision entscheidung ergebnis estado outcome
-    overall phase result resultado situacao stage stan stand state stato status statut zustand
+    overall phase resolution resolución resolucion verdict review_decision result resultado situacao stage stan stand state stato status statut zustand
     """.split()
 )
 FAILED: Final = frozenset(
@@ -71,6 +71,20 @@ PENDING: Final = frozenset(
     待审核 待确认 排队中 整理中 未処理 未完了 未完成 検討中 準備中 申請中 確認中 草稿 进行中
     """.split()
 )
+FAILED_STEMS: Final = (
+    "refus", "rejet", "reject", "denied", "deny", "declin", "desestim", "rechaz", "deneg", "inadmi", "recus", "indefer", "negad", "negat",
+    "rifiut", "respint", "afgewez", "geweig", "odrzuc", "odmow", "abgelehn", "ablehn", "verweig", "zurückgew", "fail", "fehlg", "gescheit",
+    "échou", "échec", "echec", "echou", "mislukt", "fallid", "falh", "nieud", "niepow", "cancel", "annul", "storn", "geannul", "anul",
+    "abort", "abgebroch", "expir", "caduc", "scadut", "verlop", "wygas", "revok", "widerruf", "return_", "bounce", "suspend", "unsuccess",
+)  # fmt: skip
+"""How words of states begin in which a thing did not come about, in state keys."""
+PENDING_STEMS: Final = (
+    "await", "pending", "needs", "requires", "queue", "review", "on_hold", "waiting", "moderat", "in_progress", "progress", "signoff",
+    "pendient", "pendente", "espera", "revis", "tramit", "aguard", "analis", "andament", "ausst", "wart", "bearbeitung", "prüf", "pruef",
+    "attente", "cours", "instruction", "examen", "attesa", "corso", "lavoraz", "verifica", "wacht", "behandel", "beoordel", "oczek",
+    "trakcie", "weryf", "rozpatr", "待", "审核中", "处理中", "複核", "中", "未",
+)  # fmt: skip
+"""How words of states begin in which a thing is still to come about, in state keys."""
 GOOD_FLAGS: Final = frozenset(
     """
     accepted accepts active allowed applied approved available booked cancellable complete completed
