@@ -356,3 +356,11 @@ FROM: Final = tuple(
     if end or not mark.isascii()
 )
 """What stands before the value from which something changed."""
+PAGES_KEYS: Final = frozenset(
+    "pages total_pages totalpages page_count pagecount num_pages last_page seiten pagine páginas paginas strony pagina_s 页数 総ページ".split()
+)
+"""Keys of how many pages there are."""
+VALUE_KEYS: Final = frozenset(
+    "value val result wert valeur valor valore waarde wartość 値 值 next cursor error".split()
+)
+"""Words of keys that say nothing of what their value is about."""
