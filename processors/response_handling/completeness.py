@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from processors.response_handling.errors import acts
+from processors.response_handling.errors import acts, bare
 from processors.response_handling.ledger import Leaf, Moment, Quantity, folded
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
@@ -25,7 +25,8 @@ from processors.response_handling.response import (
     words_of,
 )
 
-_NAMED = re.compile(r"(\w{3,30})(?:[\s:,]{1,2}(?:\w{1,5}\s){0,2}([A-ZÀ-Ž]\w{2,30}))?")
+_NAMED = re.compile(r"[a-z]{1,30}|[^\W\d_a-z]{1,30}")
+_BEHIND = re.compile(r"\w{1,30}[\s:,]{1,2}(?:\w{1,5}\s){0,2}([A-ZÀ-Ž]\w{2,30})")
 _LONGEST_VALUE: Final = 40
 _MOST_ROWS: Final = 60
 _MOST_RECORDS: Final = 300
@@ -64,18 +65,22 @@ def partial_failures(response: Response) -> Iterator[Finding]:
 def _smaller_counts(one: Sentence, response: Response) -> Iterator[Finding]:
     """Counts that a sentence tells of all, where the result has a larger one beside them, and tells them nowhere."""
     told = response.once(Told)
-    for record in response.ledger.records[:_MOST_RECORDS] if response.words.is_spaced else ():
-        counts = [
-            q for q in record.numbers[:12] if q.is_whole and not q.unit and q.call in response.last_calls
-        ]
+    for record in response.ledger.records[:_MOST_RECORDS]:
+        is_current = record.call in response.last_calls and response.words.is_spaced
+        counts = [q for q in record.numbers[:12] if is_current and _is_count(q)]
         for count in counts:
-            words = [word for word in key_words(count.key) if _PARTICIPLE.search(word)]
-            is_about = any(said.startswith(word[:5]) for word in words for said in one.words)
+            word = key_words(count.key)[-1]
+            is_about = _PARTICIPLE.search(word) and any(said.startswith(word[:5]) for said in one.words)
             is_part = count.value < max(other.value for other in counts) and _place(count) not in told.numbers
-            if is_about and is_part and keys.FAILED_LISTS.isdisjoint(words):
+            if is_about and is_part and word not in keys.FAILED_LISTS:
                 what = f"{count.key}: {count.value:.10g}"
                 yield Finding("RH12.1", shown(one.text), what, count.path, count.call)
                 return
+
+
+def _is_count(number: Quantity) -> bool:
+    is_bare = number.is_whole and number.is_operand and not (number.unit or number.currencies)
+    return is_bare and number.value == int(number.value) and not 1900 <= number.value <= 2100
 
 
 def first_pages(response: Response) -> Iterator[Finding]:
@@ -255,37 +260,45 @@ def empty_results(response: Response) -> Iterator[Finding]:
 
 
 def null_values(response: Response) -> Iterator[Finding]:
-    """RH12.5: beside the word of a member that is null a number, a time or a name that no evidence has."""
+    """RH12.5: beside the word of a member or of a row that is null something that no evidence has.
+
+    That is a number, a time, or a name behind that word.
+    """
     nulls = [leaf for leaf in response.current if leaf.value is None][:_MOST_ROWS]
-    supports = {s.token.start: s for s in response.once(Numbers).supports}
+    made = {
+        s.token.start for s in response.once(Numbers).supports if s.direct or (s.how and s.token.value > 9)
+    }
+    times = {moment.minutes for moment in response.ledger.moments} if nulls else set()
     for leaf in nulls:
-        labels = [label for _, label in response.ledger.records[leaf.record].labels]
-        words = [word[:5] for word in key_words(leaf.key) if len(word) > 2 and word not in keys.VALUE_KEYS]
+        words = [bare(word)[:6] for word in key_words(leaf.key) if len(word) > 2]
+        words = [word for word in words if word not in keys.VALUE_KEYS] or _own_words(leaf, response)
         for one in response.sentences if words else ():
-            if one.kinds & {*TROUBLE, "pending"}:
-                continue
-            for match in _NAMED.finditer(one.text):
-                if any(match[1].lower().startswith(word) for word in words):
-                    end = one.start + match.end(1)
-                    near = [
-                        t
-                        for t in response.tokens
-                        if -12 < t.start - end < 24 and t.kind in ("number", "time")
-                    ]
-                    news = [
-                        t.text
-                        for t in near
-                        if t.kind == "time"
-                        or not supports[t.start].is_supported
-                        or not supports[t.start].direct
-                    ]
-                    name = match[2] or ""
-                    is_new = (
-                        name and response.words.language != "de" and folded(name) not in response.ledger.text
-                    )
-                    if news or is_new:
-                        yield Finding("RH12.5", shown(one.text), f"{leaf.key} is null", leaf.path, leaf.call)
-                        return
+            text = bare(one.text)
+            places = [match.start() for match in _NAMED.finditer(text) if match[0].startswith(tuple(words))]
+            for place in places if not one.kinds & {*TROUBLE, "pending"} else ():
+                start = one.start + place
+                near = [
+                    t for t in response.tokens if -4 < t.start - start < 30 and t.kind in ("number", "time")
+                ]
+                is_new = any(
+                    t.minutes not in times if t.kind == "time" else t.start not in made for t in near
+                )
+                name = _BEHIND.match(one.text, place) if response.words.language != "de" else None
+                if is_new or (name and folded(name[1]) not in response.ledger.text):
+                    yield Finding("RH12.5", shown(one.text), f"{leaf.key} is null", leaf.path, leaf.call)
+                    return
+
+
+def _own_words(leaf: Leaf, response: Response) -> list[str]:
+    """The words by which the row of a value is told from the others."""
+    record = response.ledger.records[leaf.record]
+    found: dict[int, set[str]] = {}
+    for other in response.ledger.records[:_MOST_RECORDS]:
+        texts = [one.value for one in other.leaves if isinstance(one.value, str)][:1]
+        if other.group == record.group and texts:
+            found[other.index] = {word for word in words_of(bare(texts[0][:80])) if word.isalpha()}
+    own = found.pop(record.index, set())
+    return [*own.difference(*found.values())]
 
 
 def all_for_some(response: Response) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Final
+from unicodedata import combining, normalize
 
 from processors.comparison import equal_values, equality_key
 from processors.response_handling.failures import ErrorClass, ToolFailure
@@ -194,7 +195,12 @@ def _topics(text: str, response: Response) -> set[str]:
 
 
 def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in words_of(text)}
+    return {word[:_STEM] for word in words_of(bare(text))}
+
+
+def bare(text: str) -> str:
+    """A text in lower case and without accents, as keys are written."""
+    return "".join(mark for mark in normalize("NFKD", text.lower()) if not combining(mark))
 
 
 def _alike(one: str, other: str) -> bool:
