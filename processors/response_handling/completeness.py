@@ -11,6 +11,7 @@ from typing import Final
 
 from processors.response_handling.errors import acts, bare
 from processors.response_handling.ledger import Leaf, Moment, Quantity, folded
+from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
@@ -27,6 +28,7 @@ from processors.response_handling.response import (
 
 _NAMED = re.compile(r"[a-z]{1,30}|[^\W\d_a-z]{1,30}")
 _BEHIND = re.compile(r"\w{1,30}[\s:,]{1,2}(?:\w{1,5}\s){0,2}([A-ZÀ-Ž]\w{2,30})")
+_STEM, _LONG = 5, 40
 _LONGEST_VALUE: Final = 40
 _MOST_ROWS: Final = 60
 _MOST_RECORDS: Final = 300
@@ -341,3 +343,62 @@ def _is_said(key: str, value: str, where: Sentence | Response) -> bool:
     whole = folded(value)
     start = whole[: max(5, len(whole) - 2)] if len(whole) > 5 and " " not in value else whole
     return len(whole) > 1 and not whole.isdigit() and start in low
+
+
+def denied_results(response: Response) -> Iterator[Finding]:
+    """RH13: told as not known, though a result has a value under that name, a row or a text about it."""
+    told, asked = response.once(Told), _topics(response.question, response)
+    given = {
+        stem for leaf in response.ledger.leaves if leaf.made_for >= 0 for stem in _stems(str(leaf.value))
+    }
+    for one in response.sentences:
+        is_absent = "absent" in one.kinds or any(word in one.text.lower() for word in keys.IN_SYSTEM)
+        own = (
+            _topics(one.text, response) if is_absent and one.kinds & {"negation", "no", "failure"} else set()
+        )
+        both = own & asked if asked else own
+        for leaf in response.current if own else ():
+            names, value = _stems(" ".join(key_words(leaf.key))), str(leaf.value)
+            above = names | _stems(leaf.path.rpartition(".")[0].rpartition(".")[2])
+            is_key = bool(names) and (_meet(both - given or both, above) or (names <= own and bool(both)))
+            is_key &= not keys.NAME_KEYS & {*key_words(leaf.key)}
+            wanted = [leaf] if is_key else []
+            if (
+                not is_key
+                and isinstance(leaf.value, str)
+                and _meet(both - given or both, _stems(value[:2000]))
+            ):
+                record = response.ledger.records[leaf.record]
+                wanted = (
+                    [leaf] if len(value) > _LONG else [other for other in record.leaves if other is not leaf]
+                )
+            wanted = [other for other in wanted if other.value not in (None, False, "", 0)]
+            if wanted and not any(told.has(other) for other in wanted):
+                what = f"{wanted[0].key}: {shown(wanted[0].value)}"
+                yield Finding("RH13", shown(one.text), what, wanted[0].path, leaf.call)
+                return
+
+
+def _meet(some: set[str], others: set[str]) -> bool:
+    return any(_alike(one, other) for one in some for other in others)
+
+
+def _topics(text: str, response: Response) -> set[str]:
+    """The beginnings of the words that say what a text is about."""
+    if not response.words.is_spaced:
+        return {text[n : n + 2] for n in range(len(text) - 1) if not text[n : n + 2].isascii()} | _stems(text)
+    known = response.words.known | lexicon("en").known
+    return {
+        w[:_STEM]
+        for w in words_of(bare(text))
+        if len(w) > 2 and w not in known and not response.words.categories(w)
+    }
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in words_of(bare(text))}
+
+
+def _alike(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return long.startswith(short) and (len(short) > 2 or not short.isascii()) and len(long) - len(short) <= 2

@@ -106,7 +106,7 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH12.5", _plain(completeness.null_values)),
     ("RH12.7", _plain(completeness.all_for_some)),
     ("RH12.8", _plain(completeness.empty_results)),
-    ("RH13", _plain(errors.denied_results)),
+    ("RH13", _plain(completeness.denied_results)),
 )
 
 
