@@ -235,17 +235,20 @@ def _period(text: str, key: str = "") -> tuple[int, int] | None:
 
 
 def unheard_negations(response: Response) -> Iterator[Finding]:
-    """RH9.e: what a text of a result forbids or denies, told without any negation."""
-    if response.kinds & {"negation", "no", "failure"} or not response.words.is_spaced:
-        return
-    said = {word[:_STEM] for word in words_of(response.output)}
+    """RH9.e: what a text of a result forbids or denies, told in a sentence without any negation."""
+    plain = [one for one in response.sentences if not one.kinds & {*TROUBLE, "contrast"}]
+    told = [{word[:_STEM] for word in one.words if len(word) > 3} for one in plain]
     languages = {response.words, lexicon("en")}
-    for leaf in response.current[:_MOST_LEAVES]:
+    for leaf in response.current[:_MOST_LEAVES] if response.words.is_spaced and plain else ():
         words = _WORD.findall(leaf.value[:4000].lower()) if isinstance(leaf.value, str) else []
         for place, word in enumerate(words if len(words) > 2 else ()):
-            following = [other for other in words[place + 1 : place + 7] if len(other) > 3][:3]
-            is_told = len(following) > 1 and all(other[:_STEM] in said for other in following)
-            if is_told and any("negation" in language.categories(word) for language in languages):
-                what = f"{leaf.key}: {shown(' '.join((word, *following)))}"
-                yield Finding("RH9.e", shown(response.output), what, leaf.path, leaf.call)
+            if not any("negation" in language.categories(word) for language in languages):
+                continue
+            after = [other[:_STEM] for other in words[place + 1 : place + 7] if len(other) > 3][:3]
+            sentence = next(
+                (one for one, said in zip(plain, told, strict=True) if said.issuperset(after)), None
+            )
+            if sentence is not None and len(after) > 1:
+                what = f"{leaf.key}: {shown(' '.join(words[place : place + 7]))}"
+                yield Finding("RH9.e", shown(sentence.text), what, leaf.path, leaf.call)
                 return
