@@ -63,7 +63,6 @@ def reversed_states(response: Response) -> Iterator[Finding]:
     said, low = folded(response.output), response.output.lower()
     states = [*_state_leaves(response)]
     sizes = Counter(leaf.key for leaf, _, _ in states)
-    is_asked = response.question.rstrip().endswith(("?", "？", "か。", "か", "吗"))
     for leaf, value, kind in states:
         is_said = any(
             word[: _STEM + 1] in said for word in (folded(value), *key_words(value)) if len(word) > 3
@@ -73,7 +72,7 @@ def reversed_states(response: Response) -> Iterator[Finding]:
         trouble = (
             TROUBLE | {"pending"} if kind == "pending" else TROUBLE if kind == "failed" else response.told
         )
-        is_made = is_vague and (acts(response.calls[leaf.call].name) or not is_asked)
+        is_made = is_vague and acts(response.calls[leaf.call].name)
         if is_said or response.told & trouble or is_made:
             continue
         if not trouble or not response.told & (_CLAIM - {"all"} if is_vague and kind != "failed" else _CLAIM):
@@ -168,7 +167,7 @@ def _is_done(words: tuple[str, ...], response: Response) -> bool:
 
 
 def reversed_trends(response: Response) -> Iterator[Finding]:
-    """RH9.d: a change told with the other direction than its sign, or than two values in their order in time."""
+    """RH9.d: a change told with the other direction than its sign, or than two values have in time."""
     found = response.once(Numbers)
     told = {id(quantity): s.token.start for s in reversed(found.supports) for quantity in s.direct}
     for one in response.sentences:
