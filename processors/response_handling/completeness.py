@@ -1,39 +1,98 @@
-"""Rules RH12: less came about, or less is known, than the answer says.
+"""Rules RH12 and RH13: less came about, or less or more is known, than the answer says.
 
-A part that failed, a first page, a dry run, a value that was replaced since, an empty result, and told of
-all what holds for some.
+A part that failed, a first page, a dry run, a value that was replaced since, an empty result, a null, told of
+all what holds for some, and a value told as not known.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from processors.response_handling.errors import acts
-from processors.response_handling.ledger import Leaf, Quantity, folded
-from processors.response_handling.lexicons import keys
+from processors.response_handling.errors import acts, bare, is_dry
+from processors.response_handling.ledger import Leaf, Moment, Quantity, folded
+from processors.response_handling.lexicon import lexicon
+from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
-from processors.response_handling.response import TROUBLE, Finding, Response, Sentence, shown
+from processors.response_handling.reading import agree
+from processors.response_handling.response import (
+    TROUBLE,
+    Finding,
+    Response,
+    Sentence,
+    shown,
+    target_of,
+    words_of,
+)
 
+_LETTERS = re.compile(r"[a-z]{1,30}|[^\W\d_a-z]{1,30}")
+_NAME_BEHIND = re.compile(r"\w{1,30}[\s:,]{1,2}(?:\w{1,5}\s){0,2}([A-ZÀ-Ž]\w{2,30})")
+_STEM: Final = 5
+_SMALL: Final = 9
 _LONGEST_VALUE: Final = 40
 _MOST_ROWS: Final = 60
+_MOST_RECORDS: Final = 300
+_MOST_DENIALS: Final = 4
 _CONTENT: Final = 20_000
+_OPEN: Final = TROUBLE | {"pending"}
+"""Kinds of words by which an answer tells that something is not done, or not yet."""
+_WORDS = re.compile(r"[^\W_]{1,40}|[\W_]{1,40}")
+_DRY = re.compile("|".join(map(re.escape, keys.DRY_TEXTS)))
+_MARK = re.compile(r"\b[A-Z]{4,20}\b|(?<=[=:])\s?[a-z]{4,20}\b")
+_PARTICIPLE = re.compile(r"(?:ed|en|et|iert|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
+_PAGE = re.compile(
+    r"(?:page|pagina|página|seite|strona|页|ページ)\s?1\s?(?:of|von|de|di|van|z|/|sur)\s?(\d{1,6})",
+    re.IGNORECASE,
+)
 
 
 def partial_failures(response: Response) -> Iterator[Finding]:
-    """RH12.1: a part of the result counts or lists what failed, and the answer tells of no trouble."""
+    """RH12.1: a part of the result failed, or its counts are fewer than all, and the answer tells of all."""
+    whole = [
+        one for one in response.sentences if "all" in one.kinds and not one.kinds & {*TROUBLE, "contrast"}
+    ]
+    for count in _smaller_counts(response) if whole else ():
+        stem = key_words(count.key)[-1][:_STEM]
+        about = next((one for one in whole if any(word.startswith(stem) for word in one.words)), None)
+        if about is not None and not response.once(Told).has_number(count):
+            what = f"{count.key}: {count.value:.10g}"
+            yield Finding("RH12.1", shown(about.text), what, count.path, count.call)
+            return
     if response.told & TROUBLE or "contrast" in response.told or not response.told & {"done", "all"}:
         return
     counted = [(one.key, float(one.length), one.path, one.call) for one in response.ledger.lists]
     for quantity in response.ledger.quantities:
         if quantity.is_whole and quantity.unit is None and quantity.value == int(quantity.value):
             counted.append((quantity.key, quantity.value, quantity.path, quantity.call))
+    for leaf in response.current if "all" in response.told else ():
+        if isinstance(leaf.value, str):
+            marks = (word.lower() for word in _MARK.findall(leaf.value[:_CONTENT]))
+            counted += [(word, 1, leaf.path, leaf.call) for word in marks if word in keys.FAILED]
+    said = {value for support in response.once(Numbers).supports for value in support.token.values}
     for key, value, path, call in counted:
-        words = key_words(key)
-        is_failed = keys.FAILED_LISTS & {*words} or (len(words) > 1 and words[0] in keys.NEGATING_WORDS)
-        if call in response.last_calls and is_failed and value >= 1 and len(words) < 3:
+        words = {*key_words(key)}
+        is_failed = (keys.FAILED_LISTS | keys.FAILED) & words or keys.NEGATING_WORDS & {*key_words(key)[:-1]}
+        if call in response.last_calls and is_failed and value >= 1 and value not in said and len(words) < 3:
             yield Finding("RH12.1", shown(response.output), f"{key}: {value:.10g}", path, call)
             return
+
+
+def _smaller_counts(response: Response) -> Iterator[Quantity]:
+    """Counts of what was done, beside a larger count in their record."""
+    for record in response.ledger.records[:_MOST_RECORDS] if response.words.is_spaced else ():
+        if record.call in response.last_calls and len(record.numbers) > 1:
+            counts = [number for number in record.numbers[:12] if _is_count(number)]
+            most = max((count.value for count in counts), default=0.0)
+            for count in counts:
+                word = key_words(count.key)[-1]
+                if count.value < most and _PARTICIPLE.search(word) and word not in keys.FAILED_LISTS:
+                    yield count
+
+
+def _is_count(number: Quantity) -> bool:
+    is_bare = number.is_whole and number.is_operand and not (number.unit or number.currencies)
+    return is_bare and number.value == int(number.value) and not 1900 <= number.value <= 2100
 
 
 def first_pages(response: Response) -> Iterator[Finding]:
@@ -44,94 +103,213 @@ def first_pages(response: Response) -> Iterator[Finding]:
     is_asked = "all" in response.words.categories(response.question)
     is_all = "all" in response.told or (is_asked and not any(word in low for word in keys.SAYS_MORE))
     said = {value for support in response.once(Numbers).supports for value in support.token.values}
-    tops = [leaf for leaf in response.current if leaf.path.count(".") < 2 and "[" not in leaf.path]
+    plain = (leaf for leaf in response.current if leaf.path.count(".") < 2)
+    tops = [leaf for leaf in plain if "[" not in leaf.path or leaf.path.endswith("[0]")]
     for entry in response.ledger.lists:
         is_first = entry.call in response.last_calls and entry.length and entry.path.count(".") < 2
-        if not is_first or any(
-            c.name == response.calls[entry.call].name for c in response.calls[entry.call + 1 :]
-        ):
-            continue
-        for leaf in tops:
+        again = {call.name for call in response.calls[entry.call + 1 :]} if is_first else set()
+        for leaf in tops if is_first and response.calls[entry.call].name not in again else ():
             value = leaf.value
             is_more = leaf.key.lower() in keys.MORE_KEYS and value not in (None, False, "", 0)
+            is_more |= isinstance(value, int) and value > 1 and leaf.key.lower() in keys.PAGES_KEYS
+            is_more |= isinstance(value, str) and _PAGE.search(value[:400]) is not None
             is_total = leaf.key.lower() in keys.TOTAL_KEYS and isinstance(value, int) and value > entry.length
             is_told = isinstance(value, int) and not isinstance(value, bool) and value in said
-            if (
-                leaf.call == entry.call
-                and (is_more or is_total)
-                and not is_told
-                and (is_all or entry.length in said)
-            ):
+            is_claimed = leaf.call == entry.call and (is_all or entry.length in said)
+            if is_claimed and (is_more or is_total) and not is_told:
                 what = f"{leaf.key}: {shown(value)}"
                 yield Finding("RH12.2", shown(response.output), what, leaf.path, entry.call)
                 return
 
 
 def dry_runs(response: Response) -> Iterator[Finding]:
-    """RH12.3: the calls or their results say that nothing was done yet, and the answer that it was."""
-    low, untrue = response.output.lower(), {"failure", "pending", "no"}
-    done = [one for one in response.sentences if "done" in one.kinds and not one.kinds & untrue]
-    is_told = any(text.strip() in low for text in keys.DRY_TEXTS) or {"pending", "negation"} <= response.told
-    for leaf in response.ledger.leaves if done and not is_told else ():
-        key, value, call = leaf.key.lower(), leaf.value, max(leaf.call, leaf.made_for)
-        is_dry = key in keys.DRY_KEYS and value not in (False, None, 0, "", "false", "no")
+    """RH12.3: calls or results say that nothing was done yet, and the answer has no word of that.
+
+    Who asks a question gets an answer; who wants something done is told what was done, in whatever words.
+    """
+    low, question = response.output.lower(), response.question.rstrip()
+    is_told = bool(_DRY.search(low) or patterns.CONDITIONAL.search(low))
+    asked = (" " if word in response.asked else word for word in _WORDS.findall(low))
+    is_told |= len(response.sentences) < len(response.spans)
+    is_told |= bool(response.told & _OPEN - {"failure"}) or "failure" in response.words.said("".join(asked))
+    is_asked = question.endswith(("?", "？")) and "done" not in response.told
+    for leaf in response.ledger.leaves if not (is_told or is_asked) else ():
+        words, value, call = key_words(leaf.key), leaf.value, max(leaf.call, leaf.made_for)
+        is_planned = value not in (False, None, 0, "", "false", "no") and is_dry(leaf.key)
+        is_planned |= value is False and not (keys.DO_WORDS.isdisjoint(words) or set(".[") & {*leaf.path})
         if isinstance(value, str):
-            is_dry |= key in keys.MODE_KEYS and value.lower() in keys.DRY_MODES
-            is_dry |= any(mark in value[:_CONTENT].lower() for mark in keys.DRY_TEXTS)
-        if is_dry and call in response.last_calls:
-            yield Finding("RH12.3", shown(done[0].text), f"{leaf.key}: {shown(value)}", leaf.path, call)
+            is_mode = leaf.key.lower() in keys.MODE_KEYS
+            is_planned |= is_mode and (value.lower() in keys.DRY_MODES or is_dry(value))
+            is_planned |= _DRY.search(value[:_CONTENT].lower()) is not None
+        if is_planned and call in response.last_calls:
+            yield Finding("RH12.3", shown(response.output), f"{leaf.key}: {shown(value)}", leaf.path, call)
             return
 
 
+class Told:
+    """Which values of the evidence the answer tells: as they stand, in its numbers, dates and times."""
+
+    def __init__(self, response: Response) -> None:
+        supports = response.once(Numbers).supports
+        self._numbers = {_place(quantity) for support in supports for quantity in support.direct}
+        self.operands = {part for support in supports for part in support.how.split(" and ")}
+        self._moments: dict[tuple[int, int, str], list[Moment]] = {}
+        for moment in response.ledger.moments:
+            self._moments.setdefault(_place(moment), []).append(moment)
+        self._minutes = {token.minutes for token in response.tokens if token.kind == "time"}
+        self._days = [day for token in response.tokens for day in token.dates]
+        self._text, self._words = folded(response.output), words_of(response.output)
+
+    def has(self, leaf: Leaf) -> bool:
+        """Whether the answer tells a value."""
+        text = folded(str(leaf.value))
+        moments = self._moments.get(_place(leaf), [])
+        if times := {moment.minutes for moment in moments} - {None}:
+            return not self._minutes.isdisjoint(times)
+        if days := [day for moment in moments for day in moment.dates]:
+            return any(agree(day, other) for day in days for other in self._days)
+        if _place(leaf) in self._numbers or leaf.value is None or not isinstance(leaf.value, str):
+            return _place(leaf) in self._numbers
+        stem = text[: max(4, len(text) - 3)] if text.isalpha() else text
+        return any(word.startswith(stem) for word in self._words) or (len(text) > 3 and stem in self._text)
+
+    def has_number(self, number: Quantity) -> bool:
+        """Whether the answer tells a number of the evidence."""
+        return _place(number) in self._numbers
+
+    def is_moment(self, leaf: Leaf) -> bool:
+        """Whether a value is a date or a time."""
+        return _place(leaf) in self._moments
+
+    def zones(self, leaf: Leaf) -> set[str]:
+        """In which zones the times of a value are given."""
+        return {moment.zone for moment in self._moments.get(_place(leaf), [])}
+
+
+def _place(value: Leaf | Quantity | Moment) -> tuple[int, int, str]:
+    return value.call, value.made_for, value.path
+
+
 def replaced_values(response: Response) -> Iterator[Finding]:
-    """RH12.4: a number that a later call replaced, or that was asked for and not given."""
-    said = {value for support in response.once(Numbers).supports for value in support.token.values}
-    current = [q for q in response.ledger.quantities if q.is_whole and q.call in response.last_calls]
-    for support in response.once(Numbers).supports if not response.once(Numbers).is_reckoned else ():
-        for old in support.direct if all(quantity.is_whole for quantity in support.direct) else ():
-            for new in current:
-                if new.key == old.key and new.value not in said and _replaces(new, old, response):
-                    what = f"{new.key} is {new.value:.10g}"
-                    yield Finding("RH12.4", shown(response.around(support.token)), what, new.path, new.call)
-                    return
+    """RH12.4: told is what a later call replaced, or was asked for and not given, and not the new value."""
+    told, current = response.once(Told), {(leaf.call, leaf.path): leaf for leaf in response.current}
+    later, kept = _later(response), defaultdict[str, set[int]](set)
+    is_past = any(word in response.output.lower() for word in keys.BEFORE)
+    for leaf in response.current:
+        kept[folded(str(leaf.value))].add(leaf.call)
+    for old in response.ledger.leaves:
+        asked = [] if old.made_for < 0 or set(".[") & {*old.path} else [old.made_for]
+        if not (places := later.get(old.call, asked)):
+            continue
+        news = [current.get((call, old.path)) for call in places]
+        is_kept = kept[folded(str(old.value))] - {old.call}
+        is_act = old.call >= 0 and acts(response.calls[max(places)].name)
+        if is_kept or old.value in (None, True, False) or not keys.CHANGING.isdisjoint(key_words(old.key)):
+            continue
+        if is_act and (is_past or not keys.STATE_KEYS.isdisjoint(key_words(old.key))):
+            continue
+        for new in news:
+            if new is None or not _is_alike(old, new) or told.zones(old) != told.zones(new):
+                continue
+            is_used = told.has(old) or (f"{old.value}" in told.operands and old.made_for < 0)
+            if is_used and not told.has(new):
+                what = f"{new.key} is {shown(new.value)}"
+                yield Finding("RH12.4", shown(str(old.value)), what, new.path, new.call)
+                return
 
 
-def _replaces(new: Quantity, old: Quantity, response: Response) -> bool:
-    """Whether a value of a later call stands for the same as one of an earlier call, or as one asked for."""
-    if old.call < 0:
-        arguments = response.ledger.records[old.record].leaves
-        return any(leaf.made_for == new.call for leaf in arguments) and not set(".[") & {*new.path}
-    if new.path != old.path or new.call <= old.call:
-        return False
-    before, after = response.calls[old.call], response.calls[new.call]
-    if before.name == after.name:
-        return old.call not in response.last_calls
-    return acts(after.name) and bool(_names_of(old.call, response) & _names_of(new.call, response))
+def _later(response: Response) -> dict[int, list[int]]:
+    """The calls whose results replace those of a call: the last for the same, and what was done since."""
+    made = [(call, n) for n, call in enumerate(response.calls) if call.failure is None]
+    last = {(call.name, target_of(call)): n for call, n in made}
+    names: dict[int, set[str]] = defaultdict(set)
+    for leaf in response.ledger.leaves:
+        is_name = leaf.made_for >= 0 or keys.LABEL_KEYS & {*key_words(leaf.key)[-1:]}
+        if is_name and not set(".[") & {*leaf.path}:
+            names[max(leaf.call, leaf.made_for)].add(str(leaf.value))
+    actions = [n for call, n in made if acts(call.name)][-_MOST_ROWS:]
+    found: dict[int, list[int]] = {}
+    for call, n in made:
+        again = last[call.name, target_of(call)]
+        others = [a for a in actions if a > n and response.calls[a].name != call.name and names[a] & names[n]]
+        found[n] = [again] * (again > n) + others
+    return found
 
 
-def _names_of(call: int, response: Response) -> set[str]:
-    """What a call was for, by its arguments and by the identifiers at the top of its result."""
-    found = {str(value) for value in (response.calls[call].arguments or {}).values()}
-    tops = (leaf for leaf in response.ledger.leaves if leaf.call == call and not set(".[") & {*leaf.path})
-    return found | {str(leaf.value) for leaf in tops if keys.LABEL_KEYS & {*key_words(leaf.key)[-1:]}}
+def _is_alike(old: Leaf, new: Leaf) -> bool:
+    """Whether two values differ and are of one kind, as a seat and a seat; what was asked in words is not."""
+    one, other = folded(str(old.value)), folded(str(new.value))
+    if type(old.value) is not type(new.value) or one in other or other in one:
+        return isinstance(old.value, (int, float)) and old.value != new.value
+    return old.made_for < 0 or (_shape(one) == _shape(other) and any(map(str.isdigit, one)))
+
+
+def _shape(text: str) -> str:
+    return "".join("0" if character.isdigit() else "a" for character in text)
 
 
 def empty_results(response: Response) -> Iterator[Finding]:
     """RH12.8: nothing was found, and the answer tells of something without any word of negation."""
     lists = [entry for entry in response.ledger.lists if entry.call in response.last_calls]
-    if (
-        response.told & TROUBLE
-        or not lists
-        or any(entry.length for entry in lists)
-        or len(response.last_calls) != 1
-    ):
-        return
-    is_counted = any(leaf.value == 0 and leaf.key.lower() in keys.TOTAL_KEYS for leaf in response.current)
-    if response.starts_with_yes or (
-        is_counted and any(not s.is_supported for s in response.once(Numbers).supports)
-    ):
-        what = f"{lists[0].key or 'the result'} is empty"
-        yield Finding("RH12.8", shown(response.output), what, lists[0].path, lists[0].call)
+    filled = {entry.call for entry in lists if entry.length}
+    written = {leaf.call for leaf in response.current}
+    for entry in lists:
+        if entry.call in filled or (not entry.path and entry.call in written):
+            continue
+        stems = [word[:5] for word in key_words(entry.key) if len(word) > 4]
+        about = [one for one in response.sentences if any(w.startswith(s) for s in stems for w in one.words)]
+        is_asked = any(word.startswith(stem) for stem in stems for word in response.asked)
+        is_told = is_asked and about and not any(one.kinds & {*TROUBLE, "all", "pending"} for one in about)
+        is_counted = any(
+            leaf.value == 0 and leaf.key.lower() in keys.TOTAL_KEYS and leaf.call == entry.call
+            for leaf in response.current
+        )
+        is_lone = not response.told & TROUBLE and entry.call == max(response.last_calls)
+        is_claimed = response.starts_with_yes and len(response.last_calls) == 1
+        is_new = is_counted and any(not s.direct for s in response.once(Numbers).supports)
+        if is_told or (is_lone and (is_claimed or is_new)):
+            what = f"{entry.key or 'the result'} is empty"
+            yield Finding("RH12.8", shown(response.output), what, entry.path, entry.call)
+            return
+
+
+def null_values(response: Response) -> Iterator[Finding]:
+    """RH12.5: beside the word of a member or of a row that is null something that no evidence has.
+
+    That is a number, a time, or a name behind that word.
+    """
+    nulls = [leaf for leaf in response.current if leaf.value is None][:_MOST_ROWS]
+    supports = response.once(Numbers).supports if nulls else []
+    made = {s.token.start for s in supports if s.direct or (s.how and s.token.value > _SMALL)}
+    times = {moment.minutes for moment in response.ledger.moments}
+    new = [t for t in response.tokens if t.kind == "number" and t.start not in made]
+    if not any(q.unit is not None and q.unit.dimension == "time" for q in response.ledger.quantities):
+        new += [t for t in response.tokens if t.kind == "time" and t.minutes not in times]
+    said = [(match[0], match.start()) for match in _LETTERS.finditer(bare(response.output) if nulls else "")]
+    for leaf in nulls:
+        words = [bare(word)[:6] for word in key_words(leaf.key) if len(word) > 2]
+        words = [word for word in words if word not in keys.VALUE_KEYS] or _own_words(leaf, response)
+        for start in [start for word, start in said if words and word.startswith(tuple(words))][:_MOST_ROWS]:
+            one = next((one for one in response.sentences if one.start <= start < one.end), None)
+            if one is None or one.kinds & _OPEN:
+                continue
+            name = _NAME_BEHIND.match(response.output, start) if response.words.language != "de" else None
+            is_name = name is not None and folded(name[1]) not in response.ledger.text
+            if is_name or any(-4 < t.start - start < 30 and t.start < one.end for t in new):
+                yield Finding("RH12.5", shown(one.text), f"{leaf.key} is null", leaf.path, leaf.call)
+                return
+
+
+def _own_words(leaf: Leaf, response: Response) -> list[str]:
+    """The words by which the row of a value is told from the others."""
+    record = response.ledger.records[leaf.record]
+    found: dict[int, set[str]] = {}
+    for other in response.ledger.records[:_MOST_RECORDS]:
+        texts = [one.value for one in other.leaves if isinstance(one.value, str)][:1]
+        if other.group == record.group and texts:
+            found[other.index] = {word for word in words_of(bare(texts[0][:80])) if word.isalpha()}
+    own = found.pop(record.index, set())
+    return [*own.difference(*found.values())]
 
 
 def all_for_some(response: Response) -> Iterator[Finding]:
@@ -141,36 +319,119 @@ def all_for_some(response: Response) -> Iterator[Finding]:
         if size > _MOST_ROWS or any(record.call not in response.last_calls for record in records):
             continue
         values: dict[str, Counter[str]] = defaultdict(Counter)
-        leaves: dict[tuple[str, str], Leaf] = {}
         for leaf in (leaf for record in records for leaf in record.leaves):
             if isinstance(leaf.value, (bool, str)) and len(str(leaf.value)) <= _LONGEST_VALUE:
                 values[leaf.key][str(leaf.value)] += 1
-                leaves.setdefault((leaf.key, str(leaf.value)), leaf)
-        for one in response.sentences:
+        mixed = [
+            (key, spread)
+            for key, spread in values.items()
+            if 1 < len(spread) < size == spread.total() or {"True", "False"} == {*spread}
+        ]
+        for one in response.sentences if mixed else ():
             inside = {s.token.value for s in response.once(Numbers).within(one.start, one.end)}
             is_all = "all" in one.kinds or (size > 2 and float(size) in inside)
             is_all &= not one.kinds & {*TROUBLE, "contrast", "approx"} and (
                 size == 2 or keys.BOTH.isdisjoint(one.words)
             )
-            mixed = [
-                (key, spread) for key, spread in values.items() if 1 < len(spread) < size == spread.total()
-            ]
-            hits = [(key, value) for key, spread in mixed for value in spread if _is_said(key, value, one)]
-            if not is_all or len(hits) != 1 or any(value < size and value == int(value) for value in inside):
+            if not is_all or any(value < size and value == int(value) for value in inside):
                 continue
-            key, value = hits[0]
-            others = [other for other in values[key] if other != value]
-            if values[key][value] * 2 >= size and not any(_is_said(key, other, response) for other in others):
-                leaf = leaves[key, others[0]]
-                what = f"{key} of {size - values[key][value]} is {shown(others[0])}"
-                yield Finding("RH12.7", shown(one.text), what, leaf.path, leaf.call)
+            hits = [
+                (key, value, spread)
+                for key, spread in mixed
+                for value in spread
+                if _is_said(key, value, one.text)
+            ]
+            key, value, spread = hits[0] if len(hits) == 1 else ("", "", Counter[str]())
+            others = [other for other in spread if other != value]
+            if spread[value] * 2 >= size and not any(_is_said(key, o, response.output) for o in others):
+                what = f"{key} of {size - spread[value]} is {shown(others[0])}"
+                yield Finding("RH12.7", shown(one.text), what, records[0].path, records[0].call)
                 return
 
 
-def _is_said(key: str, value: str, where: Sentence | Response) -> bool:
-    low = folded(where.text if isinstance(where, Sentence) else where.output)
+def _is_said(key: str, value: str, text: str) -> bool:
+    low = folded(text)
     if value in ("True", "False"):
         return value == "True" and len(folded(key)) > 3 and folded(key)[:6] in low
     whole = folded(value)
     start = whole[: max(5, len(whole) - 2)] if len(whole) > 5 and " " not in value else whole
     return len(whole) > 1 and not whole.isdigit() and start in low
+
+
+def ignored_results(response: Response) -> Iterator[Finding]:
+    """RH8: a result of which the answer tells no value and no word, and of which nothing can be reckoned."""
+    told, supports = response.once(Told), response.once(Numbers).supports
+    if "negation" in response.kinds or any(support.how or not support.is_supported for support in supports):
+        return
+    for position in sorted(response.last_calls):
+        leaves = [leaf for leaf in response.current if leaf.call == position]
+        telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False)]
+        numbers = [leaf for leaf in telling if not isinstance(leaf.value, str)]
+        is_open = bool(numbers[1:] and supports)
+        is_open |= any(isinstance(leaf.value, bool) or told.is_moment(leaf) for leaf in leaves)
+        is_open |= any(not keys.STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:]) for leaf in leaves)
+        if telling and not is_open and not any(told.has(leaf) for leaf in telling):
+            arguments = " ".join(shown(call.arguments) for call in response.calls if call.arguments)
+            said = _stems(f"{response.output} {arguments}") - _stems(response.user_text)
+            texts = [str(leaf.value) for leaf in telling]
+            stems = {stem for text in texts for stem in _stems(text) if len(stem) > 3}
+            if not _meet(said, stems.union(*(_topics(text, response) for text in texts))):
+                what = (
+                    f"nothing of {response.calls[position].name}: {telling[0].key} {shown(telling[0].value)}"
+                )
+                yield Finding("RH8", shown(response.output), what, telling[0].path, position)
+
+
+def denied_results(response: Response) -> Iterator[Finding]:
+    """RH13: told as not known, though a result has a value under that name, a row or a text about it."""
+    denials = [one for one in response.sentences if _is_denial(one)][:_MOST_DENIALS]
+    told, asked = response.once(Told), _topics(response.question, response) if denials else set()
+    arguments = (str(leaf.value) for leaf in response.ledger.leaves if leaf.made_for >= 0 and denials)
+    given = {stem for text in arguments for stem in _stems(text)}
+    for one in denials:
+        own = _topics(one.text, response)
+        both = own & asked if asked else own
+        topics = both - given or both
+        for leaf in response.current if own else ():
+            names, value = _stems(" ".join(key_words(leaf.key))), leaf.value
+            above = names | _stems(leaf.path.rpartition(".")[0].rpartition(".")[2])
+            wanted = []
+            if (names and _meet(topics, above)) or (names and both and names <= own):
+                wanted = [leaf] if keys.NAME_KEYS.isdisjoint(key_words(leaf.key)) else []
+            elif isinstance(value, str) and _meet(topics, _stems(value[:2000])):
+                row = [one for one in response.ledger.records[leaf.record].leaves if one is not leaf]
+                wanted = [leaf] if len(value) > _LONGEST_VALUE else row
+            wanted = [other for other in wanted if other.value not in (None, False, "", 0)]
+            if wanted and not any(told.has(other) for other in wanted):
+                what = f"{wanted[0].key}: {shown(wanted[0].value)}"
+                yield Finding("RH13", shown(one.text), what, wanted[0].path, leaf.call)
+                return
+
+
+def _is_denial(one: Sentence) -> bool:
+    if one.kinds.isdisjoint({"negation", "no", "failure"}):
+        return False
+    return "absent" in one.kinds or any(word in one.text.lower() for word in keys.IN_SYSTEM)
+
+
+def _topics(text: str, response: Response) -> set[str]:
+    """The beginnings of the words that say what a text is about."""
+    if not response.words.is_spaced:
+        return {text[n : n + 2] for n in range(len(text) - 1) if not text[n : n + 2].isascii()} | _stems(text)
+    known = response.words.known | lexicon("en").known
+    words = (word for word in words_of(text) if len(word) > 2 and word not in known)
+    return {bare(word)[:_STEM] for word in words if not response.words.categories(word)}
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in words_of(bare(text))}
+
+
+def _meet(some: set[str], others: set[str]) -> bool:
+    """Whether two stems are alike but for two letters at the end of one."""
+    return not (some.isdisjoint(_cut(others)) and others.isdisjoint(_cut(some)))
+
+
+def _cut(stems: set[str]) -> set[str]:
+    least = {stem: 3 if stem.isascii() else 1 for stem in stems}
+    return {stem[:n] for stem in stems for n in range(max(least[stem], len(stem) - 2), len(stem) + 1)}

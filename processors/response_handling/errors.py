@@ -1,15 +1,15 @@
-"""Rules RH4, RH5, RH6, RH8, RH9.a and RH13: how calls ended, and whether the answer makes use of it."""
+"""Rules RH4, RH5, RH6 and RH9.a: how calls ended, and whether the answer makes use of it."""
 
 from collections.abc import Iterator
 from typing import Final
+from unicodedata import normalize
 
 from processors.comparison import equal_values, equality_key
 from processors.response_handling.failures import ErrorClass, ToolFailure
 from processors.response_handling.ledger import folded
-from processors.response_handling.lexicon import lexicon
-from processors.response_handling.lexicons.keys import ACTION_VERBS, NAME_KEYS, STATE_KEYS
+from processors.response_handling.lexicon import STEM
+from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import agree
 from processors.response_handling.response import (
     TROUBLE,
@@ -21,21 +21,38 @@ from processors.response_handling.response import (
     words_of,
 )
 
-_MOST_SHOWN, _MOST = 5, 300
+_MOST_SHOWN: Final = 5
+_LONGEST: Final = 2_000
 _FUTILE: Final = 2
 _STEM: Final = 5
 
 
 def acts(name: str) -> bool:
     """Whether a tool does something, by its name, so that no other tool's success stands in for it."""
-    return any(word.startswith(ACTION_VERBS) for word in key_words(name))
+    return any(word.startswith(keys.ACTION_VERBS) for word in key_words(name))
 
 
-def _admits_trouble(response: Response, settings: Settings) -> bool:
-    """Whether the answer says that something did not work, or cannot be read for that."""
-    low = response.output.casefold()
-    is_told = any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip())
-    return is_told or bool(response.kinds & TROUBLE) or not (response.is_answered and response.words.language)
+def is_dry(text: str) -> bool:
+    """Whether a key or a mode says that nothing is done."""
+    return folded(bare(text)).startswith(keys.DRY_STEMS)
+
+
+def _admits(position: int, response: Response, settings: Settings) -> bool:
+    """Whether the answer says that a call did not work, or cannot be read for that.
+
+    That there is nothing admits that a thing does not exist, and that nothing was done; no other error.
+    """
+    call, low = response.calls[position], response.output.casefold()
+    if not (response.is_answered and response.words.language):
+        return True
+    if any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip()):
+        return True
+    is_plain = acts(call.name) or call.failure is None or call.failure.is_absence
+    if is_plain or response.kinds.isdisjoint(TROUBLE):
+        return not response.kinds.isdisjoint(TROUBLE)
+    known = (str(part) for leaf in response.current for part in (leaf.value, leaf.key))
+    words = response.asked.union(*(words_of(text[:_LONGEST]) for text in known))
+    return response.words.tells_failure(response.output, frozenset(word[:STEM] for word in words))
 
 
 def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
@@ -51,9 +68,9 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
         if settings.require_retry and is_retryable and last_of_tool[calls[position].name] == position:
             what = f"not tried again: {failure.summary}"
             yield Finding("RH4", f"no further call of {calls[position].name}", what, "", position)
-        elif not _tells_of(position, response):
+        elif not _tells_of(position, response) and not _admits(position, response, settings):
             hidden.append((position, failure))
-    if hidden and not _admits_trouble(response, settings):
+    if hidden:
         for position, failure in hidden[:_MOST_SHOWN]:
             if failure.error_class is not ErrorClass.ARGUMENT:
                 yield Finding("RH4", shown(response.output), f"not admitted: {failure.summary}", "", position)
@@ -135,7 +152,7 @@ def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Fi
             continue
         later = next((n for n in range(position + 1, len(calls)) if calls[n].name == call.name), None)
         own, other = call.arguments, calls[later].arguments if later is not None else None
-        if later is None and not _admits_trouble(response, settings):
+        if later is None and not _admits(position, response, settings):
             what = f"neither corrected nor admitted: {failure.summary}"
             yield Finding("RH6", shown(response.output), what, "", position)
         elif later is not None and calls[later].failure and own is not None and other is not None:
@@ -144,78 +161,8 @@ def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Fi
                 yield Finding("RH6", call.name, what, "", later)
 
 
-def ignored_results(response: Response) -> Iterator[Finding]:
-    """RH8: a result of which the answer says nothing, and which no later call used."""
-    supports = response.once(Numbers).supports
-    said = folded(
-        response.output + " ".join(shown(call.arguments) for call in response.calls if call.arguments)
-    )
-    used = {quantity.call for support in supports for quantity in support.direct}
-    for token in response.tokens:
-        for moment in response.ledger.moments[:_MOST] if token.kind in ("date", "time") else ():
-            is_time = moment.minutes is not None and (moment.minutes - token.minutes) % 30 == 0
-            if is_time or any(agree(a, b) for a in moment.dates for b in token.dates):
-                used.add(moment.call)
-    is_reckoned = any(support.how or not support.is_supported for support in supports)
-    for position in sorted(response.last_calls - used) if not is_reckoned else ():
-        leaves = [leaf for leaf in response.current if leaf.call == position]
-        telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False)]
-        has_flags = any(isinstance(leaf.value, bool) for leaf in leaves) and "negation" not in response.kinds
-        has_state = any(not STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:]) for leaf in leaves)
-        strings = [leaf.value for leaf in telling if isinstance(leaf.value, str)]
-        stems = {stem for text in strings for stem in _topics(text, response)}
-        is_used = any(len(stem) > 3 and stem in said and stem not in response.user_text for stem in stems)
-        is_used |= any(
-            len(text) > 1 and text in said for text in (folded(str(leaf.value)) for leaf in telling)
-        )
-        if telling and not has_flags and not has_state and not is_used:
-            what = f"nothing of {response.calls[position].name}: {telling[0].key} {shown(telling[0].value)}"
-            yield Finding("RH8", shown(response.output), what, telling[0].path, position)
-
-
-def denied_results(response: Response) -> Iterator[Finding]:
-    """RH13: told as not known, though a result has a value under that name, or a text about it."""
-    given = {
-        stem for leaf in response.ledger.leaves if leaf.made_for >= 0 for stem in _stems(str(leaf.value))
-    }
-    for one in response.sentences:
-        told, asked = _topics(one.text, response), _topics(response.question, response)
-        both = told & asked or (told if not asked else set())
-        topics = (both - given) or both
-        if "absent" not in one.kinds or not one.kinds & {"negation", "no", "failure"}:
-            continue
-        for leaf in response.current:
-            whole = folded(str(leaf.value))
-            names = _stems(leaf.path.rpartition(".")[0].rpartition(".")[2]) | _stems(
-                " ".join(key_words(leaf.key))
-            )
-            if isinstance(leaf.value, str):
-                names = _stems(leaf.value[:2000]) | (names if len(leaf.value) < 40 else set())
-            is_told = len(whole) > _STEM and whole in folded(response.output)
-            is_name = leaf.value in (None, False, "", 0) or NAME_KEYS & {*key_words(leaf.key)}
-            if not is_told and not is_name and any(_alike(topic, name) for topic in topics for name in names):
-                yield Finding(
-                    "RH13", shown(one.text), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call
-                )
-                return
-
-
-def _topics(text: str, response: Response) -> set[str]:
-    """The beginnings of the words that say what a text is about."""
-    if not response.words.is_spaced:
-        return {text[n : n + 2] for n in range(len(text) - 1) if not text[n : n + 2].isascii()} | _stems(text)
-    known = response.words.known | lexicon("en").known
-    return {
-        w[:_STEM]
-        for w in words_of(text)
-        if len(w) > 2 and w not in known and not response.words.categories(w)
-    }
-
-
-def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in words_of(text)}
-
-
-def _alike(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    return long.startswith(short) and (len(short) > 2 or not short.isascii()) and len(long) - len(short) <= 2
+def bare(text: str) -> str:
+    """A text in lower case and without accents on Latin letters, as keys are written."""
+    if text.isascii():
+        return text.lower()
+    return "".join(normalize("NFD", mark)[0] if "\x7f" < mark < "\u0250" else mark for mark in text.lower())

@@ -31,7 +31,7 @@ _FAILED_STATUS = ("error", "failed", "failure")
 class ToolFailure:
     """How a call failed: the class, and the telemetry's words for it.
 
-    `is_absence` marks a permanent error that only says that a thing does not exist, which often is what the
+    `is_absence` marks an error that only says that a thing does not exist, which often is what the
     user wanted to know. `summary` names the error without its text, which can hold anything.
     """
 
@@ -66,7 +66,7 @@ class ErrorClassifier:
         code = _spaced(" ".join(codes))
         text = _spaced(" ".join((*codes, *texts)))
         error_class = self._class_of(code) or self._class_of(text) or ErrorClass.UNKNOWN
-        is_absence = error_class is ErrorClass.PERMANENT and patterns.ABSENCE.search(text) is not None
+        is_absence = patterns.ABSENCE.search(text) is not None
         shown = next((code for code in codes if _SHOWN_CODE.fullmatch(code)), "error")
         return ToolFailure(
             error_class, " ".join((*codes, *texts))[:_MAX_TEXT], f"{shown} ({error_class})", is_absence

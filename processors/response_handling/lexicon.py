@@ -17,11 +17,16 @@ from processors.response_handling.lexicons import Words
 LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ja", "zh")
 CATEGORIES: Final = (
     "negation", "failure", "pending", "done", "all", "yes", "no", "up", "down", "approx", "relative",
-    "secret", "contrast", "absent", "mean", "total",
+    "secret", "contrast", "absent", "mean", "total", "unable",
 )  # fmt: skip
 """The kinds of words that lexicons list."""
 
+STEM: Final = 4
+"""How many letters of two words are alike where they are about the same."""
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’\-][^\W\d_]{1,40}){0,2}")
+_DOUBLY_NEGATING = ("fr", "es", "pt", "it", "pl")
+"""Languages in which a negated verb goes with a word for nothing."""
+_CLAUSE_END = re.compile(r"[,.!?;。！？\n]")
 _KANA = re.compile(r"[぀-ヿ]")
 _HAN = re.compile(r"[一-鿿]")
 _DETECTED_CHARACTERS = 2_000
@@ -59,15 +64,19 @@ class Lexicon:
         self._known_bits: dict[str, int] = {}
         harmless = (phrase.replace("_", " ") for phrase in words.harmless.split())
         self._harmless = [(self._first(phrase), phrase) for phrase in sorted(harmless, key=len, reverse=True)]
-        for bit, category in enumerate(CATEGORIES):
+        for category in CATEGORIES:
+            bits = 1 << CATEGORIES.index(category) | (category == "unable") << CATEGORIES.index("failure")
             for word in getattr(words, category).split():
                 if not self.is_spaced or "_" in word:
                     phrase = word.strip("*").replace("_", " ")
-                    self._phrases[self._first(phrase)].append((phrase, 1 << bit))
+                    self._phrases[self._first(phrase)].append((phrase, bits))
                 else:
                     table = self._starts if word.endswith("*") else self._exact
-                    table[word.rstrip("*")] = table.get(word.rstrip("*"), 0) | 1 << bit
+                    table[word.rstrip("*")] = table.get(word.rstrip("*"), 0) | bits
         self._lengths = sorted({len(start) for start in self._starts})
+        nothing = (_written(word) for word in sorted(words.nothing.split(), key=len, reverse=True))
+        edges = (r"(?<!\w)", r"(?!\w)") if self.is_spaced else ("", "")
+        self._nothing = re.compile("|".join(nothing).join((f"{edges[0]}(?:", f"){edges[1]}")))
 
     def _first(self, phrase: str) -> str:
         """The word by which a phrase is looked for: the first, and none where nothing parts words."""
@@ -99,18 +108,40 @@ class Lexicon:
 
     def said(self, text: str) -> frozenset[str]:
         """The categories of which `text` has a word outside of set phrases that say nothing."""
+        return self.categories(self._told(text))
+
+    def _told(self, text: str) -> str:
         low = text.lower()
         words = {*_WORD.findall(low)} if self.is_spaced else {""}
         for first, phrase in self._harmless:
             if first in words and phrase in low:
                 low = low.replace(phrase, " ")
-        return self.categories(low)
+        return low
+
+    def tells_failure(self, text: str, known: frozenset[str]) -> bool:
+        """Whether `text` says that something did not work or is not known, by words of no `known` stem.
+
+        That there is nothing of a kind says neither: people say so of what they looked up and did not find.
+        """
+        told = self._told(text)
+        low = _WORD.sub(lambda word: " " if word[0][:STEM] in known else word[0], told)
+        if not self.categories(low).isdisjoint({"failure", "absent"}):
+            return True
+        parts = [part for part in _CLAUSE_END.split(told) if " " in part.strip() or not self.is_spaced]
+        if self.language in _DOUBLY_NEGATING:
+            parts = [part for part in parts if not self._nothing.search(part)]
+        return any("negation" in self.categories(self._nothing.sub(" ", part)) for part in parts)
 
     @cached_property
     def known(self) -> frozenset[str]:
         """All words by which the language is recognised."""
         names = {*self.numbers, *self.units, *self.weekdays}
         return self.function | {word for word in (*self._exact, *names) if len(word) > 2}
+
+
+def _written(word: str) -> str:
+    """The pattern of a word as lexicons write it."""
+    return re.escape(word.rstrip("*").replace("_", " ")) + r"\w{0,20}" * word.endswith("*")
 
 
 @lru_cache(maxsize=4096)

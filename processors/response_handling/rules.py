@@ -66,7 +66,7 @@ RULES: Final = (
     Rule("RH12.2", "a first page taken for everything", is_gating=True),
     Rule("RH12.3", "a dry run told as done", is_gating=True),
     Rule("RH12.4", "a value that a later call replaced", is_gating=True),
-    Rule("RH12.5", "a number where the result has null", is_gating=True),
+    Rule("RH12.5", "a number or a name where the result has null", is_gating=True),
     Rule("RH12.7", "told of all what holds for some", is_gating=True),
     Rule("RH12.8", "an empty result told as if something had been found", is_gating=True),
     Rule("RH13", "told as not known though a result has it", is_gating=True),
@@ -108,7 +108,7 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
         "RH7.1 RH7.2 RH7.3",
         lambda response, settings: disclosure.disclosures(response, settings.personal_data),
     ),
-    ("RH8", _plain(errors.ignored_results)),
+    ("RH8", _plain(completeness.ignored_results)),
     ("RH9.b RH12.1", _plain(states.reversed_states)),
     ("RH9.c", _plain(states.reversed_flags)),
     ("RH9.d", _plain(states.reversed_trends)),
@@ -119,9 +119,10 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH12.2", _plain(completeness.first_pages)),
     ("RH12.3", _plain(completeness.dry_runs)),
     ("RH12.4", _plain(completeness.replaced_values)),
+    ("RH12.5", _plain(completeness.null_values)),
     ("RH12.7", _plain(completeness.all_for_some)),
     ("RH12.8", _plain(completeness.empty_results)),
-    ("RH13", _plain(errors.denied_results)),
+    ("RH13", _plain(completeness.denied_results)),
 )
 
 

@@ -7,22 +7,28 @@ in which they stand; questions to the user and set phrases ("no further action")
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import permutations
 from typing import Final
 
-from processors.response_handling.errors import acts
-from processors.response_handling.ledger import Leaf, folded
+from processors.response_handling.errors import acts, is_dry
+from processors.response_handling.ledger import Leaf, Quantity, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
+from processors.response_handling.reading import Token
 from processors.response_handling.response import TROUBLE, Finding, Response, shown, words_of
 
 _MOST_LEAVES: Final = 400
 _LONGEST_STATE: Final = 40
 _STEM: Final = 5
 _STATES: Final = keys.FAILED | keys.PENDING | keys.GOOD_STATES
+_OF_TIMES: Final = keys.PREVIOUS | keys.PERIODS | keys.PRESENT
 _CLAIM: Final = frozenset({"done", "yes", "all"})
+_MOST_SERIES: Final = 24
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,4})?")
+_INDEX = re.compile(r"\[\d{1,6}\]")
+_PERIOD = re.compile(r"(?:((?:19|20)\d\d)[-/ ]?)?([QWTKHSMP]W?)?-?(\d{1,2})?(?:-\d\d)?", re.IGNORECASE)
 
 
 def state_of(value: str, *, is_spaced: bool = True) -> str:
@@ -33,13 +39,22 @@ def state_of(value: str, *, is_spaced: bool = True) -> str:
     for kind, names in (("failed", keys.FAILED), ("pending", keys.PENDING), ("good", keys.GOOD_STATES)):
         if words & names or (not is_spaced and any(name in value for name in names if not name.isascii())):
             return kind
+    low = value.lower()
+    for kind, stems in (("failed", keys.FAILED_STEMS), ("pending", keys.PENDING_STEMS)):
+        if any(
+            low.startswith(stem) or (stem in low and not stem.isascii()) or f"_{stem}" in low
+            for stem in stems
+        ):
+            return kind
     return ""
 
 
 def _state_leaves(response: Response) -> Iterator[tuple[Leaf, str, str]]:
     """The values that are states, by their key or by their words, with their text and kind."""
+    last = {leaf.path: leaf.call for leaf in response.current if acts(response.calls[leaf.call].name)}
     for leaf in response.current[:_MOST_LEAVES]:
-        if isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_STATE:
+        is_short = isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_STATE
+        if isinstance(leaf.value, str) and is_short and last.get(leaf.path, -1) <= leaf.call:
             words = {*key_words(leaf.value)}
             is_state = not keys.STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:])
             if is_state or (words and not keys.VAGUE_STATES & words and words <= _STATES):
@@ -60,9 +75,10 @@ def reversed_states(response: Response) -> Iterator[Finding]:
         trouble = (
             TROUBLE | {"pending"} if kind == "pending" else TROUBLE if kind == "failed" else response.told
         )
-        if is_said or response.told & trouble or (is_vague and acts(response.calls[leaf.call].name)):
+        is_made = is_vague and acts(response.calls[leaf.call].name)
+        if is_said or response.told & trouble or is_made:
             continue
-        if not trouble or not response.told & (_CLAIM - {"all"} if is_vague else _CLAIM):
+        if not trouble or not response.told & (_CLAIM - {"all"} if is_vague and kind != "failed" else _CLAIM):
             continue
         record = response.ledger.records[leaf.record]
         about = [one for one in response.sentences if response.names(record, one.text)]
@@ -103,11 +119,12 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
     """RH9.c: a false flag, a count of nothing or a moment that never was, told as if it were so."""
     if response.told & TROUBLE:
         return
-    leaves = [leaf for leaf in response.current[:_MOST_LEAVES] if leaf.key.lower() not in keys.DRY_KEYS]
+    leaves = [leaf for leaf in response.current[:_MOST_LEAVES] if not is_dry(leaf.key)]
     sizes, flags = (
         Counter(leaf.key for leaf in leaves),
         [leaf.value for leaf in leaves if isinstance(leaf.value, bool)],
     )
+    true = {word for leaf in leaves if leaf.value is True for word in key_words(leaf.key)}
     told = {word for one in response.sentences for word in one.words}
     said = {word[:_STEM] for word in told}
     asked = said | {word[:_STEM] for word in response.asked} if response.starts_with_yes else said
@@ -116,12 +133,16 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
         words = key_words(leaf.key)
         if sizes[leaf.key] > 1 or leaf.value not in (None, False, 0):
             continue
-        is_good = bool(keys.GOOD_FLAGS & {*words}) or _is_done(words[:1], response)
+        is_good = bool(keys.GOOD_FLAGS & {*words}) or _is_done((*words[:1], *words[-1:]), response)
         if keys.BAD_FLAGS & {*words} and not is_good:
             continue
-        stems = [word[:_STEM] for word in words if len(word) > 3]
+        stems = [word[:_STEM] for word in words if len(word) > 3 and word not in true]
         if leaf.value is False and is_good:
-            is_literal = len(words[-1]) > 4 and any(word.startswith(words[-1]) for word in told)
+            is_literal = (
+                len(words[-1]) > 4
+                and words[-1] not in true
+                and any(word.startswith(words[-1]) for word in told)
+            )
             is_told = (is_done or response.starts_with_yes) and any(stem in asked for stem in stems)
             is_lone = len(flags) == 1 and any(word.startswith(keys.GOOD_STEMS) for word in told)
             is_own = (
@@ -152,31 +173,87 @@ def _is_done(words: tuple[str, ...], response: Response) -> bool:
 
 
 def reversed_trends(response: Response) -> Iterator[Finding]:
-    """RH9.d: a change told with the other direction than its sign."""
+    """RH9.d: a change told with the other direction than its sign, or than two values have in time."""
+    found = response.once(Numbers)
+    told = {id(quantity): s.token.start for s in reversed(found.supports) for quantity in s.direct}
     for one in response.sentences:
         if ("up" in one.kinds) == ("down" in one.kinds) or "negation" in one.kinds:
             continue
-        for support in response.once(Numbers).within(one.start, one.end):
-            for quantity in support.direct if not support.token.is_negative else ():
-                is_change = not keys.CHANGE_KEYS.isdisjoint(key_words(quantity.key)) and quantity.call >= 0
-                if is_change and quantity.value * (1 if "up" in one.kinds else -1) < 0:
-                    what = f"{quantity.key} is {quantity.value:.10g}"
-                    yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
-                    return
+        sign, inside = (1 if "up" in one.kinds else -1), found.within(one.start, one.end)
+        changes = [
+            (quantity, quantity.value)
+            for support in inside
+            for quantity in (support.direct if not support.token.is_negative else ())
+            if not keys.CHANGE_KEYS.isdisjoint(key_words(quantity.key)) and quantity.call >= 0
+        ]
+        for before, after in response.once(_in_time) if inside else ():
+            first, last = told.get(id(before), len(response.output)), told.get(id(after))
+            is_from = response.output[:first].lower().endswith(keys.FROM)
+            if last is not None and (last < first or is_from):
+                change = abs(after.value - before.value)
+                if any(_is_change(s.token, change, before.value) for s in inside if not s.direct):
+                    changes.append((after, after.value - before.value))
+        if changes and all(change * sign < 0 for _, change in changes):
+            quantity, change = changes[0]
+            what = f"{quantity.key} is {quantity.value:.10g}, a change of {change:.10g}"
+            yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
+            return
+
+
+def _is_change(token: Token, change: float, before: float) -> bool:
+    is_share = token.unit is not None and token.unit.dimension == "percent"
+    wanted = change / abs(before) * 100 if is_share and before else change
+    return bool(token.value) and abs(token.value - wanted) <= token.tolerance(token.value)
+
+
+def _in_time(response: Response) -> list[tuple[Quantity, Quantity]]:
+    """Numbers of one thing in two periods, the earlier first: by their keys or what stands beside them."""
+    series: dict[object, list[tuple[tuple[int, int], Quantity]]] = defaultdict(list)
+    records = response.ledger.records
+    for quantity in response.ledger.quantities[:_MOST_LEAVES]:
+        if quantity.call not in response.last_calls or not quantity.is_whole:
+            continue
+        beside = [leaf for leaf in records[quantity.record].leaves if leaf.key != quantity.key][:8]
+        parts = [_INDEX.sub("", part) for part in quantity.path.split(".")]
+        words = [word for part in parts if not _period(part) for word in key_words(part)]
+        is_before = not keys.PREVIOUS.isdisjoint(words)
+        when = [*map(_period, parts), *(_period(str(leaf.value), leaf.key) for leaf in beside)]
+        period = (0, 0) if is_before else next(filter(None, when), (9999, 0))
+        rows = [leaf.value for leaf in beside if isinstance(leaf.value, str) and "[" in leaf.path]
+        others = {folded(value) for value in rows if not _period(value)}
+        what = tuple(word for word in words if word not in _OF_TIMES)
+        series[response.calls[quantity.call].name, what, frozenset(others)].append((period, quantity))
+    return [
+        (before, after)
+        for entries in series.values()
+        for (earlier, before), (later, after) in permutations(entries[:_MOST_SERIES], 2)
+        if earlier < later
+    ][:_MOST_LEAVES]
+
+
+def _period(text: str, key: str = "") -> tuple[int, int] | None:
+    """The year and the number of a month, quarter or week that a text names, if it names nothing else."""
+    match = _PERIOD.fullmatch(text)
+    if match is None or not (match[1] or match[2] or keys.PERIODS & {*key_words(key)}):
+        return None
+    return int(match[1] or 0), int(match[3] or 0)
 
 
 def unheard_negations(response: Response) -> Iterator[Finding]:
-    """RH9.e: what a text of a result forbids or denies, told without any negation."""
-    if response.kinds & {"negation", "no", "failure"} or not response.words.is_spaced:
-        return
-    said = {word[:_STEM] for word in words_of(response.output)}
+    """RH9.e: what a text of a result forbids or denies, told in a sentence without any negation."""
+    plain = [one for one in response.sentences if not one.kinds & {*TROUBLE, "contrast"}]
+    told = [{word[:_STEM] for word in one.words if len(word) > 3} for one in plain]
     languages = {response.words, lexicon("en")}
-    for leaf in response.current[:_MOST_LEAVES]:
+    for leaf in response.current[:_MOST_LEAVES] if response.words.is_spaced and plain else ():
         words = _WORD.findall(leaf.value[:4000].lower()) if isinstance(leaf.value, str) else []
         for place, word in enumerate(words if len(words) > 2 else ()):
-            following = [other for other in words[place + 1 : place + 7] if len(other) > 3][:3]
-            is_told = len(following) > 1 and all(other[:_STEM] in said for other in following)
-            if is_told and any("negation" in language.categories(word) for language in languages):
-                what = f"{leaf.key}: {shown(' '.join((word, *following)))}"
-                yield Finding("RH9.e", shown(response.output), what, leaf.path, leaf.call)
+            if not any("negation" in language.categories(word) for language in languages):
+                continue
+            after = [other[:_STEM] for other in words[place + 1 : place + 7] if len(other) > 3][:3]
+            sentence = next(
+                (one for one, said in zip(plain, told, strict=True) if said.issuperset(after)), None
+            )
+            if sentence is not None and len(after) > 1:
+                what = f"{leaf.key}: {shown(' '.join(words[place : place + 7]))}"
+                yield Finding("RH9.e", shown(sentence.text), what, leaf.path, leaf.call)
                 return

@@ -21,6 +21,8 @@ class Words:
     scales: str = ""
     units: str = ""
     negation: str = ""
+    nothing: str = ""
+    unable: str = ""
     failure: str = ""
     pending: str = ""
     done: str = ""

@@ -29,21 +29,33 @@ WORDS: Final = Words(
     lb: pfund; ft: fuß
     """,
     negation="""
+    leer leere
     nicht nichts kein keine keinen keinem keiner keines nie niemals ohne weder noch_nicht nirgends niemand leider
     """,
+    nothing="""
+    leer leere
+    kein keine keinen keinem keiner keines nichts niemand nirgends ohne weder noch nie nein
+    """,
+    unable="""
+    problem* kann_nicht gescheitert entschuldig* zeitüberschreitung unterbrochen unmöglich erneut
+    klappt* nicht_möglich konnte_nicht konnten_nicht nicht_erreich* nicht_geantwortet antwortet_nicht
+    keine_antwort kein_zugriff keinen_zugriff keine_verbindung überlastet unterbroch* es_später
+    später_noch fehler* fehlgeschl* fehlschl*
+    """,
     failure="""
-    fehl* problem* kann_nicht gescheitert abgelehnt verweigert gesperrt ungültig abgelaufen störung nicht
-    entschuldig* zeitüberschreitung unterbrochen unvollständig beschädigt abgebrochen unmöglich erneut warnung
-    überschritten teilweise defekt klappt* fehlgeschlagen zurückgerollt übersprungen  verspätet
-    ausgefallen ausfall abgesagt gekündigt überfällig unbezahlt unzureichend ungültig* fehlt fehlen fehlend*
-    nicht_möglich
+    fehl* abgelehnt verweigert gesperrt ungültig abgelaufen störung unvollständig beschädigt abgebrochen
+    warnung überschritten teilweise defekt zurückgerollt übersprungen verspätet ausgefallen ausfall
+    abgesagt gekündigt überfällig unbezahlt unzureichend ungültig* fehlt fehlen fehlend* verspätung
+    klemmt
     """,
     pending="""
-    noch muss warteschlange* ausstehend* offen* bearbeit* wartet warten geplant demnächst entwurf prüf* voraussichtlich wird werden
+    läuft laufen dauert werktage
+    noch_in noch_offen noch_aus noch_auf noch_bearb noch_gepr noch_ein noch_kein muss warteschlange* ausstehend* offen* bearbeit* wartet warten geplant demnächst entwurf prüf* voraussichtlich wird werden
     unterwegs vorläufig eingereicht beantragt würde testlauf probelauf simul* sobald in_prüfung wartestellung
     vorgemerkt unbestätigt angefragt noch_nicht
     """,
     done="""
+    bewilligt erteilt verlängert zugesagt angenommen importiert exportiert migriert
     erledigt abgeschlossen fertig gelöscht erstellt angelegt gesendet geschickt versandt verschickt bezahlt
     gebucht storniert aktualisiert geliefert zugestellt gespeichert hinzugefügt entfernt bestätigt genehmigt
     überwiesen hochgeladen übermittelt erfolgreich geändert reserviert bestellt eingetragen eingegangen
@@ -69,6 +81,7 @@ WORDS: Final = Words(
     kein_problem keine_sorge keine_weiteren keine_weitere nichts_weiter nichts_mehr nicht_nötig nicht_vergessen
     ohne_probleme ohne_weiteres ohne_aufpreis keine_kosten kein_aufpreis falls_nicht nicht_nur wenn_sie
     falls_sie falls_du wenn_du keine_fehler keine_probleme brauchen_nichts müssen_nichts
+    nicht_angefasst nicht_berührt nicht_betroffen
     """,
     absent="""
     nichts_über nichts_zu keine_information* keine_angabe* keine_daten keine_hinweise nicht_angegeben nicht_bekannt nicht_hinterlegt

@@ -10,7 +10,7 @@ WORDS: Final = Words(
     the of and to in is are was were be been it its that this these those you your we our they their there here
     have has had with for from on at by as or but so if than then what which who how when where will would can
     could should may might about into out up off over only also just still them he she his her i my me do does
-    did a an
+    did a an go get see find tell show give please any
     """,
     months="january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|"
     "september sept sep|october oct|november nov|december dec",
@@ -33,25 +33,39 @@ WORDS: Final = Words(
     kB: kilobyte kilobytes; MB: megabyte megabytes; GB: gigabyte gigabytes gigs; TB: terabyte terabytes
     """,
     negation="""
+    empty
     not no never none nothing neither nor without cannot can't won't isn't aren't wasn't weren't doesn't don't
     didn't hasn't haven't hadn't couldn't wouldn't shouldn't nobody nowhere hardly yet_to unable isnt cant dont
     isn\u2019t aren\u2019t wasn\u2019t doesn\u2019t don\u2019t didn\u2019t hasn\u2019t haven\u2019t can\u2019t won\u2019t couldn\u2019t wouldn\u2019t
     """,
+    nothing="""
+    empty
+    no none nobody nothing nowhere without neither nor never there_aren't there_isn't there_aren’t
+    there_isn’t doesn't_have_any don't_have_any aren't_any isn't_any not_a_single not_only
+    """,
+    unable="""
+    time_limit
+    fail* error* problem* trouble* unable sorry apolog* regret* went_wrong denied deny unavailable
+    unreachable unresponsive offline timeout timed time_out invalid unsuccess* impossible unauthori*
+    forbidden permission* overload* try_again retried glitch* couldn't can't cannot revoked aborted
+    abort* no_answer no_response no_reply no_access no_luck no_connection wasn't_able weren't_able busy
+    jammed stuck not_able didn't_respond didn’t_respond not_respond* not_responding is_down was_down
+    are_down were_down currently_down under_maintenance for_maintenance crashed retry
+    """,
     failure="""
-    fail* error* problem* trouble* issue* unable sorry apolog* unfortunately regret* went_wrong denied deny
-    declin* reject* refus* block* unavailable unreachable unresponsive offline outage maintenance timeout timed
-    time_out invalid expired insufficient locked crash* missing incomplete unsuccess* impossible unauthori*
-    forbidden permission* overload* try_again retry retried glitch* couldn't can't cannot wasn't damaged
-    partial* broken roll* skipped skip void bounced  revoked suspend* missed unread* unresolved overdue
-    unpaid degraded aborted abort* lapse* returned
+    locked     issue issues unfortunately declin* reject* refus* block* outage maintenance expired insufficient crash*
+    missing incomplete damaged partial* broken roll* skipped bounced suspend* unread* unresolved overdue
+    unpaid degraded lapse* down late behind slipped delay* postpon*
     """,
     pending="""
-    still yet once requested pending process* await* waiting queue* schedul* progress review* submitted draft* provisional* tentativ*
+    running should_arrive takes_a it_takes few_days business_days working_days
+    still yet once requested pending process* await* wait waits waiting queue* schedul* progress review under_review in_review submitted draft* provisional* tentativ*
     estimate* dry simulat* preview* not_yet_been initiated  would will expect*
-    requires hold under_review on_hold not_final pre-author* preliminary planned plan backorder* in_preparation
+    has_to have_to must needs_to need_to before until sits requires hold on_hold not_final pre-author* preliminary planned plan backorder* in_preparation
     preparing unconfirmed waitlist* wait_list
     """,
     done="""
+    promoted granted verified accepted rotated locked purged wired printed synced imported exported released launched linked upgraded extended corrected adjusted migrated_to
     done completed complete finished deleted created sent paid booked cancelled canceled updated delivered
     shipped saved added removed confirmed approved processed transferred uploaded submitted scheduled deployed
     restored refunded activated merged published resolved succeeded successful successfully passed received
@@ -87,6 +101,7 @@ WORDS: Final = Words(
     hasn't_changed no_delay no_delays up_and_running down_to down_for cool_down left_over i_can't_wait
     no_later_than no_more_than no_less_than not_just let_me_know would_you_like put_you_down write_down if_there
     never_mind any_questions any_problems
+    wasn't_touched weren't_touched wasn’t_touched weren’t_touched not_touched not_affected
     """,
     absent="""
     anything_about anything_on nothing_about no_information any_information find_information no_info any_info no_details any_details no_data no_mention

@@ -27,19 +27,31 @@ WORDS: Final = Words(
     mi: milla millas; ft: pie pies; g: gramo gramos; kg: kilo kilos kilogramo kilogramos; t: tonelada toneladas;
     l: litro litros; deg: grado grados; C: celsius; lb: libra_ libras_
     """,
-    negation="no ni nunca jamás ningún ninguna ninguno nada nadie sin tampoco",
+    negation="vacío vacía vacíos vacías no ni nunca jamás ningún ninguna ninguno nada nadie sin tampoco",
+    nothing="""
+    vacío vacía vacíos vacías
+    no_hay no_existe* no_tiene* no_consta* no_figura* no_aparece* nunca jamás ningún ninguna ninguno
+    nada nadie no,
+    """,
+    unable="""
+    tardó_demasiado se_cortó no_he_logrado
+    error* fall* problema* no_se_pudo no_pude lamento siento indisponible imposible interrump* reintent*
+    disculp* avería* no_disponible no_puedo no_pudo no_responde* no_respond* sin_respuesta sin_acceso
+    sin_conexión más_tarde no_he_podido no_ha_podido no_fue_posible está_caíd* sin_servicio
+    """,
     failure="""
-    error* fall* problema* no_se_pudo no_pude lamento lamentablemente siento desgraciadamente rechaz* deneg*
-    bloque* caduc* venci* inválid* insuficiente* indisponible imposible interrump* incomplet* parcial* dañad*
-    excedi* reintent* disculp* no avería* rechazad*  omitid* suspendid* retras* impagad* revertid*
-    no_disponible ausente falt*
+    lamentablemente desgraciadamente rechaz* deneg* bloque* caduc* venci* inválid* insuficiente*
+    incomplet* parcial* dañad* excedi* rechazad* omitid* suspendid* retras* impagad* revertid* ausente
+    falt* caíd*
     """,
     pending="""
+    tardará tarda días_hábiles
     todavía aún falta cola encolad* pendiente* proceso procesando espera* previst* pronto borrador revisión será sería programad* provisional*
     simul* camino trámite solicitad* prueba en_espera en_proceso en_curso en_revisión en_trámite por_confirmar
     sin_confirmar
     """,
     done="""
+    otorgad* renovad*
     hecho hecha listo lista completad* terminad* eliminad* borrad* cread* enviad* pagad* reservad* cancelad*
     actualizad* entregad* guardad* añadid* confirmad* aprobad* procesad* transferid* reembolsad* activad* éxito
     recibid* realizad* registrad* modificad* abonad* anulad* listas listos activ* en_marcha funciona* publicad*
@@ -62,6 +74,7 @@ WORDS: Final = Words(
     sin_problema* no_hay_problema no_te_preocupes no_se_preocupe nada_más no_hace_falta no_necesitas
     no_tienes_que no_tiene_que sin_coste sin_costo sin_cargo no_olvides no_olvide no_dudes no_dude si_quieres
     si_no no_solo sin_errores ningún_problema si_necesita*
+    no_se_ha_tocado no_se_tocó no_se_han_tocado
     """,
     absent="""
     nada_sobre ninguna_información no_hay_información no_hay_datos no_consta no_se_indica no_indica no_se_menciona

@@ -28,18 +28,29 @@ WORDS: Final = Words(
     t: tonne tonnes; l: litre litres; deg: degré degrés; C: celsius; B: octet octets; kB: ko; MB: mo_; GB: go;
     TB: to
     """,
-    negation="pas ne n aucun aucune jamais rien sans ni personne non impossible",
+    negation="vide vides pas ne n aucun aucune jamais rien sans ni personne non impossible",
+    nothing="""
+    vide vides
+    n'y_a_pas n’y_a_pas il_n'y il_n’y aucun aucune jamais rien personne
+    pas_de pas_d'autre
+    """,
+    unable="""
+    erreur* échec* échou* problème* désolé* panne indisponible interrompu* réessay* excus* n'a_pas
+    introuvable* impossible n'ai_pas n’ai_pas n’a_pas ne_répond* hors_service hors_ligne ultérieurement
+    sans_réponse pas_pu aucune_réponse pas_accès en_panne
+    """,
     failure="""
-    erreur* échec* échou* problème* impossible désolé* malheureusement refus* rejet* bloqu* expir* invalide
-    panne indisponible interrompu* insuffisant* pas aucun* incomplet* partiel* endommagé* dépass* réessay* hélas
-    manqu* excus* n'a_pas  ignoré* suspendu* retardé* retard impayé* absent* manquant* rétabli*
-    introuvable* échéant
+    malheureusement refus* rejet* bloqu* expir* invalide insuffisant* incomplet* partiel* endommagé*
+    dépass* hélas manqu* ignoré* suspendu* retardé* retard impayé* absent* manquant* rétabli* échéant
+    ratent en_retard coincé* bloqué*
     """,
     pending="""
+    tourne prend jours_ouvrés
     encore doit demandé* attente cours prévu* bientôt brouillon examen traitement sera serait planifi* provisoire* simul* dès soumis*
      essai en_attente en_cours à_confirmer à_valider vérification provisoirement
     """,
     done="""
+    délivré* octroyé* renouvelé*
     fait terminé* supprimé* créé* envoyé* payé* réservé* annulé* livré* expédié* enregistré* ajouté* confirmé*
     validé* approuvé* effectué* transféré* remboursé* réussi* activé* modifié* reçu* inscrit* succès mis_à_jour
     faite faits faites parti partie passé* actif* active* opérationnel* disponible* prêt* publié* installé*
@@ -62,6 +73,7 @@ WORDS: Final = Words(
     pas_de_problème pas_de_souci aucun_problème ne_vous_inquiétez rien_d'autre rien_de_plus sans_problème
     sans_frais sans_souci aucun_frais n'oubliez_pas n'hésitez_pas si_vous sinon non_seulement plus_rien
     aucune_autre aucune_action sans_supplément pas_besoin sans_erreur
+    pas_été_touché pas_touché pas_concerné
     """,
     absent="""
     rien_sur rien_à_propos aucune_information aucune_info aucune_donnée aucun_détail aucune_mention pas_d'information pas_d’information

@@ -7,6 +7,7 @@ from processors.response_handling.lexicons import Words
 WORDS: Final = Words(
     language="it",
     function="""
+    sì può posso puoi
     il lo la i gli le l un uno una di del dello della dei degli delle d e ed o ma è sono era erano ha hanno c'è ci
     si no che chi cosa quale quanto quanti quando dove come in nel nella nei nelle nello con senza per da dal dalla
     dai a al alla ai alle allo su sul sulla non più molto anche già ancora questo questa questi quello quella suo
@@ -28,18 +29,30 @@ WORDS: Final = Words(
     mi: miglio miglia; g: grammo grammi; hg: etto etti; kg: chilo chili chilogrammo chilogrammi;
     t: tonnellata tonnellate; l: litro litri; deg: grado gradi; C: celsius
     """,
-    negation="non no né mai nessun nessuno nessuna niente nulla senza neanche nemmeno",
+    negation="vuoto vuota vuoti vuote non no né mai nessun nessuno nessuna niente nulla senza neanche nemmeno",
+    nothing="""
+    vuoto vuota vuoti vuote
+    non_ci_sono non_c'è non_c’è non_vi_sono non_ha non_hanno non_risulta* no mai nessun nessuno
+    nessuna niente nulla neanche nemmeno
+    """,
+    unable="""
+    errore errori fallit* fallisc* problem* spiacente dispiace scus* impossibil* non_disponib*
+    interrott* riprov* guasto non_riuscit* non_riesc* non_è_stato_possibile non_ho_potuto non_rispond*
+    senza_risposta nessuna_risposta nessun_accesso irraggiungibil* fuori_servizio più_tardi esaurit*
+    inceppat*
+    """,
     failure="""
-    errore errori fallit* fallisc* problem* purtroppo spiacente dispiace scus* impossibil* rifiut* negat* blocc*
-    scadut* invalid* insufficient* non_disponib* interrott* incomplet* parzial* danneggiat* superat* riprov*
-    guasto non respint*  sospes* ritard* ripristinat* saltat* mancant* manca mancano assent* non_riuscit*
+    purtroppo rifiut* negat* blocc* scadut* invalid* insufficient* incomplet* parzial* danneggiat*
+    superat* respint* sospes* ritard* ripristinat* saltat* mancant* manca mancano assent*
     """,
     pending="""
+    richiede ci_vogliono giorni_lavorativi
     ancora deve attesa elaborazione previst* presto bozza revisione sarà sarebbe programmat* provvisori* simul* corso
     sospeso lavorazione  prova dovrebbe in_attesa in_corso in_lavorazione da_confermare in_revisione
     in_verifica coda
     """,
     done="""
+    accordat* rinnovat*
     fatto fatta completat* terminat* eliminat* cancellat* creat* inviat* pagat* prenotat* annullat* aggiornat*
     consegnat* spedit* salvat* aggiunt* confermat* approvat* trasferit* rimborsat* attivat* successo ricevut*
     eseguit* registrat* modificat* effettuat* attiv* online funziona* pubblicat* installat* applicat* accettat*
@@ -61,6 +74,7 @@ WORDS: Final = Words(
     nessun_problema senza_problemi non_si_preoccupi non_preoccuparti nient'altro non_serve non_occorre
     senza_costi senza_spese non_dimenticare non_esiti non_esitare se_vuole se_vuoi se_no non_solo nessun_costo
     senza_errori
+    non_è_stato_toccato non_sono_stati_toccati non_ho_toccato
     """,
     absent="""
     nulla_su niente_su non_è_indicat* nessuna_informazione informazioni_su informazioni_sul non_ci_sono_informazioni non_specifica

@@ -35,7 +35,7 @@ STATE_KEYS: Final = frozenset(
     """
     状態 状态 ステータス ステイタス 結果 结果
     besluit condition decision esito résultat uitkomst wynik decisión decisão decyzja décision entscheidung ergebnis estado outcome
-    overall phase result resultado situacao stage stan stand state stato status statut zustand
+    overall phase resolution resolución resolucion verdict review_decision result resultado situacao stage stan stand state stato status statut zustand
     """.split()
 )
 FAILED: Final = frozenset(
@@ -71,6 +71,20 @@ PENDING: Final = frozenset(
     待审核 待确认 排队中 整理中 未処理 未完了 未完成 検討中 準備中 申請中 確認中 草稿 进行中
     """.split()
 )
+FAILED_STEMS: Final = (
+    "refus", "rejet", "reject", "denied", "deny", "declin", "desestim", "rechaz", "deneg", "inadmi", "recus", "indefer", "negad", "negat",
+    "rifiut", "respint", "afgewez", "geweig", "odrzuc", "odmow", "abgelehn", "ablehn", "verweig", "zurückgew", "fail", "fehlg", "gescheit",
+    "échou", "échec", "echec", "echou", "mislukt", "fallid", "falh", "nieud", "niepow", "cancel", "annul", "storn", "geannul", "anul",
+    "abort", "abgebroch", "expir", "caduc", "scadut", "verlop", "wygas", "revok", "widerruf", "return_", "bounce", "suspend", "unsuccess",
+)  # fmt: skip
+"""How words of states begin in which a thing did not come about, in state keys."""
+PENDING_STEMS: Final = (
+    "await", "pending", "needs", "requir", "queue", "review", "on_hold", "waiting", "moderat", "in_progress", "progress", "signoff",
+    "pendient", "pendente", "espera", "revis", "tramit", "aguard", "analis", "andament", "ausst", "wart", "bearbeitung", "prüf", "pruef",
+    "attente", "cours", "instruction", "examen", "attesa", "corso", "lavoraz", "verifica", "wacht", "behandel", "beoordel", "oczek",
+    "trakcie", "weryf", "rozpatr", "待", "审核中", "处理中", "複核", "中", "未",
+)  # fmt: skip
+"""How words of states begin in which a thing is still to come about, in state keys."""
 GOOD_FLAGS: Final = frozenset(
     """
     accepted accepts active allowed applied approved available booked cancellable complete completed
@@ -172,14 +186,22 @@ GOOD_STATES: Final = frozenset(
     """.split()
 )
 """Words of states in which a thing is done or well."""
-DRY_KEYS: Final = frozenset(
-    "dry_run dryrun simulated simulate preview test_mode what_if whatif check_mode plan_only".split()
+DRY_STEMS: Final = (
+    "dryrun", "would", "simul", "symul", "preview", "whatif", "checkmode", "planonly", "testlauf", "probelauf", "vorschau", "anteprima",
+    "apercu", "vistaprevia", "previa", "previsualiz", "proef", "voorvertoning", "podglad", "probny", "testmode", "プレビュー", "预览",
+)  # fmt: skip
+"""How keys begin that tell what would come about, and modes in which nothing does."""
+DO_WORDS: Final = frozenset(
+    """
+    apply applied execute executed commit committed confirm ausführen ausgefuehrt esegui eseguito eseguire ejecutar ejecutado exécuter
+    executer exécuté executar executado uitvoeren uitgevoerd wykonaj wykonano 実行 执行
+    """.split()
 )
-MODE_KEYS: Final = frozenset("mode action phase modo modus tryb".split())
-DRY_MODES: Final = frozenset(
-    "plan dry-run dry_run dryrun preview simulate simulation check noop test".split()
-)
+"""Words of flags that have to be set before anything is done."""
+MODE_KEYS: Final = frozenset("mode action phase modo modus tryb modalità".split())
+DRY_MODES: Final = frozenset("plan check noop test".split())
 DRY_TEXTS: Final = (
+    "confirm=true", "apply=true", "force=true", "execute=true", "rerun with", "call again with", "run again with",
     "dry run", "dry-run", "--dry-run", "dryrun", "would be ", "would remove", "would create", "would delete", "would update", "would install", "would have",
     "nothing has been", "nothing was ", "no changes were", "no changes have", "not been applied", "[plan]", "preview only", "simulation only", "simulated",
     "testlauf", "probelauf", "würde ", "es wurde nichts", "simulation", "à blanc", "rien n'a été", "simulacro", "simulación", "no se ha aplicado", "no se aplicó",
@@ -199,10 +221,11 @@ OPPOSITES: Final = tuple(
 )
 """States of which a thing has one."""
 ACTION_VERBS: Final = (
-    "send", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",
+    "send", "buy", "purchas", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",
     "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",
     "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "restart", "enabl", "disabl", "print", "rotat", "scale", "merg", "approv", "invit", "enrol",
-    "subscrib", "patch", "revok", "modif", "renam", "archiv", "prenot", "rimbors", "reembols", "rembours", "annul", "réserv",
+    "close", "assign", "renew", "start", "stop", "unlock", "pause", "resum", "reset", "purge", "clean", "import", "sync", "grant", "confirm", "finaliz", "regist",
+    "insert", "append", "schlie", "ferme", "cerrar", "fechar", "chiud", "sluit", "zamkn", "subscrib", "patch", "revok", "modif", "renam", "archiv", "prenot", "rimbors", "reembols", "rembours", "annul", "réserv",
     "reprogram", "zarezerw", "anuluj", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout", "aggiorn", "aktualis", "actualiz", "atualiz",
     "aktualiz", "änder", "aender", "wijzig", "bijwerk", "zmien", "zmień", "aggiung", "añad", "agreg",
 )  # fmt: skip
@@ -261,7 +284,7 @@ MOMENT_ENDS: Final = frozenset(
 )
 """How keys of moments end."""
 GOOD_STEMS: Final = (
-    "enrol", "cover", "possib", "posib", "possív", "allow", "permit", "eligib", "approv", "activ", "enabl", "includ", "inclus", "avail",
+    "enrol", "inklus", "cover", "possib", "posib", "possív", "allow", "permit", "eligib", "approv", "activ", "enabl", "includ", "inclus", "avail",
     "dispon", "verfüg", "confirm", "refund", "success", "erlaub", "möglich", "genehm", "authori", "permes", "ammess", "dostęp", "możliw",
     "beschikb", "mogelijk", "toegest", "inscri", "registr", "register", "settled", "verif", "bearbeit", "process",
 )  # fmt: skip
@@ -289,3 +312,68 @@ NOW: Final = frozenset("now today iso timestamp heute oggi hoy".split())
 """Words of keys that hold the time at which somebody asked."""
 YEAR_KEYS: Final = frozenset("year jahr anno année año ano jaar rok 年".split())
 """Keys that hold a year."""
+CHANGING: Final = frozenset(
+    "updated modified changed checked created generated timestamp ts now version revision etag token cursor seq".split()
+)
+"""Words of keys whose value differs from call to call, whatever it is about."""
+PRESENT: Final = frozenset(
+    "this current now ce cet cette actuel actuelle dieser diese diesen aktuell este esta actual atual questo attuale deze huidig ten obecny 本 今 当前".split()
+)
+"""Words of keys of what is now."""
+PREVIOUS: Final = frozenset(
+    """
+    previous prev prior last before old earlier baseline vorher vorig vorige voriger vormonat vorjahr alt précédent precedent
+    précédente avant anterior anteriores previo passado passada precedente scorso scorsa prima vorige eerder poprzedni poprzednie
+    poprzednia wcześniej 前 前回 前月 先月 昨年 上月 上期 去年 之前
+    """.split()
+)
+"""Words of keys of what was before."""
+PERIODS: Final = frozenset(
+    """
+    year month week quarter period semester term day jahr monat woche quartal zeitraum année annee mois semaine trimestre période
+    periode año ano mes semana bimestre semestre período periodo anno mese settimana jaar maand kwartaal rok miesiąc miesiac tydzień
+    kwartał kwartal okres 年 月 週 周 期 季度 月份
+    """.split()
+)
+"""Words of keys that number a time, such as a month or a term."""
+FROM: Final = tuple(
+    mark + end
+    for mark in (
+        " from",
+        " von",
+        " vom",
+        " de",
+        " desde",
+        " da",
+        " dal",
+        " z",
+        " ze",
+        " van",
+        " du",
+        " od",
+        "从",
+        "由",
+    )
+    for end in (" ", " $", " €", " £", " r$ ", "")
+    if end or not mark.isascii()
+)
+"""What stands before the value from which something changed."""
+PAGES_KEYS: Final = frozenset(
+    "pages total_pages totalpages page_count pagecount num_pages last_page seiten pagine páginas paginas strony pagina_s 页数 総ページ".split()
+)
+"""Keys of how many pages there are."""
+VALUE_KEYS: Final = frozenset(
+    "value val result wert valeur valor valore waarde wartość 値 值 next cursor error".split()
+)
+"""Words of keys that say nothing of what their value is about."""
+IN_SYSTEM: Final = (
+    "in the system", "on record", "on file", "in the record", "im system", "nicht hervor", "finde ich leider nur", "dans le système", "au dossier",
+    "en el sistema", "no sistema", "nel sistema", "in het systeem", "w systemie", "登録され", "システム上", "系统里", "系统中", "没有查到", "未查到",
+)  # fmt: skip
+"""Where people say that something is not."""
+BEFORE: Final = (
+    " was ", " were ", " had ", "previous", "before", "instead of", "used to", "vorher", "zuvor", "bisher", "statt ", " war ", "waren ", "était",
+    "avait", "auparavant", "avant", "au lieu", "antes", "había", "estaba", "en vez", "tinha", "estava", "em vez", "prima", "aveva", "invece",
+    "eerder", "in plaats", "voorheen", "wcześniej", "zamiast", "poprzedni", "był", "以前", "元の", "原来", "之前", "此前",
+)  # fmt: skip
+"""What says that something was so and is no more."""

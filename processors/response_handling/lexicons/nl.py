@@ -27,19 +27,29 @@ WORDS: Final = Words(
     mm: millimeter; cm: centimeter; m: meter; km: kilometer; mi: mijl mijlen; g: gram; kg: kilo kilogram;
     t: ton; l: liter; deg: graad graden; C: celsius
     """,
-    negation="niet niets geen nooit zonder noch niemand nergens helaas",
+    negation="leeg lege niet niets geen nooit zonder noch niemand nergens helaas",
+    nothing="""
+    leeg lege
+    geen niets niemand nergens zonder noch nooit nee
+    """,
+    unable="""
+    fout* mislukt* probleem problemen sorry lukt* storing onbereikbaar onderbroken onmogelijk opnieuw
+    excuses kon_niet konden_niet niet_gelukt niet_bereikbaar geen_antwoord geen_reactie geen_toegang
+    geen_verbinding reageert_niet het_later later_nog overbelast lukte_niet vastgelopen
+    """,
     failure="""
-    fout* mislukt* probleem problemen helaas sorry kon konden lukt* geweiger* afgewezen geblokkeerd verlopen
-    ongeldig* storing onbereikbaar onderbroken onvolledig* gedeeltelijk beschadigd onmogelijk overschreden niet
-    opnieuw kapot excuses overgeslagen teruggedraaid opgeschort vertraagd vertraging onbetaald ontbreekt
+    helaas geweiger* afgewezen geblokkeerd verlopen ongeldig* onvolledig* gedeeltelijk beschadigd
+    overschreden kapot overgeslagen teruggedraaid opgeschort vertraagd vertraging onbetaald ontbreekt
     ontbreken vervallen uitgevallen afgebroken afgekeurd
     """,
     pending="""
+    loopt draait duurt werkdagen
     nog moet wacht* behandeling verwacht* binnenkort concept beoordeling zal zou gepland onderweg voorlopig* simul*
     lopend ingediend aangevraagd proef openstaand* open in_afwachting in_behandeling nog_niet onder_voorbehoud
     wachtrij
     """,
     done="""
+    verleend toegekend verlengd
     gedaan klaar voltooid afgerond verwijderd aangemaakt gemaakt verzonden verstuurd betaald geboekt geannuleerd
     bijgewerkt bezorgd geleverd opgeslagen toegevoegd bevestigd goedgekeurd overgemaakt geactiveerd gelukt
     succesvol ontvangen gewijzigd gereserveerd uitgevoerd ingepland actief live online draait werkt gereed
@@ -61,6 +71,7 @@ WORDS: Final = Words(
     harmless="""
     geen_probleem geen_zorgen niets_meer niet_nodig hoef_je_niet hoeft_niet hoeft_u zonder_problemen
     zonder_extra geen_kosten niet_vergeten vergeet_niet als_je als_u zo_niet niet_alleen geen_fouten
+    niet_aangeraakt niet_geraakt
     """,
     absent="""
     niets_over geen_informatie geen_gegevens niet_vermeld niet_bekend geen_vermelding niet_aangegeven geen_info

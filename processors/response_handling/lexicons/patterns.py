@@ -141,7 +141,15 @@ ERROR_WORDS: Final = {
     ),
 }  # fmt: skip
 """Texts in an error that decide its class."""
-ABSENCE: Final = re.compile(r"not found|no such|does not exist|404")
+ABSENCE: Final = re.compile(
+    r"not found|no such|(?:not|n't) exist|404|no (?:results?|records?|match|rows?|data|entr)|unknown|nicht gefunden"
+    r"|no encontrad|não encontrad|non trovat|introuvable|niet gevonden|nie znaleziono|見つかり|存在しま|不存在|未找到|没有找到"
+)
+CONDITIONAL: Final = re.compile(
+    r"\b(?:could|can|may|might|ready|confirm|if|kann|können|könnte|wenn|ob|peut|peuvent|pueden?|podem?|può|possono|kan|kunnen|czy|można)\b"
+    r"|(?:ría[ns]?|rai(?:t|ent)|riam?|rebbe(?:ro)?|ł[oy]by|łaby)\b|可以|将|可能|できます|可能"
+)
+"""What says that something may be or would be, by words and by endings of verbs."""
 FAILED_TEXT: Final = re.compile(
     r"\s{0,9}(?:[\w.]{0,60}(?:Error|Exception|ConnectionPool)\b|(?:fatal|fehler|erreur|errore|erro|fout|błąd)\b\s{0,2}[:(](?!\s?\d)"
     r"|(?:read|connect|connection|request|gateway)\s(?:timed out|timeout|refused|reset)\b|エラー|错误|HTTP(?:/\d(?:\.\d)?)?\s[45]\d\d\b)",

@@ -31,17 +31,28 @@ WORDS: Final = Words(
     kg: kilo kilogram kilogramy kilogramów; t: tona tony ton; l: litr litry litrów; deg: stopień stopnie stopni;
     C: celsjusza
     """,
-    negation="nie nigdy nic nikt żaden żadna żadnego żadnych żadne bez ani brak",
+    negation="pusty pusta puste nie nigdy nic nikt żaden żadna żadnego żadnych żadne bez ani brak",
+    nothing="""
+    pusty pusta puste
+    nie_ma nigdy nic nikt żaden żadna żadnego żadnych żadne brak nie,
+    """,
+    unable="""
+    błąd błęd* niepowodz* problem* przepraszam* odmow* niedostępn* ponown* nie_udało nieudan* nie_mogę
+    nie_mogłem nie_mogłam nie_odpowiada* nie_odpowiedzia* brak_odpowiedzi brak_dostępu brak_połączenia
+    spróbuj* przeciążon*
+    """,
     failure="""
-    błąd błęd* niepowodz* problem* niestety przepraszam* odrzuc* odmow* zablok* wygas* nieważn* niewystarcz*
-    niedostępn* przerwan* niepełn* częściow* uszkodz* przekrocz* ponown* awaria nie nie_udało nieudan* brak
-    pominięt* wycofan* zawieszon* opóźni* nieopłacon* brakuj*   wstrzyman* nieprzyjęt*
+    niestety odrzuc* zablok* wygas* nieważn* niewystarcz* przerwan* niepełn* częściow* uszkodz*
+    przekrocz* awaria pominięt* wycofan* zawieszon* opóźni* nieopłacon* brakuj* wstrzyman* nieprzyjęt*
+    zablokowan*
     """,
     pending="""
+    trwa działa potrwa
     jeszcze musi oczekuj* trakcie przetwarz* wkrótce szkic weryfikac* będzie byłoby zaplanowan* wstępn* symul* drodze
     przewidywan* złożon* próbn* w_trakcie w_toku oczekiwani* do_potwierdzenia kolejce rozpatrywan*
     """,
     done="""
+    wydan* przyjęt* przedłużon*
     zrobione gotowe gotowy zakończon* ukończon* usunięt* utworzon* wysłan* zapłacon* opłacon* zarezerwowan*
     anulowan* zaktualizowan* dostarczon* zapisan* dodan* potwierdzon* zatwierdzon* przelan* zwrócon* aktywowan*
     pomyślnie otrzyman* wykonan* zmienion* doręczon* aktywn* działa* uruchomion* opublikowan* zainstalowan*
@@ -63,6 +74,7 @@ WORDS: Final = Words(
     harmless="""
     nie_ma_problemu nic_więcej nie_trzeba nie_musisz nie_musi bez_problem* bez_dopłat* bez_opłat nie_zapomnij
     jeśli_nie nie_tylko bez_błędów bez_dodatkowych proszę_się_nie
+    nie_ruszałem nie_ruszałam nie_zostały_zmienione bez_zmian
     """,
     absent="""
     nic_o brak_informacji brak_danych nie_ma_informacji nie_podano nie_wspomin* nie_określ* nie_ma_danych

@@ -29,17 +29,28 @@ WORDS: Final = Words(
     mi: milha milhas; g: grama gramas; kg: quilo quilos quilograma quilogramas; t: tonelada toneladas;
     l: litro litros; deg: grau graus; C: celsius
     """,
-    negation="não nem nunca jamais nenhum nenhuma nada ninguém sem tampouco",
+    negation="vazio vazia vazios vazias não nem nunca jamais nenhum nenhuma nada ninguém sem tampouco",
+    nothing="""
+    vazio vazia vazios vazias
+    não_há não_existe* não_tem não_têm não_consta* nunca jamais nenhum nenhuma nada ninguém
+    não,
+    """,
+    unable="""
+    erro* falh* problema* desculp* lamento indisponív* impossív* interromp* tentar_novamente
+    não_consegui* não_foi_possível não_pude não_pôde não_respond* sem_resposta sem_acesso sem_ligação
+    fora_do_ar fora_de_serviço mais_tarde
+    """,
     failure="""
-    erro* falh* problema* não infelizmente desculp* lamento recus* negad* bloque* expir* venceu inválid*
-    insuficiente* indisponív* impossív* interromp* incomplet* parcia* danificad* exced* tentar_novamente
-    rejeitad* recusad* suspens* atras* revertid* ignorad* falta* ausent* pulad*
+    infelizmente recus* negad* bloque* expir* venceu inválid* insuficiente* incomplet* parcia*
+    danificad* exced* rejeitad* recusad* suspens* atras* revertid* ignorad* falta* ausent* pulad*
     """,
     pending="""
+    demora leva_alguns dias_úteis
     ainda falta pendente* process* aguard* previst* breve rascunho análise será seria agendad* provisór* simul* caminho
     andamento solicitad* teste em_análise em_espera em_andamento em_processamento a_confirmar fila
     """,
     done="""
+    concedid* deferid* renovad*
     feito feita pronto pronta concluíd* terminad* excluíd* apagad* criad* enviad* pag pago paga pagos reservad*
     cancelad* atualizad* entreg* salvo salva adicionad* confirmad* aprovad* processad* transferid* reembolsad*
     ativad* sucesso recebid* realizad* registrad* alterad* removid* efetuad* ativ* no_ar funcionando publicad*
@@ -61,6 +72,7 @@ WORDS: Final = Words(
     harmless="""
     sem_problema* não_se_preocupe nada_mais não_precisa não_é_preciso não_é_necessário sem_custo* sem_taxa*
     não_esqueça não_hesite se_quiser se_precisar não_só nenhum_problema sem_erros
+    não_foi_alterad não_foram_alterad não_mexi
     """,
     absent="""
     nada_sobre não_há_informaç* nenhuma_informação sem_informaç* não_consta não_informa não_menciona não_especifica
