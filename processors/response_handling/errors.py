@@ -110,7 +110,8 @@ def _is_named_alone(position: int, later: list[int], response: Response) -> bool
 
 def _tells_of(position: int, response: Response) -> bool:
     """Whether the answer repeats what a refusal came with and nobody had said: times, dates, names."""
-    moments = [moment for moment in response.ledger.moments if moment.call == position]
+    known = {moment.minutes for moment in response.ledger.moments if moment.call < 0}
+    moments = [m for m in response.ledger.moments if m.call == position and m.minutes not in known]
     texts = (folded(str(leaf.value)) for leaf in response.ledger.leaves if leaf.call == position)
     for token in response.tokens:
         if token.kind == "time" and any(moment.minutes == token.minutes for moment in moments):

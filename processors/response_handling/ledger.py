@@ -400,12 +400,13 @@ def _table(lines: Sequence[str], mark: str) -> list[JsonValue]:
     header: list[str] = []
     rows: list[JsonValue] = []
     rest: list[JsonValue] = []
+    indent = min(len(line) - len(line.lstrip()) for line in lines)
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
-        bare = line.strip().strip("|") if mark == "|" else line.strip()
+        bare = line.strip().strip("|") if mark == "|" else line[indent:].rstrip()
         cells = [cell.strip() for cell in bare.split(mark)] if mark else _COLUMNS.split(bare)
         is_ruled = mark == "|" and _RULE_LINE.fullmatch(following[:400])
-        is_header = len(cells) > 1 and all(0 < len(cell) < _LONGEST_HEADER for cell in cells)
-        is_header = is_header and (bool(mark) or not any(cell[0].isdigit() for cell in cells))
+        is_header = len(cells) > 1 and all(0 < len(cell) < _LONGEST_HEADER for cell in cells[1:])
+        is_header = is_header and (bool(mark) or not any(cell[:1].isdigit() for cell in cells))
         if _RULE_LINE.fullmatch(line[:400]):
             continue
         if (not header or is_ruled) and is_header and not any(map(_PLAIN_NUMBER.fullmatch, cells)):

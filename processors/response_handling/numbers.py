@@ -483,7 +483,7 @@ class Numbers:
         for q in self._ledger.quantities:
             if q.call >= 0 and q.is_operand and (not (q.is_whole and q.key) or q.path.endswith("]")):
                 head, mark, _ = q.path.partition("[")
-                texts[head if mark else q.record, _dimension(q)].append(q)
+                texts[f"{q.call} {head}" if mark else q.record, _dimension(q)].append(q)
         for series in texts.values():
             yield from _of_series("text", series[:_MOST_ROWS])
             for total in islice(accumulate(map(amount, series)), 1, _MOST_VALUES):

@@ -44,9 +44,9 @@ _NEAR: Final = {
 """How far, in parts of it, what is told may lie from what was to be reckoned to be taken for that."""
 _LEAST_SLIP: Final = 10
 """Totals below it are no slips of another."""
-_ADJACENT: Final = 12
+_ADJACENT: Final = 24
 """Characters between a number and the same in another unit."""
-_MEANS = re.compile(r"[\s(（=≈~/|,*]{0,6}(?:or|oder|ou|o|of|lub|about|ca\.?|c\.|approx\.?)?\s?~?")
+_MEANS = re.compile(r"[\s(（=≈~/|,*]{0,6}(?:(?:or|oder|ou|o|of|lub)\s?)?(?:about|roughly|around|rund|etwa|environ|unos|cerca de|circa|około|ca\.?|c\.|approx\.?)?\s?~?")
 _WITHIN = re.compile(r"[^()（）.;]{0,16}[(（]([^()（）]{1,60})[)）]")
 _OF = re.compile(
     r".{0,4}?(?:\b(?:of|von|de|d[aeo]s?|di|su|sur|van|z|ze|against|vs|versus|gegen|gegenüber|contre|contro|contra|frente"

@@ -133,7 +133,9 @@ class Response:
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
         """Where the sentences of the answer stand."""
-        ends = [(match.start(), match.end()) for match in _SENTENCE_END.finditer(self.output)]
+        inside = {place for token in self.tokens for place in range(token.start, token.end)}
+        marks = _SENTENCE_END.finditer(self.output)
+        ends = [mark.span() for mark in marks if mark.start() not in inside]
         starts = [0, *(after for _, after in ends)]
         stops = [*(end for end, _ in ends), len(self.output)]
         return [(start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop]

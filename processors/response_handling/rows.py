@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import combinations, islice
+from itertools import combinations, islice, permutations
 from typing import Final, NamedTuple
 
 from processors.response_handling.ledger import Leaf, Moment, Quantity, Record, folded
@@ -33,12 +33,13 @@ _MOST_ROWS, _MOST_MOMENTS, _MOST_NAMED, _LONGEST_LABEL = 60, 150, 3, 60
 """Rows of a group, dates and times, rows that are told of as one, and characters of a label."""
 _MOST_PLACES, _MOST_FOUND, _MOST_ABOVE, _MOST_CELLS, _MOST_BEFORE = 8, 150, 4, 12, 3
 """Places of one word and of all, records above a row, cells of a record, sentences or clauses before one."""
-_SMALL, _FEW_WORDS = 100, 3
+_SMALL, _FEW_WORDS, _ROUNDED = 100, 3, 0.006
 """Whole numbers up to the first, without a unit, are values only beside a word of their key; a clause of so
 few words goes on about the row before."""
 _NAME, _MOMENT, _NUMBER, _STATE = range(4)
 _COMPARING: Final = frozenset({"up", "down", "contrast"})
 _WORD = re.compile(r"[^\W_]{1,40}")
+_GLUED = re.compile(r"(?<=[a-z])(?=\d)")
 _UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _Span = tuple[int, int]
 
@@ -172,10 +173,15 @@ class _Group:
                 if len(self.under[one.index]) < len(self.rows):
                     leaves = [(leaf.key, leaf.value) for leaf in one.leaves[:_MOST_CELLS]]
                     cells += [(key, text, one is record) for key, text in leaves if isinstance(text, str)]
+                    numbers = [(key, str(n)) for key, n in leaves[:1] if type(n) is int and 0 < n < _SMALL]
+                    cells += [(key, text, False) for key, text in numbers if not UNSPACED.search(key)]
             for key, text, is_own in cells:
-                if not 1 < len(text) <= _LONGEST_LABEL or text.isdecimal():
+                if len(text) < 2 or text.isdecimal():
+                    text = f"{' '.join(key_words(key)[-1:])} {text}"  # zone B, court 3
+                if len(text) > _LONGEST_LABEL:
                     continue
-                self.whole[text.lower()][key if is_own else ""].add(row)
+                for label in {text.lower(), _GLUED.sub(" ", text.lower())}:  # KL1018 as KL 1018
+                    self.whole[label][key if is_own else ""].add(row)
                 for word in () if _is_state(key) else _WORD.findall(text):
                     low, is_slug = word.lower(), not key or " " not in text
                     is_name = (low != word or not low.isalpha()) and low not in self.response.words.function
@@ -211,8 +217,14 @@ class _Group:
                 self.cells.update((entry.record, entry.key) for entry in entries)
                 is_sure = len(keys) == 1 and {entry.record for entry in entries} <= rows
                 is_claim = is_sure and not (token.is_approximate or token.is_spelled)
+                is_claim = is_claim and not (token.currencies and self._is_rate(token))
                 key, text = keys.pop() if is_sure else "", self.response.output[token.start : token.end]
                 yield _Place(token.start, token.end, key, rows, kind, text, is_claim)
+
+    def _is_rate(self, token: Token) -> bool:
+        """Whether two numbers of the same sentence divide to one, and so may have made it."""
+        others = [one.token.value for one in self.response.once(Numbers).beside(token) if one.token.value]
+        return any(abs(one / other - token.value) <= _ROUNDED for one, other in permutations(others, 2))
 
     def mistakes(self) -> Iterator[_Mistake]:
         """Values told of rows that they are not of."""

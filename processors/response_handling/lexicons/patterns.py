@@ -133,7 +133,7 @@ ERROR_WORDS: Final = {
     ),
     "retryable": (
         "rate limit", "ratelimit", "too many", "429", "time out", "timeout", "timed out", "deadline", "timedout",
-        "temporar", "unavailable", "502", "503", "504", "overload", "connection", "try again", "retry after",
+        "temporar", "unavailable", "internal server error", "http 500", "502", "503", "504", "overload", "connection", "try again", "retry after",
     ),
     "argument": (
         "invalid", "validation", "missing", "required", "must be", "cannot be empty", "malformed",
