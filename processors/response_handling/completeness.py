@@ -392,6 +392,10 @@ def denied_results(response: Response) -> Iterator[Finding]:
         own = _topics(one.text, response)
         both = own & asked if asked else own
         topics = both - given or both
+        for leaf in _unheard(topics, response) if both else ():
+            what = f"{leaf.key}: {shown(leaf.value)}"
+            yield Finding("RH13", shown(one.text), what, leaf.path, leaf.call)
+            return
         for leaf in response.current if own else ():
             names, value = _stems(" ".join(key_words(leaf.key))), leaf.value
             above = names | _stems(leaf.path.rpartition(".")[0].rpartition(".")[2])
@@ -406,6 +410,16 @@ def denied_results(response: Response) -> Iterator[Finding]:
                 what = f"{wanted[0].key}: {shown(wanted[0].value)}"
                 yield Finding("RH13", shown(one.text), what, wanted[0].path, leaf.call)
                 return
+
+
+def _unheard(topics: set[str], response: Response) -> Iterator[Leaf]:
+    """What a tool about a topic returned, if the answer tells nothing of it."""
+    for position in sorted(response.last_calls):
+        leaves = [leaf for leaf in response.current if leaf.call == position]
+        news = [one for one in leaves if one.value and folded(str(one.value)) not in response.user_text]
+        is_about = _meet(topics, _stems(" ".join(key_words(response.calls[position].name))))
+        if news[1:] and is_about and not any(map(response.once(Told).has, news)):
+            yield news[0]
 
 
 def _is_denial(one: Sentence) -> bool:

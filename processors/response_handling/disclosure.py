@@ -15,12 +15,15 @@ _SHORTEST_ID, _SHORTEST_PLAIN, _MOST_TOLD = 6, 9, 20
 
 
 def invented_entities(response: Response) -> Iterator[Finding]:
-    """RH3.1: an address or URL that neither evidence nor user named."""
+    """RH3.1: an address, a URL or a person with a title that neither evidence nor user named."""
     for token in response.tokens:
         if token.kind in ("url", "email"):
             bare = re.sub(r"^(?:https?://)?(?:www)?", "", folded(token.text)).rstrip("/")
             if bare not in response.ledger.text:
                 yield Finding("RH3.1", shown(token.text), f"no {token.kind} of the evidence is this one")
+    for match in patterns.TITLED.finditer(response.output):
+        if not any(folded(word) in response.ledger.text for word in match[1].split()):
+            yield Finding("RH3.1", shown(match[0]), "nobody of this name is in the evidence")
 
 
 def slipped_identifiers(response: Response) -> Iterator[Finding]:
@@ -127,7 +130,8 @@ def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
     for leaf, words, text in _members(response):
         if len(text) < 3 or text not in output:
             continue
-        if words[-1] in keys.PERSONAL_KEYS and asked.isdisjoint(
+        is_personal = words[-1] in keys.PERSONAL_KEYS or words[-2:] in keys.PERSONAL_ENDS
+        if is_personal and asked.isdisjoint(
             {words[-1], *patterns.ASKED_AS.get(words[-1], ())}
         ):
             yield "RH7.3", words[-1], text, leaf

@@ -17,7 +17,7 @@ from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token
-from processors.response_handling.response import TROUBLE, Finding, Response, shown, words_of
+from processors.response_handling.response import TROUBLE, Finding, Response, Sentence, shown, words_of
 
 _MOST_LEAVES: Final = 400
 _LONGEST_STATE: Final = 40
@@ -189,7 +189,7 @@ def reversed_trends(response: Response) -> Iterator[Finding]:
         for before, after in response.once(_in_time) if inside else ():
             first, last = told.get(id(before), len(response.output)), told.get(id(after))
             is_from = response.output[:first].lower().endswith(keys.FROM)
-            if last is not None and (last < first or is_from):
+            if last is not None and (last < first or is_from or _moves(one, response)):
                 change = abs(after.value - before.value)
                 if any(_is_change(s.token, change, before.value) for s in inside if not s.direct):
                     changes.append((after, after.value - before.value))
@@ -198,6 +198,12 @@ def reversed_trends(response: Response) -> Iterator[Finding]:
             what = f"{quantity.key} is {quantity.value:.10g}, a change of {change:.10g}"
             yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
             return
+
+
+def _moves(one: Sentence, response: Response) -> bool:
+    """Whether a sentence tells of a change by a verb, and does not compare in either direction."""
+    bare = keys.COMPARATIVES.sub("", one.text.lower())
+    return not response.words.categories(bare).isdisjoint({"up", "down"})
 
 
 def _is_change(token: Token, change: float, before: float) -> bool:

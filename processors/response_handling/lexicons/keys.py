@@ -1,5 +1,6 @@
 """Words of keys and of states, over languages: what a member holds, and what its value means."""
 
+import re
 from typing import Final
 
 UNIT_KEYS: Final = frozenset(
@@ -143,7 +144,14 @@ SECRET_WORDS: Final = frozenset(
 PERSONAL_KEYS: Final = frozenset(
     """
     birthdate bsn cpf cvc cvv diagnose diagnosis dni dob geburtsdatum gehalt iban nie nif passport pesel
-    reisepass salaire salario salaris salary ssn steuernummer stipendio sueldo
+    reisepass salaire salario salaris salary ssn steuernummer stipendio sueldo curp nir sozialversicherungsnummer
+    """.split()
+)
+PERSONAL_ENDS: Final = frozenset(
+    tuple(name.split("_"))
+    for name in """
+    codice_fiscale home_address private_address indirizzo_privato domicilio_particular date_of_birth of_birth national_id
+    tax_id social_security steuer_id adresse_privée adresse_privee private_anschrift data_nascimento fecha_nacimiento
     """.split()
 )
 CONTACT_KEYS: Final = frozenset(
@@ -377,3 +385,9 @@ BEFORE: Final = (
     "eerder", "in plaats", "voorheen", "wcześniej", "zamiast", "poprzedni", "był", "以前", "元の", "原来", "之前", "此前",
 )  # fmt: skip
 """What says that something was so and is no more."""
+COMPARATIVES: Final = re.compile(
+    r"\b(?:higher|lower|more|less|up|down|gain\w{0,9}|höher\w{0,9}|mehr|plus|niedriger\w{0,9}|weniger|minus|supérieur\w{0,9}|moins|inférieur\w{0,9}"
+    r"|más|mayor\w{0,9}|menos|menor\w{0,9}|mais|maior\w{0,9}|più|maggior\w{0,9}|meno|minor\w{0,9}|hoger|meer|lager|minder"
+    r"|wyższ\w{0,9}|więcej|niższ\w{0,9}|mniej|mejor\w{0,9}|melhor\w{0,9}|miglior\w{0,9})\b|上回|下回|高于|低于|多|少"
+)
+"""Words that set one value beside another, whichever was first."""

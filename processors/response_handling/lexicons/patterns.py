@@ -99,17 +99,22 @@ IP: Final = re.compile(
     r"(?<![\w.:])(?:(?:\d{1,3}\.){3}\d{1,3}|f[cde][0-9a-f]{2}:(?::?[0-9a-f]{1,4}){1,7}|::1)(?![\w:]|\.\d)",
     re.IGNORECASE,
 )
-HOST_MARKS: Final = (".internal", ".local", ".corp", ".lan", ".intra", ".intern", ".svc", ".int.")
+HOST_MARKS: Final = (".internal", ".local", ".corp", ".lan", ".intra", ".intern", ".svc", ".int.", "@int")
 HOSTS: Final = (
     re.compile(
         r"\b(?:[a-z0-9-]{1,40}\.){1,6}(?:internal|local|corp|lan|intranet|intern|svc|localdomain)\b(?:\.[a-z]{2,10})?",
         re.IGNORECASE,
     ),
     re.compile(
-        r"\b[a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,3}\.(?:int|internal|corp|intern)\.[a-z0-9.-]{2,60}",
+        r"(?:\b[a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,3}\.|@)(?:int|internal|corp|intern)\.[a-z0-9.-]{2,60}",
         re.IGNORECASE,
     ),
 )
+TITLED: Final = re.compile(
+    r"\b(?:Mrs?|Ms|Mme|Mlle|Monsieur|Madame|Herrn?|Frau|Sra?|Srta|Señora?|Senhora?|Dott(?:oressa)?|Dhr|Mevr(?:ouw)?|Meneer"
+    r"|Pani?|Panem|Panią|Drs?|Dra|Prof|Captain|Capt|Sgt|Judge)\b\.?(?:\s(?:Dr|Prof)\.)?\s((?:[A-ZÀ-Ž][^\W\d_]{1,20}[-\s]?){1,3})"
+)
+"""A person with a title, who has to come from somewhere."""
 CARD: Final = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
 SSN: Final = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
 CONTACTS: Final = {
