@@ -32,6 +32,8 @@ _WORKING = (
     "lavorativ", "werkdag", "robocz", "営業日", "工作日",
 )  # fmt: skip
 """What says that days are counted without weekends."""
+_OFFSET_KEYS: Final = frozenset({"offset", "utc", "gmt", "tz", "timezone"})
+"""Words of keys whose times are differences from UTC."""
 _SPLIT = re.compile(r"(\d{1,2}):(\d\d)")
 _RATE = re.compile(r"\s?(?:/|per\b|pro\b|par\b|por\b|al\b|na\b|min)")
 _OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
@@ -48,7 +50,8 @@ class Timeline:
     def __init__(self, response: Response) -> None:
         self._response, self._ledger = response, response.ledger
         self.moments = self._ledger.moments[:_MOST_KNOWN]
-        self.clocks = [moment for moment in self.moments if moment.minutes is not None][: 2 * _MOST]
+        times = (moment for moment in self.moments if moment.minutes is not None)
+        self.clocks = [m for m in times if _OFFSET_KEYS.isdisjoint(key_words(m.key))][: 2 * _MOST]
 
     @cached_property
     def days(self) -> list[CalendarDay]:
@@ -351,9 +354,7 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
     if is_about and any(abs(one - stated) <= 15 for one in told):
         return True
     lengths = timeline.lengths(1)
-    if any(
-        (one + by - stated) % period == 0 for one in told for length in lengths for by in (length, -length)
-    ):
+    if any((one + by - stated) % period == 0 for one in told for n in lengths for by in (n, -n)):
         return True
     numbers = {abs(quantity.value): quantity.call for quantity in response.ledger.quantities}
     hours = {stated // 60, stated // 60 % 12} & numbers.keys() if stated % 60 == 0 else set[float]()
