@@ -1,4 +1,4 @@
-"""Rules RH1, RH11 and RH12.5: numbers of the answer, and how the evidence gives them, if it does.
+"""Numbers of the answer, and how the evidence gives them, if it does; rules RH3.5 and RH11.2.
 
 A number is supported directly (as it stands, rounded, in another unit), naturally (sums, means, ranges and
 counts of one key over records, whole and by category; time between moments) or in two or three steps over
@@ -25,8 +25,8 @@ _SMALL, _PEOPLE_KNOW = 12, frozenset({24.0, 60.0, 100.0, 365.0, 1000.0})
 """Whole numbers up to the first, and those, without a unit are counts and marks that are not looked up."""
 _CONSTANTS: Final = (2.0, 7.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 365.0)
 """By what people multiply and divide though nobody told them."""
-_ABOUT, _VAGUE = 0.06, 0.004
-"""By how much what is said to be approximate may differ, and a tolerance that two steps meet by chance."""
+_ABOUT: Final = 0.06
+"""By how much what is said to be approximate may differ."""
 _CHANCE: Final = 0.25
 """How many of the expressions tried may be expected to give a number by chance where one counts for sure."""
 _MOST_BESIDE: Final = 8
@@ -105,12 +105,15 @@ class Numbers:
         self._sums = {round(fsum(run), 6): run for run in runs if len(run) > 1}
         for look in (lambda _: None, self._natural, self._reach, self._reach):
             left = [s for s in self.supports if not s.how and (look != self._reach or not s.is_supported)]
+            before = len(self._known)
             for support in left[:_MOST_SEARCHED] if look == self._reach else left:
                 if not support.direct:
                     look(support)
                 token = support.token
                 if (support.direct or support.how) and all(made.value != token.value for made in self._known):
                     self._known.append(_told(token))
+            if look == self._reach and len(self._known) == before:
+                break
 
     @cached_property
     def _made(self) -> list[Made]:

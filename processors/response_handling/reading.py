@@ -93,8 +93,8 @@ class Reader:
         named = patterns.NAMED_DATE.format(month=month, year=patterns.YEAR, L=patterns.L)
         self._dates = re.compile(rf"{patterns.NUMERIC_DATE}|{named}", re.IGNORECASE)
 
-    def read(self, text: str, *, is_answer: bool = False, is_spelled: bool = False) -> list[Token]:
-        """The tokens of `text`, in no particular order; what is said to be approximate only of an answer."""
+    def read(self, text: str, *, is_answer: bool = False, is_spelled: bool = True) -> list[Token]:
+        """The tokens of `text`, in no order; words if `is_spelled`, what is approximate if `is_answer`."""
         found: list[Token] = []
         masked = text
         if "@" in text or "://" in text or "www." in text:
@@ -107,7 +107,7 @@ class Reader:
                 masked = self._times(masked, found)
             masked = patterns.LIST_MARK.sub(lambda mark: " " * len(mark[0]), masked)
             masked = self._numbers(masked, found, is_answer=is_answer)
-        if is_answer or is_spelled:
+        if is_spelled:
             self._spelled(masked, found)
         return found[:MAX_TOKENS]
 
