@@ -1,8 +1,8 @@
 """Rule RH10: a value of another row than the one that the answer names.
 
-A row is named by what it does not share with all its siblings: texts and identifiers of its own, of what it
-stands in and of the call that returned it, words of these, dates and times. What stands nearest to a value
-names its row: in the clause, before it in the sentence, in a sentence before, in the question.
+A row is named by texts and words of names that it does not share with all its siblings: its own, those of
+what it stands in, and the arguments of its call; dates and times help. What stands nearest to a value names
+its row: in the clause, before it in the sentence, in a sentence before, in the question.
 """
 
 import re
@@ -38,7 +38,7 @@ _SMALL, _FEW_WORDS, _ROUNDED = 100, 3, 0.006
 few words goes on about the row before."""
 _NAME, _MOMENT, _NUMBER, _STATE = range(4)
 _COMPARING: Final = frozenset({"up", "down", "contrast"})
-_WORD = re.compile(r"[^\W_]{1,40}")
+_WORD, _LETTER = re.compile(r"[^\W_]{1,40}"), re.compile(r"[^\W\d_]")
 _GLUED = re.compile(r"(?<=[a-z])(?=\d)")
 _UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _Span = tuple[int, int]
@@ -198,7 +198,8 @@ class _Group:
             longer = [others for name, others in self.whole.items() if label in name] if spans else []
             for key in by_key if spans else ():
                 rows = frozenset[int]().union(*(others[key] for others in longer if key in others))
-                kind, is_claim = _STATE if _is_state(key) else _NAME, bool(key) and len(by_key) == 1
+                is_name = _LETTER.search(label) is not None and not _is_state(key)
+                kind, is_claim = _NAME if is_name else _STATE, bool(key) and len(by_key) == 1
                 found += [_Place(*span, key, rows, kind, text.text[slice(*span)], is_claim) for span in spans]
         for word, own in self.parts.items():
             spans = text.find(word) if UNSPACED.search(word) else text.words.get(word, [])[:_MOST_PLACES]
@@ -267,13 +268,13 @@ class _Group:
         """Whether another row is named as well, or more or less told than of another."""
         start, end = around(self.response.clauses, place.start)
         by = (_NAME, _MOMENT, _NUMBER) if place.kind == _NAME else (_NAME,)
-        near, is_other = self._within(start, end, by, place), False
-        if not any(one.rows & named and one.kind < _NUMBER for one in near):
-            start, end = around(self.response.spans, place.start)
-            near = self._within(start, end, (_NAME,), place)
-            is_other = any(one.rows.isdisjoint(named) for one in near)
-        near += [] if any(one.rows & named for one in self.asked) else self.asked
-        is_other |= any(one.rows & place.rows and not one.rows & named for one in near)
+        near = self._within(start, end, by, place)
+        beside = self._within(*around(self.response.spans, place.start), (_NAME,), place)
+        is_far = not any(one.rows & named and one.kind < _NUMBER for one in near)
+        start, end = around(self.response.spans, place.start) if is_far else (start, end)
+        asked = [] if any(one.rows & named for one in self.asked) else self.asked
+        is_other = any(one.rows & place.rows and not one.rows & named for one in (*near, *beside, *asked))
+        is_other |= is_far and any(one.rows.isdisjoint(named) for one in beside)
         kinds = self.response.words.said(self.response.output[start:end])
         return is_other or not _COMPARING.isdisjoint(kinds)
 
@@ -284,29 +285,30 @@ class _Group:
 
     def _named(self, place: _Place) -> tuple[frozenset[int], bool]:
         """The rows that are named for a value, if none is its own, and whether its clause names them."""
-        rows, is_near = frozenset(self.rows), False
+        rows, is_near, is_named = frozenset(self.rows), False, False
         for names, is_own in self._levels(place):
             hits = [name for name in names if name.rows & rows]
             is_vague = not is_own and not all(name.key or name.is_marked for name in hits)
             is_near |= is_own and bool(hits)
+            is_named |= any(name.kind == _NAME for name in hits)
             rows = rows.intersection(*(name.rows for name in hits))
             if not rows or rows <= place.rows or is_vague or any(name.key == place.key for name in hits):
                 break
-            if not rows & place.rows and len(rows) <= _MOST_NAMED:
+            if is_named and not rows & place.rows and len(rows) <= _MOST_NAMED:
                 return rows, is_near
         return frozenset(), False
 
     def _levels(self, place: _Place) -> Iterator[tuple[Sequence[_Place], bool]]:
         """What may name the row of a value, from the nearest, and whether that is in its clause.
 
-        Dates and times name no row of a number, since largest and smallest ones are told beside any.
+        Dates and times help to name the row of a text; largest and smallest numbers are told beside any.
         """
         output, (start, _) = self.response.output, around(self.response.spans, place.start)
         clauses = [clause for clause in self.response.clauses if start <= clause[0] <= place.start]
         words = _WORD.findall(output[slice(*clauses[-1])].replace(place.text, ""))
         is_bare = sum(1 + len(word) // 3 * bool(UNSPACED.search(word)) for word in words) <= _FEW_WORDS
         for begin, end in reversed(clauses[-2 * _MOST_BEFORE :]):
-            for kind in (_NAME,) if place.kind == _NUMBER else (_NAME, _MOMENT):
+            for kind in (_NAME, _MOMENT) if place.kind in (_NAME, _STATE) else (_NAME,):
                 yield self._within(begin, end, (kind,), place), place.start < end or is_bare
         before = [span for span in self.response.spans if span[0] < start][-_MOST_BEFORE:]
         for begin, end in reversed(before):

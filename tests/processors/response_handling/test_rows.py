@@ -53,6 +53,21 @@ OSLO, KIEL = (
     call({"temp_c": temperature, "wind_kmh": wind}, name="weather", city=city)
     for city, temperature, wind in (("Oslo", 14.2, 31), ("Kiel", 21.6, 9))
 )
+SHIFTS = call(
+    [
+        {"name": "Noa Blum", "from": "08:00", "to": "16:00"},
+        {"name": "Ravi Shah", "from": "12:00", "to": "20:00"},
+    ],
+    name="shifts",
+)
+RELEASES = call(
+    [
+        {"tag": "v2.1.0", "date": "2026-01-10"},
+        {"tag": "v2.3.0", "date": "2026-05-20"},
+        {"tag": "v2.2.0", "date": "2026-03-15"},
+    ],
+    name="releases",
+)
 TILES = call(
     [
         {"item": "Tile Loft 40x40", "eur": 31.9},
@@ -126,6 +141,8 @@ def test_a_value_of_another_row_than_the_one_named_is_found(
         ("赤インクの在庫は130本です。黒インクは275本あります。", [INKS]),
         ("Loft in 60x60 comes to €38.50; in slate you would pay €44.25.", [TILES]),
         ("It is 14.2°C in Oslo and 21.6°C in Kiel.", [OSLO, KIEL]),
+        ("Noa and Ravi overlap from 12:00 to 16:00.", [SHIFTS]),
+        ("From v2.1.0 you can go straight to the release of 20 May 2026.", [RELEASES]),
         ("As of 4 March, the warmest day had 17.9 degrees.", [DAYS]),
         ("Since 3 March it has been cooler than at the peak of 17.9 degrees.", [DAYS]),
     ],
