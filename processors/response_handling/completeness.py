@@ -4,12 +4,14 @@ A part that failed, a first page, a dry run, a value that was replaced since, an
 all what holds for some.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from processors.response_handling.errors import acts
+from processors.response_handling.errors import acts, bare
 from processors.response_handling.ledger import Leaf, Moment, Quantity, folded
+from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
@@ -24,25 +26,63 @@ from processors.response_handling.response import (
     words_of,
 )
 
+_NAMED = re.compile(r"[a-z]{1,30}|[^\W\d_a-z]{1,30}")
+_BEHIND = re.compile(r"\w{1,30}[\s:,]{1,2}(?:\w{1,5}\s){0,2}([A-ZÀ-Ž]\w{2,30})")
+_STEM, _LONG = 5, 40
 _LONGEST_VALUE: Final = 40
 _MOST_ROWS: Final = 60
+_MOST_RECORDS: Final = 300
 _CONTENT: Final = 20_000
+_MARK = re.compile(r"\b[A-Z]{4,20}\b|(?<=[=:])\s?[a-z]{4,20}\b")
+_PARTICIPLE = re.compile(r"(?:ed|en|et|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
+_PAGE = re.compile(
+    r"(?:page|pagina|página|seite|strona|页|ページ)\s?1\s?(?:of|von|de|di|van|z|/|sur)\s?(\d{1,6})",
+    re.IGNORECASE,
+)
 
 
 def partial_failures(response: Response) -> Iterator[Finding]:
-    """RH12.1: a part of the result counts or lists what failed, and the answer tells of no trouble."""
+    """RH12.1: a part of the result counts or lists what failed, or fewer than all, and the answer tells of all."""
+    for one in response.sentences:
+        if "all" in one.kinds and not one.kinds & {*TROUBLE, "contrast"}:
+            yield from _smaller_counts(one, response)
     if response.told & TROUBLE or "contrast" in response.told or not response.told & {"done", "all"}:
         return
     counted = [(one.key, float(one.length), one.path, one.call) for one in response.ledger.lists]
     for quantity in response.ledger.quantities:
         if quantity.is_whole and quantity.unit is None and quantity.value == int(quantity.value):
             counted.append((quantity.key, quantity.value, quantity.path, quantity.call))
+    for leaf in response.current if "all" in response.told else ():
+        if isinstance(leaf.value, str) and leaf.path.endswith("]"):
+            marks = (word.lower() for word in _MARK.findall(leaf.value[:_CONTENT]))
+            counted += [(word, 1, leaf.path, leaf.call) for word in marks if word in keys.FAILED]
     for key, value, path, call in counted:
-        words = key_words(key)
-        is_failed = keys.FAILED_LISTS & {*words} or (len(words) > 1 and words[0] in keys.NEGATING_WORDS)
+        words = {*key_words(key)}
+        is_failed = (keys.FAILED_LISTS | keys.FAILED) & words or keys.NEGATING_WORDS & {*key_words(key)[:-1]}
         if call in response.last_calls and is_failed and value >= 1 and len(words) < 3:
             yield Finding("RH12.1", shown(response.output), f"{key}: {value:.10g}", path, call)
             return
+
+
+def _smaller_counts(one: Sentence, response: Response) -> Iterator[Finding]:
+    """Counts that a sentence tells of all, where the result has a larger one beside them, and tells them nowhere."""
+    told = response.once(Told)
+    for record in response.ledger.records[:_MOST_RECORDS]:
+        is_current = record.call in response.last_calls and response.words.is_spaced
+        counts = [q for q in record.numbers[:12] if is_current and _is_count(q)]
+        for count in counts:
+            word = key_words(count.key)[-1]
+            is_about = _PARTICIPLE.search(word) and any(said.startswith(word[:5]) for said in one.words)
+            is_part = count.value < max(other.value for other in counts) and _place(count) not in told.numbers
+            if is_about and is_part and word not in keys.FAILED_LISTS:
+                what = f"{count.key}: {count.value:.10g}"
+                yield Finding("RH12.1", shown(one.text), what, count.path, count.call)
+                return
+
+
+def _is_count(number: Quantity) -> bool:
+    is_bare = number.is_whole and number.is_operand and not (number.unit or number.currencies)
+    return is_bare and number.value == int(number.value) and not 1900 <= number.value <= 2100
 
 
 def first_pages(response: Response) -> Iterator[Finding]:
@@ -53,7 +93,11 @@ def first_pages(response: Response) -> Iterator[Finding]:
     is_asked = "all" in response.words.categories(response.question)
     is_all = "all" in response.told or (is_asked and not any(word in low for word in keys.SAYS_MORE))
     said = {value for support in response.once(Numbers).supports for value in support.token.values}
-    tops = [leaf for leaf in response.current if leaf.path.count(".") < 2 and "[" not in leaf.path]
+    tops = [
+        leaf
+        for leaf in response.current
+        if leaf.path.count(".") < 2 and leaf.path.rpartition("[")[2] in ("0]", leaf.path)
+    ]
     for entry in response.ledger.lists:
         is_first = entry.call in response.last_calls and entry.length and entry.path.count(".") < 2
         if not is_first or any(
@@ -63,6 +107,8 @@ def first_pages(response: Response) -> Iterator[Finding]:
         for leaf in tops:
             value = leaf.value
             is_more = leaf.key.lower() in keys.MORE_KEYS and value not in (None, False, "", 0)
+            is_more |= isinstance(value, int) and value > 1 and leaf.key.lower() in keys.PAGES_KEYS
+            is_more |= isinstance(value, str) and _PAGE.search(value[:400]) is not None
             is_total = leaf.key.lower() in keys.TOTAL_KEYS and isinstance(value, int) and value > entry.length
             is_told = isinstance(value, int) and not isinstance(value, bool) and value in said
             if (
@@ -110,7 +156,7 @@ class Told:
 
     def __init__(self, response: Response) -> None:
         supports = response.once(Numbers).supports
-        self._numbers = {_place(quantity) for support in supports for quantity in support.direct}
+        self.numbers = {_place(quantity) for support in supports for quantity in support.direct}
         self.operands = {part for support in supports for part in support.how.split(" and ")}
         self._moments: dict[tuple[int, int, str], list[Moment]] = defaultdict(list)
         for moment in response.ledger.moments:
@@ -126,8 +172,8 @@ class Told:
             return not self._minutes.isdisjoint(times)
         if days := [day for moment in self._moments[_place(leaf)] for day in moment.dates]:
             return any(agree(day, other) for day in days for other in self._days)
-        if _place(leaf) in self._numbers or leaf.value is None or not isinstance(leaf.value, str):
-            return _place(leaf) in self._numbers
+        if _place(leaf) in self.numbers or leaf.value is None or not isinstance(leaf.value, str):
+            return _place(leaf) in self.numbers
         stem = text[: max(4, len(text) - 3)] if text.isalpha() else text
         return any(word.startswith(stem) for word in self._words) or (len(text) > 3 and stem in self._text)
 
@@ -195,19 +241,66 @@ def _shape(text: str) -> str:
 def empty_results(response: Response) -> Iterator[Finding]:
     """RH12.8: nothing was found, and the answer tells of something without any word of negation."""
     lists = [entry for entry in response.ledger.lists if entry.call in response.last_calls]
-    if (
-        response.told & TROUBLE
-        or not lists
-        or any(entry.length for entry in lists)
-        or len(response.last_calls) != 1
-    ):
-        return
-    is_counted = any(leaf.value == 0 and leaf.key.lower() in keys.TOTAL_KEYS for leaf in response.current)
-    if response.starts_with_yes or (
-        is_counted and any(not s.is_supported for s in response.once(Numbers).supports)
-    ):
-        what = f"{lists[0].key or 'the result'} is empty"
-        yield Finding("RH12.8", shown(response.output), what, lists[0].path, lists[0].call)
+    for entry in lists:
+        if any(other.length for other in lists if other.call == entry.call):
+            continue
+        stems = [word[:5] for word in key_words(entry.key) if len(word) > 4]
+        about = [one for one in response.sentences if any(w.startswith(s) for s in stems for w in one.words)]
+        is_asked = any(word.startswith(stem) for stem in stems for word in response.asked)
+        is_told = is_asked and about and not any(one.kinds & {*TROUBLE, "all", "pending"} for one in about)
+        is_counted = any(
+            leaf.value == 0 and leaf.key.lower() in keys.TOTAL_KEYS and leaf.call == entry.call
+            for leaf in response.current
+        )
+        is_lone = not response.told & TROUBLE and entry.call == max(response.last_calls)
+        is_claimed = response.starts_with_yes and len(response.last_calls) == 1
+        is_new = is_counted and any(not s.direct for s in response.once(Numbers).supports)
+        if is_told or (is_lone and (is_claimed or is_new)):
+            what = f"{entry.key or 'the result'} is empty"
+            yield Finding("RH12.8", shown(response.output), what, entry.path, entry.call)
+            return
+
+
+def null_values(response: Response) -> Iterator[Finding]:
+    """RH12.5: beside the word of a member or of a row that is null something that no evidence has.
+
+    That is a number, a time, or a name behind that word.
+    """
+    nulls = [leaf for leaf in response.current if leaf.value is None][:_MOST_ROWS]
+    made = {
+        s.token.start for s in response.once(Numbers).supports if s.direct or (s.how and s.token.value > 9)
+    }
+    times = {moment.minutes for moment in response.ledger.moments} if nulls else set()
+    for leaf in nulls:
+        words = [bare(word)[:6] for word in key_words(leaf.key) if len(word) > 2]
+        words = [word for word in words if word not in keys.VALUE_KEYS] or _own_words(leaf, response)
+        for one in response.sentences if words else ():
+            text = bare(one.text)
+            places = [match.start() for match in _NAMED.finditer(text) if match[0].startswith(tuple(words))]
+            for place in places if not one.kinds & {*TROUBLE, "pending"} else ():
+                start = one.start + place
+                near = [
+                    t for t in response.tokens if -4 < t.start - start < 30 and t.kind in ("number", "time")
+                ]
+                is_new = any(
+                    t.minutes not in times if t.kind == "time" else t.start not in made for t in near
+                )
+                name = _BEHIND.match(one.text, place) if response.words.language != "de" else None
+                if is_new or (name and folded(name[1]) not in response.ledger.text):
+                    yield Finding("RH12.5", shown(one.text), f"{leaf.key} is null", leaf.path, leaf.call)
+                    return
+
+
+def _own_words(leaf: Leaf, response: Response) -> list[str]:
+    """The words by which the row of a value is told from the others."""
+    record = response.ledger.records[leaf.record]
+    found: dict[int, set[str]] = {}
+    for other in response.ledger.records[:_MOST_RECORDS]:
+        texts = [one.value for one in other.leaves if isinstance(one.value, str)][:1]
+        if other.group == record.group and texts:
+            found[other.index] = {word for word in words_of(bare(texts[0][:80])) if word.isalpha()}
+    own = found.pop(record.index, set())
+    return [*own.difference(*found.values())]
 
 
 def all_for_some(response: Response) -> Iterator[Finding]:
@@ -250,3 +343,62 @@ def _is_said(key: str, value: str, where: Sentence | Response) -> bool:
     whole = folded(value)
     start = whole[: max(5, len(whole) - 2)] if len(whole) > 5 and " " not in value else whole
     return len(whole) > 1 and not whole.isdigit() and start in low
+
+
+def denied_results(response: Response) -> Iterator[Finding]:
+    """RH13: told as not known, though a result has a value under that name, a row or a text about it."""
+    told, asked = response.once(Told), _topics(response.question, response)
+    given = {
+        stem for leaf in response.ledger.leaves if leaf.made_for >= 0 for stem in _stems(str(leaf.value))
+    }
+    for one in response.sentences:
+        is_absent = "absent" in one.kinds or any(word in one.text.lower() for word in keys.IN_SYSTEM)
+        own = (
+            _topics(one.text, response) if is_absent and one.kinds & {"negation", "no", "failure"} else set()
+        )
+        both = own & asked if asked else own
+        for leaf in response.current if own else ():
+            names, value = _stems(" ".join(key_words(leaf.key))), str(leaf.value)
+            above = names | _stems(leaf.path.rpartition(".")[0].rpartition(".")[2])
+            is_key = bool(names) and (_meet(both - given or both, above) or (names <= own and bool(both)))
+            is_key &= not keys.NAME_KEYS & {*key_words(leaf.key)}
+            wanted = [leaf] if is_key else []
+            if (
+                not is_key
+                and isinstance(leaf.value, str)
+                and _meet(both - given or both, _stems(value[:2000]))
+            ):
+                record = response.ledger.records[leaf.record]
+                wanted = (
+                    [leaf] if len(value) > _LONG else [other for other in record.leaves if other is not leaf]
+                )
+            wanted = [other for other in wanted if other.value not in (None, False, "", 0)]
+            if wanted and not any(told.has(other) for other in wanted):
+                what = f"{wanted[0].key}: {shown(wanted[0].value)}"
+                yield Finding("RH13", shown(one.text), what, wanted[0].path, leaf.call)
+                return
+
+
+def _meet(some: set[str], others: set[str]) -> bool:
+    return any(_alike(one, other) for one in some for other in others)
+
+
+def _topics(text: str, response: Response) -> set[str]:
+    """The beginnings of the words that say what a text is about."""
+    if not response.words.is_spaced:
+        return {text[n : n + 2] for n in range(len(text) - 1) if not text[n : n + 2].isascii()} | _stems(text)
+    known = response.words.known | lexicon("en").known
+    return {
+        w[:_STEM]
+        for w in words_of(bare(text))
+        if len(w) > 2 and w not in known and not response.words.categories(w)
+    }
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in words_of(bare(text))}
+
+
+def _alike(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return long.startswith(short) and (len(short) > 2 or not short.isascii()) and len(long) - len(short) <= 2

@@ -1,13 +1,13 @@
-"""Rules RH4, RH5, RH6, RH9.a and RH13: how calls ended, and whether the answer makes use of it."""
+"""Rules RH4, RH5, RH6 and RH9.a: how calls ended, and whether the answer makes use of it."""
 
 from collections.abc import Iterator
 from typing import Final
+from unicodedata import normalize
 
 from processors.comparison import equal_values, equality_key
 from processors.response_handling.failures import ErrorClass, ToolFailure
 from processors.response_handling.ledger import folded
-from processors.response_handling.lexicon import lexicon
-from processors.response_handling.lexicons.keys import ACTION_VERBS, NAME_KEYS
+from processors.response_handling.lexicons.keys import ACTION_VERBS
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.reading import agree
 from processors.response_handling.response import (
@@ -17,7 +17,6 @@ from processors.response_handling.response import (
     Settings,
     shown,
     target_of,
-    words_of,
 )
 
 _MOST_SHOWN: Final = 5
@@ -154,49 +153,6 @@ def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Fi
                 yield Finding("RH6", call.name, what, "", later)
 
 
-def denied_results(response: Response) -> Iterator[Finding]:
-    """RH13: told as not known, though a result has a value under that name, or a text about it."""
-    given = {
-        stem for leaf in response.ledger.leaves if leaf.made_for >= 0 for stem in _stems(str(leaf.value))
-    }
-    for one in response.sentences:
-        told, asked = _topics(one.text, response), _topics(response.question, response)
-        both = told & asked or (told if not asked else set())
-        topics = (both - given) or both
-        if "absent" not in one.kinds or not one.kinds & {"negation", "no", "failure"}:
-            continue
-        for leaf in response.current:
-            whole = folded(str(leaf.value))
-            names = _stems(leaf.path.rpartition(".")[0].rpartition(".")[2]) | _stems(
-                " ".join(key_words(leaf.key))
-            )
-            if isinstance(leaf.value, str):
-                names = _stems(leaf.value[:2000]) | (names if len(leaf.value) < 40 else set())
-            is_told = len(whole) > _STEM and whole in folded(response.output)
-            is_name = leaf.value in (None, False, "", 0) or NAME_KEYS & {*key_words(leaf.key)}
-            if not is_told and not is_name and any(_alike(topic, name) for topic in topics for name in names):
-                yield Finding(
-                    "RH13", shown(one.text), f"{leaf.key}: {shown(leaf.value)}", leaf.path, leaf.call
-                )
-                return
-
-
-def _topics(text: str, response: Response) -> set[str]:
-    """The beginnings of the words that say what a text is about."""
-    if not response.words.is_spaced:
-        return {text[n : n + 2] for n in range(len(text) - 1) if not text[n : n + 2].isascii()} | _stems(text)
-    known = response.words.known | lexicon("en").known
-    return {
-        w[:_STEM]
-        for w in words_of(text)
-        if len(w) > 2 and w not in known and not response.words.categories(w)
-    }
-
-
-def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in words_of(text)}
-
-
-def _alike(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    return long.startswith(short) and (len(short) > 2 or not short.isascii()) and len(long) - len(short) <= 2
+def bare(text: str) -> str:
+    """A text in lower case and without accents on Latin letters, as keys are written."""
+    return "".join(normalize("NFD", mark)[0] if "\x7f" < mark < "\u0250" else mark for mark in text.lower())

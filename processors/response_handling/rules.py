@@ -52,7 +52,7 @@ RULES: Final = (
     Rule("RH12.2", "a first page taken for everything", is_gating=True),
     Rule("RH12.3", "a dry run told as done", is_gating=True),
     Rule("RH12.4", "a value that a later call replaced", is_gating=True),
-    Rule("RH12.5", "a number where the result has null", is_gating=True),
+    Rule("RH12.5", "a number or a name where the result has null", is_gating=True),
     Rule("RH12.7", "told of all what holds for some", is_gating=True),
     Rule("RH12.8", "an empty result told as if something had been found", is_gating=True),
     Rule("RH13", "told as not known though a result has it", is_gating=True),
@@ -103,9 +103,10 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH12.2", _plain(completeness.first_pages)),
     ("RH12.3", _plain(completeness.dry_runs)),
     ("RH12.4", _plain(completeness.replaced_values)),
+    ("RH12.5", _plain(completeness.null_values)),
     ("RH12.7", _plain(completeness.all_for_some)),
     ("RH12.8", _plain(completeness.empty_results)),
-    ("RH13", _plain(errors.denied_results)),
+    ("RH13", _plain(completeness.denied_results)),
 )
 
 

@@ -76,7 +76,7 @@ def reversed_states(response: Response) -> Iterator[Finding]:
         is_made = is_vague and (acts(response.calls[leaf.call].name) or not is_asked)
         if is_said or response.told & trouble or is_made:
             continue
-        if not trouble or not response.told & (_CLAIM - {"all"} if is_vague else _CLAIM):
+        if not trouble or not response.told & (_CLAIM - {"all"} if is_vague and kind != "failed" else _CLAIM):
             continue
         record = response.ledger.records[leaf.record]
         about = [one for one in response.sentences if response.names(record, one.text)]

@@ -356,3 +356,16 @@ FROM: Final = tuple(
     if end or not mark.isascii()
 )
 """What stands before the value from which something changed."""
+PAGES_KEYS: Final = frozenset(
+    "pages total_pages totalpages page_count pagecount num_pages last_page seiten pagine páginas paginas strony pagina_s 页数 総ページ".split()
+)
+"""Keys of how many pages there are."""
+VALUE_KEYS: Final = frozenset(
+    "value val result wert valeur valor valore waarde wartość 値 值 next cursor error".split()
+)
+"""Words of keys that say nothing of what their value is about."""
+IN_SYSTEM: Final = (
+    "in the system", "on record", "on file", "in the record", "im system", "nicht hervor", "finde ich leider nur", "dans le système", "au dossier",
+    "en el sistema", "no sistema", "nel sistema", "in het systeem", "w systemie", "登録され", "システム上", "系统里", "系统中", "没有查到", "未查到",
+)  # fmt: skip
+"""Where people say that something is not."""
