@@ -1,7 +1,7 @@
-"""Rules RH12: less came about, or less is known, than the answer says.
+"""Rules RH12 and RH13: less came about, or less or more is known, than the answer says.
 
-A part that failed, a first page, a dry run, a value that was replaced since, an empty result, and told of
-all what holds for some.
+A part that failed, a first page, a dry run, a value that was replaced since, an empty result, a null, told of
+all what holds for some, and a value told as not known.
 """
 
 import re
@@ -26,13 +26,17 @@ from processors.response_handling.response import (
     words_of,
 )
 
-_NAMED = re.compile(r"[a-z]{1,30}|[^\W\d_a-z]{1,30}")
-_BEHIND = re.compile(r"\w{1,30}[\s:,]{1,2}(?:\w{1,5}\s){0,2}([A-ZÀ-Ž]\w{2,30})")
-_STEM, _LONG = 5, 40
+_LETTERS = re.compile(r"[a-z]{1,30}|[^\W\d_a-z]{1,30}")
+_NAME_BEHIND = re.compile(r"\w{1,30}[\s:,]{1,2}(?:\w{1,5}\s){0,2}([A-ZÀ-Ž]\w{2,30})")
+_STEM: Final = 5
+_SMALL: Final = 9
 _LONGEST_VALUE: Final = 40
 _MOST_ROWS: Final = 60
 _MOST_RECORDS: Final = 300
+_MOST_DENIALS: Final = 4
 _CONTENT: Final = 20_000
+_OPEN: Final = TROUBLE | {"pending"}
+"""Kinds of words by which an answer tells that something is not done, or not yet."""
 _MARK = re.compile(r"\b[A-Z]{4,20}\b|(?<=[=:])\s?[a-z]{4,20}\b")
 _PARTICIPLE = re.compile(r"(?:ed|en|et|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
 _PAGE = re.compile(
@@ -42,7 +46,7 @@ _PAGE = re.compile(
 
 
 def partial_failures(response: Response) -> Iterator[Finding]:
-    """RH12.1: a part of the result counts or lists what failed, or fewer than all, and the answer tells of all."""
+    """RH12.1: a part of the result failed, or its counts are fewer than all, and the answer tells of all."""
     for one in response.sentences:
         if "all" in one.kinds and not one.kinds & {*TROUBLE, "contrast"}:
             yield from _smaller_counts(one, response)
@@ -65,7 +69,7 @@ def partial_failures(response: Response) -> Iterator[Finding]:
 
 
 def _smaller_counts(one: Sentence, response: Response) -> Iterator[Finding]:
-    """Counts that a sentence tells of all, where the result has a larger one beside them, and tells them nowhere."""
+    """Counts beside a larger one that the answer does not tell, while a sentence tells their word of all."""
     told = response.once(Told)
     for record in response.ledger.records[:_MOST_RECORDS]:
         is_current = record.call in response.last_calls and response.words.is_spaced
@@ -93,30 +97,20 @@ def first_pages(response: Response) -> Iterator[Finding]:
     is_asked = "all" in response.words.categories(response.question)
     is_all = "all" in response.told or (is_asked and not any(word in low for word in keys.SAYS_MORE))
     said = {value for support in response.once(Numbers).supports for value in support.token.values}
-    tops = [
-        leaf
-        for leaf in response.current
-        if leaf.path.count(".") < 2 and leaf.path.rpartition("[")[2] in ("0]", leaf.path)
-    ]
+    plain = (leaf for leaf in response.current if leaf.path.count(".") < 2)
+    tops = [leaf for leaf in plain if "[" not in leaf.path or leaf.path.endswith("[0]")]
     for entry in response.ledger.lists:
         is_first = entry.call in response.last_calls and entry.length and entry.path.count(".") < 2
-        if not is_first or any(
-            c.name == response.calls[entry.call].name for c in response.calls[entry.call + 1 :]
-        ):
-            continue
-        for leaf in tops:
+        again = {call.name for call in response.calls[entry.call + 1 :]} if is_first else set()
+        for leaf in tops if is_first and response.calls[entry.call].name not in again else ():
             value = leaf.value
             is_more = leaf.key.lower() in keys.MORE_KEYS and value not in (None, False, "", 0)
             is_more |= isinstance(value, int) and value > 1 and leaf.key.lower() in keys.PAGES_KEYS
             is_more |= isinstance(value, str) and _PAGE.search(value[:400]) is not None
             is_total = leaf.key.lower() in keys.TOTAL_KEYS and isinstance(value, int) and value > entry.length
             is_told = isinstance(value, int) and not isinstance(value, bool) and value in said
-            if (
-                leaf.call == entry.call
-                and (is_more or is_total)
-                and not is_told
-                and (is_all or entry.length in said)
-            ):
+            is_claimed = leaf.call == entry.call and (is_all or entry.length in said)
+            if is_claimed and (is_more or is_total) and not is_told:
                 what = f"{leaf.key}: {shown(value)}"
                 yield Finding("RH12.2", shown(response.output), what, leaf.path, entry.call)
                 return
@@ -127,18 +121,11 @@ def dry_runs(response: Response) -> Iterator[Finding]:
 
     Who asks a question gets an answer; who wants something done is told what was done, in whatever words.
     """
-    low, plain = response.output.lower(), {"failure", "pending", "no", "negation", "absent"}
-    kinds = [
-        one.kinds for one in response.sentences if not any(w in one.text.lower() for w in keys.SAYS_MORE)
-    ]
+    low, question = response.output.lower(), response.question.rstrip()
     is_told = any(text.strip() in low for text in keys.DRY_TEXTS) or patterns.CONDITIONAL.search(low)
-    is_told = is_told or len(response.sentences) < len(response.spans) or "pending" in response.told
-    is_asked = response.question.rstrip().endswith(("?", "？")) and "done" not in response.told
-    for leaf in (
-        response.ledger.leaves
-        if not (is_told or is_asked) and plain.isdisjoint(frozenset().union(*kinds))
-        else ()
-    ):
+    is_told = is_told or len(response.sentences) < len(response.spans) or response.told & _OPEN
+    is_asked = question.endswith(("?", "？")) and "done" not in response.told
+    for leaf in response.ledger.leaves if not (is_told or is_asked) else ():
         words, value, call = key_words(leaf.key), leaf.value, max(leaf.call, leaf.made_for)
         is_dry = value not in (False, None, 0, "", "false", "no") and not keys.DRY_WORDS.isdisjoint(words)
         is_dry |= value is False and not keys.DO_WORDS.isdisjoint(words)
@@ -146,8 +133,7 @@ def dry_runs(response: Response) -> Iterator[Finding]:
             is_dry |= leaf.key.lower() in keys.MODE_KEYS and value.lower() in keys.DRY_MODES
             is_dry |= any(mark in value[:_CONTENT].lower() for mark in keys.DRY_TEXTS)
         if is_dry and call in response.last_calls:
-            claim = response.sentences[0].text if response.sentences else response.output
-            yield Finding("RH12.3", shown(claim), f"{leaf.key}: {shown(value)}", leaf.path, call)
+            yield Finding("RH12.3", shown(response.output), f"{leaf.key}: {shown(value)}", leaf.path, call)
             return
 
 
@@ -187,7 +173,7 @@ def _place(value: Leaf | Quantity | Moment) -> tuple[int, int, str]:
 
 
 def replaced_values(response: Response) -> Iterator[Finding]:
-    """RH12.4: a value told that a later call replaced, or that was asked for and not given; the new one is not."""
+    """RH12.4: told is what a later call replaced, or was asked for and not given, and not the new value."""
     told, current = response.once(Told), {(leaf.call, leaf.path): leaf for leaf in response.current}
     later, kept = _later(response), defaultdict[str, set[int]](set)
     for leaf in response.current:
@@ -209,7 +195,7 @@ def replaced_values(response: Response) -> Iterator[Finding]:
 
 
 def _later(response: Response) -> dict[int, list[int]]:
-    """The calls whose results stand in place of those of a call: the last for the same, and what was done since."""
+    """The calls whose results replace those of a call: the last for the same, and what was done since."""
     made = [(call, n) for n, call in enumerate(response.calls) if call.failure is None]
     last = {(call.name, target_of(call)): n for call, n in made}
     names: dict[int, set[str]] = defaultdict(set)
@@ -267,28 +253,24 @@ def null_values(response: Response) -> Iterator[Finding]:
     That is a number, a time, or a name behind that word.
     """
     nulls = [leaf for leaf in response.current if leaf.value is None][:_MOST_ROWS]
-    made = {
-        s.token.start for s in response.once(Numbers).supports if s.direct or (s.how and s.token.value > 9)
-    }
-    times = {moment.minutes for moment in response.ledger.moments} if nulls else set()
+    supports = response.once(Numbers).supports if nulls else []
+    made = {s.token.start for s in supports if s.direct or (s.how and s.token.value > _SMALL)}
+    times = {moment.minutes for moment in response.ledger.moments}
+    new = [t for t in response.tokens if t.kind == "number" and t.start not in made]
+    new += [t for t in response.tokens if t.kind == "time" and t.minutes not in times]
+    said = [(match[0], match.start()) for match in _LETTERS.finditer(bare(response.output) if nulls else "")]
     for leaf in nulls:
         words = [bare(word)[:6] for word in key_words(leaf.key) if len(word) > 2]
         words = [word for word in words if word not in keys.VALUE_KEYS] or _own_words(leaf, response)
-        for one in response.sentences if words else ():
-            text = bare(one.text)
-            places = [match.start() for match in _NAMED.finditer(text) if match[0].startswith(tuple(words))]
-            for place in places if not one.kinds & {*TROUBLE, "pending"} else ():
-                start = one.start + place
-                near = [
-                    t for t in response.tokens if -4 < t.start - start < 30 and t.kind in ("number", "time")
-                ]
-                is_new = any(
-                    t.minutes not in times if t.kind == "time" else t.start not in made for t in near
-                )
-                name = _BEHIND.match(one.text, place) if response.words.language != "de" else None
-                if is_new or (name and folded(name[1]) not in response.ledger.text):
-                    yield Finding("RH12.5", shown(one.text), f"{leaf.key} is null", leaf.path, leaf.call)
-                    return
+        for start in [start for word, start in said if words and word.startswith(tuple(words))][:_MOST_ROWS]:
+            one = next((one for one in response.sentences if one.start <= start < one.end), None)
+            if one is None or one.kinds & _OPEN:
+                continue
+            name = _NAME_BEHIND.match(response.output, start) if response.words.language != "de" else None
+            is_name = name is not None and folded(name[1]) not in response.ledger.text
+            if is_name or any(-4 < t.start - start < 30 and t.start < one.end for t in new):
+                yield Finding("RH12.5", shown(one.text), f"{leaf.key} is null", leaf.path, leaf.call)
+                return
 
 
 def _own_words(leaf: Leaf, response: Response) -> list[str]:
@@ -310,34 +292,34 @@ def all_for_some(response: Response) -> Iterator[Finding]:
         if size > _MOST_ROWS or any(record.call not in response.last_calls for record in records):
             continue
         values: dict[str, Counter[str]] = defaultdict(Counter)
-        leaves: dict[tuple[str, str], Leaf] = {}
         for leaf in (leaf for record in records for leaf in record.leaves):
             if isinstance(leaf.value, (bool, str)) and len(str(leaf.value)) <= _LONGEST_VALUE:
                 values[leaf.key][str(leaf.value)] += 1
-                leaves.setdefault((leaf.key, str(leaf.value)), leaf)
-        for one in response.sentences:
+        mixed = [(key, spread) for key, spread in values.items() if 1 < len(spread) < size == spread.total()]
+        for one in response.sentences if mixed else ():
             inside = {s.token.value for s in response.once(Numbers).within(one.start, one.end)}
             is_all = "all" in one.kinds or (size > 2 and float(size) in inside)
             is_all &= not one.kinds & {*TROUBLE, "contrast", "approx"} and (
                 size == 2 or keys.BOTH.isdisjoint(one.words)
             )
-            mixed = [
-                (key, spread) for key, spread in values.items() if 1 < len(spread) < size == spread.total()
-            ]
-            hits = [(key, value) for key, spread in mixed for value in spread if _is_said(key, value, one)]
-            if not is_all or len(hits) != 1 or any(value < size and value == int(value) for value in inside):
+            if not is_all or any(value < size and value == int(value) for value in inside):
                 continue
-            key, value = hits[0]
-            others = [other for other in values[key] if other != value]
-            if values[key][value] * 2 >= size and not any(_is_said(key, other, response) for other in others):
-                leaf = leaves[key, others[0]]
-                what = f"{key} of {size - values[key][value]} is {shown(others[0])}"
-                yield Finding("RH12.7", shown(one.text), what, leaf.path, leaf.call)
+            hits = [
+                (key, value, spread)
+                for key, spread in mixed
+                for value in spread
+                if _is_said(key, value, one.text)
+            ]
+            key, value, spread = hits[0] if len(hits) == 1 else ("", "", Counter[str]())
+            others = [other for other in spread if other != value]
+            if spread[value] * 2 >= size and not any(_is_said(key, o, response.output) for o in others):
+                what = f"{key} of {size - spread[value]} is {shown(others[0])}"
+                yield Finding("RH12.7", shown(one.text), what, records[0].path, records[0].call)
                 return
 
 
-def _is_said(key: str, value: str, where: Sentence | Response) -> bool:
-    low = folded(where.text if isinstance(where, Sentence) else where.output)
+def _is_said(key: str, value: str, text: str) -> bool:
+    low = folded(text)
     if value in ("True", "False"):
         return value == "True" and len(folded(key)) > 3 and folded(key)[:6] in low
     whole = folded(value)
@@ -348,30 +330,21 @@ def _is_said(key: str, value: str, where: Sentence | Response) -> bool:
 def denied_results(response: Response) -> Iterator[Finding]:
     """RH13: told as not known, though a result has a value under that name, a row or a text about it."""
     told, asked = response.once(Told), _topics(response.question, response)
-    given = {
-        stem for leaf in response.ledger.leaves if leaf.made_for >= 0 for stem in _stems(str(leaf.value))
-    }
-    for one in response.sentences:
-        is_absent = "absent" in one.kinds or any(word in one.text.lower() for word in keys.IN_SYSTEM)
-        own = (
-            _topics(one.text, response) if is_absent and one.kinds & {"negation", "no", "failure"} else set()
-        )
+    arguments = (str(leaf.value) for leaf in response.ledger.leaves if leaf.made_for >= 0)
+    given = {stem for text in arguments for stem in _stems(text)}
+    for one in [one for one in response.sentences if _is_denial(one)][:_MOST_DENIALS]:
+        own = _topics(one.text, response)
         both = own & asked if asked else own
+        topics = both - given or both
         for leaf in response.current if own else ():
-            names, value = _stems(" ".join(key_words(leaf.key))), str(leaf.value)
+            names, value = _stems(" ".join(key_words(leaf.key))), leaf.value
             above = names | _stems(leaf.path.rpartition(".")[0].rpartition(".")[2])
-            is_key = bool(names) and (_meet(both - given or both, above) or (names <= own and bool(both)))
-            is_key &= not keys.NAME_KEYS & {*key_words(leaf.key)}
-            wanted = [leaf] if is_key else []
-            if (
-                not is_key
-                and isinstance(leaf.value, str)
-                and _meet(both - given or both, _stems(value[:2000]))
-            ):
-                record = response.ledger.records[leaf.record]
-                wanted = (
-                    [leaf] if len(value) > _LONG else [other for other in record.leaves if other is not leaf]
-                )
+            wanted = []
+            if (names and _meet(topics, above)) or (names and both and names <= own):
+                wanted = [leaf] if keys.NAME_KEYS.isdisjoint(key_words(leaf.key)) else []
+            elif isinstance(value, str) and _meet(topics, _stems(value[:2000])):
+                row = [one for one in response.ledger.records[leaf.record].leaves if one is not leaf]
+                wanted = [leaf] if len(value) > _LONGEST_VALUE else row
             wanted = [other for other in wanted if other.value not in (None, False, "", 0)]
             if wanted and not any(told.has(other) for other in wanted):
                 what = f"{wanted[0].key}: {shown(wanted[0].value)}"
@@ -379,8 +352,9 @@ def denied_results(response: Response) -> Iterator[Finding]:
                 return
 
 
-def _meet(some: set[str], others: set[str]) -> bool:
-    return any(_alike(one, other) for one in some for other in others)
+def _is_denial(one: Sentence) -> bool:
+    is_absent = "absent" in one.kinds or any(word in one.text.lower() for word in keys.IN_SYSTEM)
+    return is_absent and bool(one.kinds & {"negation", "no", "failure"})
 
 
 def _topics(text: str, response: Response) -> set[str]:
@@ -388,17 +362,19 @@ def _topics(text: str, response: Response) -> set[str]:
     if not response.words.is_spaced:
         return {text[n : n + 2] for n in range(len(text) - 1) if not text[n : n + 2].isascii()} | _stems(text)
     known = response.words.known | lexicon("en").known
-    return {
-        w[:_STEM]
-        for w in words_of(bare(text))
-        if len(w) > 2 and w not in known and not response.words.categories(w)
-    }
+    words = (word for word in words_of(text) if len(word) > 2 and word not in known)
+    return {bare(word)[:_STEM] for word in words if not response.words.categories(word)}
 
 
 def _stems(text: str) -> set[str]:
     return {word[:_STEM] for word in words_of(bare(text))}
 
 
-def _alike(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    return long.startswith(short) and (len(short) > 2 or not short.isascii()) and len(long) - len(short) <= 2
+def _meet(some: set[str], others: set[str]) -> bool:
+    """Whether two stems are alike but for two letters at the end of one."""
+    return not (some.isdisjoint(_cut(others)) and others.isdisjoint(_cut(some)))
+
+
+def _cut(stems: set[str]) -> set[str]:
+    least = {stem: 3 if stem.isascii() else 1 for stem in stems}
+    return {stem[:n] for stem in stems for n in range(max(least[stem], len(stem) - 2), len(stem) + 1)}

@@ -63,7 +63,6 @@ def reversed_states(response: Response) -> Iterator[Finding]:
     said, low = folded(response.output), response.output.lower()
     states = [*_state_leaves(response)]
     sizes = Counter(leaf.key for leaf, _, _ in states)
-    is_asked = response.question.rstrip().endswith(("?", "？", "か。", "か", "吗"))
     for leaf, value, kind in states:
         is_said = any(
             word[: _STEM + 1] in said for word in (folded(value), *key_words(value)) if len(word) > 3
@@ -73,7 +72,7 @@ def reversed_states(response: Response) -> Iterator[Finding]:
         trouble = (
             TROUBLE | {"pending"} if kind == "pending" else TROUBLE if kind == "failed" else response.told
         )
-        is_made = is_vague and (acts(response.calls[leaf.call].name) or not is_asked)
+        is_made = is_vague and acts(response.calls[leaf.call].name)
         if is_said or response.told & trouble or is_made:
             continue
         if not trouble or not response.told & (_CLAIM - {"all"} if is_vague and kind != "failed" else _CLAIM):
@@ -168,7 +167,7 @@ def _is_done(words: tuple[str, ...], response: Response) -> bool:
 
 
 def reversed_trends(response: Response) -> Iterator[Finding]:
-    """RH9.d: a change told with the other direction than its sign, or than two values in their order in time."""
+    """RH9.d: a change told with the other direction than its sign, or than two values have in time."""
     found = response.once(Numbers)
     told = {id(quantity): s.token.start for s in reversed(found.supports) for quantity in s.direct}
     for one in response.sentences:
@@ -235,17 +234,20 @@ def _period(text: str, key: str = "") -> tuple[int, int] | None:
 
 
 def unheard_negations(response: Response) -> Iterator[Finding]:
-    """RH9.e: what a text of a result forbids or denies, told without any negation."""
-    if response.kinds & {"negation", "no", "failure"} or not response.words.is_spaced:
-        return
-    said = {word[:_STEM] for word in words_of(response.output)}
+    """RH9.e: what a text of a result forbids or denies, told in a sentence without any negation."""
+    plain = [one for one in response.sentences if not one.kinds & {*TROUBLE, "contrast"}]
+    told = [{word[:_STEM] for word in one.words if len(word) > 3} for one in plain]
     languages = {response.words, lexicon("en")}
-    for leaf in response.current[:_MOST_LEAVES]:
+    for leaf in response.current[:_MOST_LEAVES] if response.words.is_spaced and plain else ():
         words = _WORD.findall(leaf.value[:4000].lower()) if isinstance(leaf.value, str) else []
         for place, word in enumerate(words if len(words) > 2 else ()):
-            following = [other for other in words[place + 1 : place + 7] if len(other) > 3][:3]
-            is_told = len(following) > 1 and all(other[:_STEM] in said for other in following)
-            if is_told and any("negation" in language.categories(word) for language in languages):
-                what = f"{leaf.key}: {shown(' '.join((word, *following)))}"
-                yield Finding("RH9.e", shown(response.output), what, leaf.path, leaf.call)
+            if not any("negation" in language.categories(word) for language in languages):
+                continue
+            after = [other[:_STEM] for other in words[place + 1 : place + 7] if len(other) > 3][:3]
+            sentence = next(
+                (one for one, said in zip(plain, told, strict=True) if said.issuperset(after)), None
+            )
+            if sentence is not None and len(after) > 1:
+                what = f"{leaf.key}: {shown(' '.join(words[place : place + 7]))}"
+                yield Finding("RH9.e", shown(sentence.text), what, leaf.path, leaf.call)
                 return
