@@ -122,8 +122,8 @@ def dry_runs(response: Response) -> Iterator[Finding]:
     Who asks a question gets an answer; who wants something done is told what was done, in whatever words.
     """
     low, question = response.output.lower(), response.question.rstrip()
-    is_told = any(text.strip() in low for text in keys.DRY_TEXTS) or patterns.CONDITIONAL.search(low)
-    is_told = is_told or len(response.sentences) < len(response.spans) or response.told & _OPEN
+    is_told = any(text.strip() in low for text in keys.DRY_TEXTS) or bool(patterns.CONDITIONAL.search(low))
+    is_told |= len(response.sentences) < len(response.spans) or bool(response.told & _OPEN)
     is_asked = question.endswith(("?", "？")) and "done" not in response.told
     for leaf in response.ledger.leaves if not (is_told or is_asked) else ():
         words, value, call = key_words(leaf.key), leaf.value, max(leaf.call, leaf.made_for)
@@ -144,9 +144,9 @@ class Told:
         supports = response.once(Numbers).supports
         self.numbers = {_place(quantity) for support in supports for quantity in support.direct}
         self.operands = {part for support in supports for part in support.how.split(" and ")}
-        self._moments: dict[tuple[int, int, str], list[Moment]] = defaultdict(list)
+        self._moments: dict[tuple[int, int, str], list[Moment]] = {}
         for moment in response.ledger.moments:
-            self._moments[_place(moment)].append(moment)
+            self._moments.setdefault(_place(moment), []).append(moment)
         self._minutes = {token.minutes for token in response.tokens if token.kind == "time"}
         self._days = [day for token in response.tokens for day in token.dates]
         self._text, self._words = folded(response.output), words_of(response.output)
@@ -154,18 +154,23 @@ class Told:
     def has(self, leaf: Leaf) -> bool:
         """Whether the answer tells a value."""
         text = folded(str(leaf.value))
-        if (times := [m.minutes for m in self._moments[_place(leaf)] if m.minutes is not None]) != []:
+        moments = self._moments.get(_place(leaf), [])
+        if times := {moment.minutes for moment in moments} - {None}:
             return not self._minutes.isdisjoint(times)
-        if days := [day for moment in self._moments[_place(leaf)] for day in moment.dates]:
+        if days := [day for moment in moments for day in moment.dates]:
             return any(agree(day, other) for day in days for other in self._days)
         if _place(leaf) in self.numbers or leaf.value is None or not isinstance(leaf.value, str):
             return _place(leaf) in self.numbers
         stem = text[: max(4, len(text) - 3)] if text.isalpha() else text
         return any(word.startswith(stem) for word in self._words) or (len(text) > 3 and stem in self._text)
 
+    def is_moment(self, leaf: Leaf) -> bool:
+        """Whether a value is a date or a time."""
+        return _place(leaf) in self._moments
+
     def zones(self, leaf: Leaf) -> set[str]:
         """In which zones the times of a value are given."""
-        return {moment.zone for moment in self._moments[_place(leaf)]}
+        return {moment.zone for moment in self._moments.get(_place(leaf), [])}
 
 
 def _place(value: Leaf | Quantity | Moment) -> tuple[int, int, str]:
@@ -325,6 +330,27 @@ def _is_said(key: str, value: str, text: str) -> bool:
     whole = folded(value)
     start = whole[: max(5, len(whole) - 2)] if len(whole) > 5 and " " not in value else whole
     return len(whole) > 1 and not whole.isdigit() and start in low
+
+
+def ignored_results(response: Response) -> Iterator[Finding]:
+    """RH8: a result of which the answer tells no value and no word, and of which nothing can be reckoned."""
+    told, supports = response.once(Told), response.once(Numbers).supports
+    arguments = " ".join(shown(call.arguments) for call in response.calls if call.arguments)
+    said = _stems(f"{response.output} {arguments}") - _stems(response.user_text)
+    is_reckoned = any(support.how or not support.is_supported for support in supports)
+    for position in sorted(response.last_calls):
+        leaves = [leaf for leaf in response.current if leaf.call == position]
+        telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False)]
+        numbers = [leaf for leaf in telling if not isinstance(leaf.value, str)]
+        is_open = is_reckoned or "negation" in response.kinds or bool(numbers[1:] and supports)
+        is_open |= any(isinstance(leaf.value, bool) or told.is_moment(leaf) for leaf in leaves)
+        is_open |= any(not keys.STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:]) for leaf in leaves)
+        if telling and not is_open and not any(told.has(leaf) for leaf in telling):
+            if said.isdisjoint(set[str]().union(*(_topics(str(leaf.value), response) for leaf in telling))):
+                what = (
+                    f"nothing of {response.calls[position].name}: {telling[0].key} {shown(telling[0].value)}"
+                )
+                yield Finding("RH8", shown(response.output), what, telling[0].path, position)
 
 
 def denied_results(response: Response) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from tests.support.agent_responses import answered, call
 from tests.support.parity import load_cases
 from tests.support.response_handling import run_of_case
 
-ALL = tuple(f"RH{number}" for number in range(1, 13) if number != 8)
+ALL = tuple(f"RH{number}" for number in range(1, 13))
 
 
 def graded(run: AgentRun, **config: object) -> Score:
@@ -77,6 +77,7 @@ def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
         "RH5",
         "RH7.1",
         "RH7.3",
+        "RH8",
         "RH9.d",
     } <= needed
 
@@ -99,14 +100,7 @@ def test_a_violation_of_an_advisory_check_is_reported_and_does_not_decide() -> N
 
 @pytest.mark.parametrize(
     ("gone", "instead"),
-    [
-        ("RH1.3", "RH1.6"),
-        ("RH1.4", "RH1.6"),
-        ("RH8", "RH13"),
-        ("RH9.f", "RH10"),
-        ("RH3.3", "RH3.1"),
-        ("RH12.6", "RH2.4"),
-    ],
+    [("RH1.3", "RH1.6"), ("RH1.4", "RH1.6"), ("RH9.f", "RH10"), ("RH3.3", "RH3.1"), ("RH12.6", "RH2.4")],
 )
 def test_criteria_that_name_a_rule_that_is_gone_are_told_so(gone: str, instead: str) -> None:
     with pytest.raises(ValidationError, match=f"{gone} is no rule any more: .*{instead}"):
@@ -147,7 +141,7 @@ def test_without_captured_content_only_the_checks_of_errors_apply() -> None:
 
     not_applicable = score.details["not_applicable"]
     assert isinstance(not_applicable, list)
-    assert {"RH1", "RH2", "RH3", "RH7", "RH9", "RH10", "RH11", "RH12"} <= {*map(str, not_applicable)}
+    assert {"RH1", "RH2", "RH3", "RH7", "RH8", "RH9", "RH10", "RH11", "RH12"} <= {*map(str, not_applicable)}
     assert 1.0 == score.value
 
 

@@ -284,6 +284,30 @@ def test_personal_data_is_checked_on_request_only() -> None:
 
 
 @pytest.mark.parametrize(
+    ("calls", "output", "is_ignored"),
+    [
+        ([call({"points": 880, "tier": "silver"})], "You can see your balance in the app.", True),
+        ([call({"points": 880, "tier": "silver"})], "You have 880 points.", False),
+        ([call({"ok": True})], "Done, the lights are off.", False),
+        ([call({"id": 8812, "created": True})], "I added the task.", False),
+        (
+            [call({"address": "ann@example.org"}), call({"sent": True}, to="ann@example.org")],
+            "Sent to Ann.",
+            False,
+        ),
+        ([call({"sky": "clear"})], "Please check a weather site.", True),
+        ([call({"paid": True, "sum": 44})], "Yes.", False),
+        ([call({"t": 12}, c="Oslo"), call({"t": 15}, c="Bergen")], "Oslo has 12 degrees.", True),
+        ([call({"phone": "+1-555-010-4477"})], "Call (555) 010-4477.", False),
+    ],
+)
+def test_a_result_of_which_nothing_is_used_is_ignored(
+    calls: list[ToolCall], output: str, is_ignored: bool
+) -> None:
+    assert is_ignored is ("RH8" in violated(answered(output, *calls)))
+
+
+@pytest.mark.parametrize(
     ("result", "output", "check"),
     [
         ({"status": "failed"}, "Your payment went through, all good.", "RH9.b"),
@@ -382,7 +406,7 @@ def test_what_is_told_of_rows_times_averages_and_states_is_held_against_the_resu
 ) -> None:
     rules = _parts(answered(output, *calls))
 
-    assert found in rules if found is not None else not rules
+    assert found in rules if found is not None else rules <= {"RH8"}
 
 
 def _parts(run: AgentRun) -> set[str]:
@@ -402,7 +426,7 @@ def _parts(run: AgentRun) -> set[str]:
     ],
 )
 def test_ranges_of_hours_dutch_hours_and_units_as_keys_are_read(output: str, result: object) -> None:
-    assert not _parts(answered(output, call(result)))  # type: ignore[arg-type]  # JSON by hand
+    assert _parts(answered(output, call(result))) <= {"RH8"}  # type: ignore[arg-type]  # JSON by hand
 
 
 def test_a_refusal_counts_as_told_where_the_answer_passes_on_what_came_with_it() -> None:
