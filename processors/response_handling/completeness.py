@@ -37,6 +37,7 @@ _MOST_DENIALS: Final = 4
 _CONTENT: Final = 20_000
 _OPEN: Final = TROUBLE | {"pending"}
 """Kinds of words by which an answer tells that something is not done, or not yet."""
+_DRY = re.compile("|".join(map(re.escape, keys.DRY_TEXTS)))
 _MARK = re.compile(r"\b[A-Z]{4,20}\b|(?<=[=:])\s?[a-z]{4,20}\b")
 _PARTICIPLE = re.compile(r"(?:ed|en|et|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
 _PAGE = re.compile(
@@ -47,9 +48,16 @@ _PAGE = re.compile(
 
 def partial_failures(response: Response) -> Iterator[Finding]:
     """RH12.1: a part of the result failed, or its counts are fewer than all, and the answer tells of all."""
-    for one in response.sentences:
-        if "all" in one.kinds and not one.kinds & {*TROUBLE, "contrast"}:
-            yield from _smaller_counts(one, response)
+    whole = [
+        one for one in response.sentences if "all" in one.kinds and not one.kinds & {*TROUBLE, "contrast"}
+    ]
+    for count in _smaller_counts(response) if whole else ():
+        stem = key_words(count.key)[-1][:_STEM]
+        about = next((one for one in whole if any(word.startswith(stem) for word in one.words)), None)
+        if about is not None and not response.once(Told).has_number(count):
+            what = f"{count.key}: {count.value:.10g}"
+            yield Finding("RH12.1", shown(about.text), what, count.path, count.call)
+            return
     if response.told & TROUBLE or "contrast" in response.told or not response.told & {"done", "all"}:
         return
     counted = [(one.key, float(one.length), one.path, one.call) for one in response.ledger.lists]
@@ -68,20 +76,16 @@ def partial_failures(response: Response) -> Iterator[Finding]:
             return
 
 
-def _smaller_counts(one: Sentence, response: Response) -> Iterator[Finding]:
-    """Counts beside a larger one that the answer does not tell, while a sentence tells their word of all."""
-    told = response.once(Told)
-    for record in response.ledger.records[:_MOST_RECORDS]:
-        is_current = record.call in response.last_calls and response.words.is_spaced
-        counts = [q for q in record.numbers[:12] if is_current and _is_count(q)]
-        for count in counts:
-            word = key_words(count.key)[-1]
-            is_about = _PARTICIPLE.search(word) and any(said.startswith(word[:5]) for said in one.words)
-            is_part = count.value < max(other.value for other in counts) and _place(count) not in told.numbers
-            if is_about and is_part and word not in keys.FAILED_LISTS:
-                what = f"{count.key}: {count.value:.10g}"
-                yield Finding("RH12.1", shown(one.text), what, count.path, count.call)
-                return
+def _smaller_counts(response: Response) -> Iterator[Quantity]:
+    """Counts of what was done, beside a larger count in their record."""
+    for record in response.ledger.records[:_MOST_RECORDS] if response.words.is_spaced else ():
+        if record.call in response.last_calls and len(record.numbers) > 1:
+            counts = [number for number in record.numbers[:12] if _is_count(number)]
+            most = max((count.value for count in counts), default=0.0)
+            for count in counts:
+                word = key_words(count.key)[-1]
+                if count.value < most and _PARTICIPLE.search(word) and word not in keys.FAILED_LISTS:
+                    yield count
 
 
 def _is_count(number: Quantity) -> bool:
@@ -122,7 +126,7 @@ def dry_runs(response: Response) -> Iterator[Finding]:
     Who asks a question gets an answer; who wants something done is told what was done, in whatever words.
     """
     low, question = response.output.lower(), response.question.rstrip()
-    is_told = any(text.strip() in low for text in keys.DRY_TEXTS) or bool(patterns.CONDITIONAL.search(low))
+    is_told = bool(_DRY.search(low) or patterns.CONDITIONAL.search(low))
     is_told |= len(response.sentences) < len(response.spans) or bool(response.told & _OPEN)
     is_asked = question.endswith(("?", "？")) and "done" not in response.told
     for leaf in response.ledger.leaves if not (is_told or is_asked) else ():
@@ -131,7 +135,7 @@ def dry_runs(response: Response) -> Iterator[Finding]:
         is_dry |= value is False and not keys.DO_WORDS.isdisjoint(words)
         if isinstance(value, str):
             is_dry |= leaf.key.lower() in keys.MODE_KEYS and value.lower() in keys.DRY_MODES
-            is_dry |= any(mark in value[:_CONTENT].lower() for mark in keys.DRY_TEXTS)
+            is_dry |= _DRY.search(value[:_CONTENT].lower()) is not None
         if is_dry and call in response.last_calls:
             yield Finding("RH12.3", shown(response.output), f"{leaf.key}: {shown(value)}", leaf.path, call)
             return
@@ -142,7 +146,7 @@ class Told:
 
     def __init__(self, response: Response) -> None:
         supports = response.once(Numbers).supports
-        self.numbers = {_place(quantity) for support in supports for quantity in support.direct}
+        self._numbers = {_place(quantity) for support in supports for quantity in support.direct}
         self.operands = {part for support in supports for part in support.how.split(" and ")}
         self._moments: dict[tuple[int, int, str], list[Moment]] = {}
         for moment in response.ledger.moments:
@@ -159,10 +163,14 @@ class Told:
             return not self._minutes.isdisjoint(times)
         if days := [day for moment in moments for day in moment.dates]:
             return any(agree(day, other) for day in days for other in self._days)
-        if _place(leaf) in self.numbers or leaf.value is None or not isinstance(leaf.value, str):
-            return _place(leaf) in self.numbers
+        if _place(leaf) in self._numbers or leaf.value is None or not isinstance(leaf.value, str):
+            return _place(leaf) in self._numbers
         stem = text[: max(4, len(text) - 3)] if text.isalpha() else text
         return any(word.startswith(stem) for word in self._words) or (len(text) > 3 and stem in self._text)
+
+    def has_number(self, number: Quantity) -> bool:
+        """Whether the answer tells a number of the evidence."""
+        return _place(number) in self._numbers
 
     def is_moment(self, leaf: Leaf) -> bool:
         """Whether a value is a date or a time."""
