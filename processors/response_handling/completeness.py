@@ -193,8 +193,10 @@ def replaced_values(response: Response) -> Iterator[Finding]:
         kept[folded(str(leaf.value))].add(leaf.call)
     for old in response.ledger.leaves:
         asked = [] if old.made_for < 0 or set(".[") & {*old.path} else [old.made_for]
-        news = [current.get((call, old.path)) for call in later.get(old.call, asked)]
-        is_kept = news and kept[folded(str(old.value))] - {old.call}
+        if not (places := later.get(old.call, asked)):
+            continue
+        news = [current.get((call, old.path)) for call in places]
+        is_kept = kept[folded(str(old.value))] - {old.call}
         if is_kept or old.value in (None, True, False) or not keys.CHANGING.isdisjoint(key_words(old.key)):
             continue
         for new in news:
@@ -343,18 +345,19 @@ def _is_said(key: str, value: str, text: str) -> bool:
 def ignored_results(response: Response) -> Iterator[Finding]:
     """RH8: a result of which the answer tells no value and no word, and of which nothing can be reckoned."""
     told, supports = response.once(Told), response.once(Numbers).supports
-    arguments = " ".join(shown(call.arguments) for call in response.calls if call.arguments)
-    said = _stems(f"{response.output} {arguments}") - _stems(response.user_text)
-    is_reckoned = any(support.how or not support.is_supported for support in supports)
+    if "negation" in response.kinds or any(support.how or not support.is_supported for support in supports):
+        return
     for position in sorted(response.last_calls):
         leaves = [leaf for leaf in response.current if leaf.call == position]
         telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False)]
         numbers = [leaf for leaf in telling if not isinstance(leaf.value, str)]
-        is_open = is_reckoned or "negation" in response.kinds or bool(numbers[1:] and supports)
+        is_open = bool(numbers[1:] and supports)
         is_open |= any(isinstance(leaf.value, bool) or told.is_moment(leaf) for leaf in leaves)
         is_open |= any(not keys.STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:]) for leaf in leaves)
         if telling and not is_open and not any(told.has(leaf) for leaf in telling):
-            if said.isdisjoint(set[str]().union(*(_topics(str(leaf.value), response) for leaf in telling))):
+            arguments = " ".join(shown(call.arguments) for call in response.calls if call.arguments)
+            said = _stems(f"{response.output} {arguments}") - _stems(response.user_text)
+            if said.isdisjoint(stem for leaf in telling for stem in _topics(str(leaf.value), response)):
                 what = (
                     f"nothing of {response.calls[position].name}: {telling[0].key} {shown(telling[0].value)}"
                 )
@@ -363,10 +366,11 @@ def ignored_results(response: Response) -> Iterator[Finding]:
 
 def denied_results(response: Response) -> Iterator[Finding]:
     """RH13: told as not known, though a result has a value under that name, a row or a text about it."""
-    told, asked = response.once(Told), _topics(response.question, response)
-    arguments = (str(leaf.value) for leaf in response.ledger.leaves if leaf.made_for >= 0)
+    denials = [one for one in response.sentences if _is_denial(one)][:_MOST_DENIALS]
+    told, asked = response.once(Told), _topics(response.question, response) if denials else set()
+    arguments = (str(leaf.value) for leaf in response.ledger.leaves if leaf.made_for >= 0 and denials)
     given = {stem for text in arguments for stem in _stems(text)}
-    for one in [one for one in response.sentences if _is_denial(one)][:_MOST_DENIALS]:
+    for one in denials:
         own = _topics(one.text, response)
         both = own & asked if asked else own
         topics = both - given or both
@@ -387,8 +391,9 @@ def denied_results(response: Response) -> Iterator[Finding]:
 
 
 def _is_denial(one: Sentence) -> bool:
-    is_absent = "absent" in one.kinds or any(word in one.text.lower() for word in keys.IN_SYSTEM)
-    return is_absent and bool(one.kinds & {"negation", "no", "failure"})
+    if one.kinds.isdisjoint({"negation", "no", "failure"}):
+        return False
+    return "absent" in one.kinds or any(word in one.text.lower() for word in keys.IN_SYSTEM)
 
 
 def _topics(text: str, response: Response) -> set[str]:

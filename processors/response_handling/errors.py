@@ -155,4 +155,6 @@ def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Fi
 
 def bare(text: str) -> str:
     """A text in lower case and without accents on Latin letters, as keys are written."""
+    if text.isascii():
+        return text.lower()
     return "".join(normalize("NFD", mark)[0] if "\x7f" < mark < "\u0250" else mark for mark in text.lower())
