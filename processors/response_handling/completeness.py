@@ -132,7 +132,7 @@ def dry_runs(response: Response) -> Iterator[Finding]:
     for leaf in response.ledger.leaves if not (is_told or is_asked) else ():
         words, value, call = key_words(leaf.key), leaf.value, max(leaf.call, leaf.made_for)
         is_dry = value not in (False, None, 0, "", "false", "no") and not keys.DRY_WORDS.isdisjoint(words)
-        is_dry |= value is False and not keys.DO_WORDS.isdisjoint(words)
+        is_dry |= value is False and not (keys.DO_WORDS.isdisjoint(words) or set(".[") & {*leaf.path})
         if isinstance(value, str):
             is_dry |= leaf.key.lower() in keys.MODE_KEYS and value.lower() in keys.DRY_MODES
             is_dry |= _DRY.search(value[:_CONTENT].lower()) is not None
@@ -272,7 +272,8 @@ def null_values(response: Response) -> Iterator[Finding]:
     made = {s.token.start for s in supports if s.direct or (s.how and s.token.value > _SMALL)}
     times = {moment.minutes for moment in response.ledger.moments}
     new = [t for t in response.tokens if t.kind == "number" and t.start not in made]
-    new += [t for t in response.tokens if t.kind == "time" and t.minutes not in times]
+    if not any(q.unit is not None and q.unit.dimension == "time" for q in response.ledger.quantities):
+        new += [t for t in response.tokens if t.kind == "time" and t.minutes not in times]
     said = [(match[0], match.start()) for match in _LETTERS.finditer(bare(response.output) if nulls else "")]
     for leaf in nulls:
         words = [bare(word)[:6] for word in key_words(leaf.key) if len(word) > 2]

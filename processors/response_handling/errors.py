@@ -7,6 +7,7 @@ from unicodedata import normalize
 from processors.comparison import equal_values, equality_key
 from processors.response_handling.failures import ErrorClass, ToolFailure
 from processors.response_handling.ledger import folded
+from processors.response_handling.lexicon import STEM
 from processors.response_handling.lexicons.keys import ACTION_VERBS
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.reading import agree
@@ -17,9 +18,11 @@ from processors.response_handling.response import (
     Settings,
     shown,
     target_of,
+    words_of,
 )
 
 _MOST_SHOWN: Final = 5
+_LONGEST: Final = 2_000
 _FUTILE: Final = 2
 _STEM: Final = 5
 
@@ -40,11 +43,11 @@ def _admits(position: int, response: Response, settings: Settings) -> bool:
     if any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip()):
         return True
     is_plain = acts(call.name) or call.failure is None or call.failure.is_absence
-    return (
-        bool(response.kinds & TROUBLE)
-        if is_plain
-        else response.words.tells_failure(response.output, response.asked)
-    )
+    if is_plain or response.kinds.isdisjoint(TROUBLE):
+        return not response.kinds.isdisjoint(TROUBLE)
+    known = (str(part) for leaf in response.current for part in (leaf.value, leaf.key))
+    words = response.asked.union(*(words_of(text[:_LONGEST]) for text in known))
+    return response.words.tells_failure(response.output, frozenset(word[:STEM] for word in words))
 
 
 def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:

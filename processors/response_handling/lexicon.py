@@ -21,6 +21,8 @@ CATEGORIES: Final = (
 )  # fmt: skip
 """The kinds of words that lexicons list."""
 
+STEM: Final = 4
+"""How many letters of two words are alike where they are about the same."""
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’\-][^\W\d_]{1,40}){0,2}")
 _KANA = re.compile(r"[぀-ヿ]")
 _HAN = re.compile(r"[一-鿿]")
@@ -111,14 +113,14 @@ class Lexicon:
                 low = low.replace(phrase, " ")
         return low
 
-    def tells_failure(self, text: str, asked: frozenset[str]) -> bool:
-        """Whether `text` says that something did not work or is not known, in other words than those `asked`.
+    def tells_failure(self, text: str, known: frozenset[str]) -> bool:
+        """Whether `text` says that something did not work or is not known, by words of no `known` stem.
 
         That there is nothing of a kind says neither: people say so of what they looked up and did not find.
         """
         told = self._told(text)
-        low = _WORD.sub(lambda word: " " if word[0] in asked else word[0], told)
-        if not self.categories(low).isdisjoint({"unable", "absent"}):
+        low = _WORD.sub(lambda word: " " if word[0][:STEM] in known else word[0], told)
+        if not self.categories(low).isdisjoint({"failure", "absent"}):
             return True
         return "negation" in self.categories(self._nothing.sub(" ", told))
 

@@ -50,8 +50,10 @@ def state_of(value: str, *, is_spaced: bool = True) -> str:
 
 def _state_leaves(response: Response) -> Iterator[tuple[Leaf, str, str]]:
     """The values that are states, by their key or by their words, with their text and kind."""
+    last = {leaf.path: leaf.call for leaf in response.current if acts(response.calls[leaf.call].name)}
     for leaf in response.current[:_MOST_LEAVES]:
-        if isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_STATE:
+        is_short = isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_STATE
+        if isinstance(leaf.value, str) and is_short and last.get(leaf.path, -1) <= leaf.call:
             words = {*key_words(leaf.value)}
             is_state = not keys.STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:])
             if is_state or (words and not keys.VAGUE_STATES & words and words <= _STATES):

@@ -29,9 +29,11 @@ WORDS: Final = Words(
     lb: pfund; ft: fuß
     """,
     negation="""
+    leer leere
     nicht nichts kein keine keinen keinem keiner keines nie niemals ohne weder noch_nicht nirgends niemand leider
     """,
     nothing="""
+    leer leere
     kein keine keinen keinem keiner keines nichts niemand nirgends ohne weder noch nie leider nein
     """,
     unable="""

@@ -33,11 +33,13 @@ WORDS: Final = Words(
     kB: kilobyte kilobytes; MB: megabyte megabytes; GB: gigabyte gigabytes gigs; TB: terabyte terabytes
     """,
     negation="""
+    empty
     not no never none nothing neither nor without cannot can't won't isn't aren't wasn't weren't doesn't don't
     didn't hasn't haven't hadn't couldn't wouldn't shouldn't nobody nowhere hardly yet_to unable isnt cant dont
     isn\u2019t aren\u2019t wasn\u2019t doesn\u2019t don\u2019t didn\u2019t hasn\u2019t haven\u2019t can\u2019t won\u2019t couldn\u2019t wouldn\u2019t
     """,
     nothing="""
+    empty
     no none nobody nothing nowhere without neither nor never there_aren't there_isn't there_aren’t
     there_isn’t doesn't_have_any don't_have_any aren't_any isn't_any not_a_single not_only
     """,
@@ -50,7 +52,7 @@ WORDS: Final = Words(
     are_down were_down currently_down under_maintenance for_maintenance crashed retry
     """,
     failure="""
-    issue* unfortunately declin* reject* refus* block* outage maintenance expired insufficient crash*
+    locked     issue* unfortunately declin* reject* refus* block* outage maintenance expired insufficient crash*
     missing incomplete damaged partial* broken roll* skipped bounced suspend* unread* unresolved overdue
     unpaid degraded lapse* down late behind slipped delay* postpon*
     """,

@@ -27,8 +27,9 @@ WORDS: Final = Words(
     mi: milla millas; ft: pie pies; g: gramo gramos; kg: kilo kilos kilogramo kilogramos; t: tonelada toneladas;
     l: litro litros; deg: grado grados; C: celsius; lb: libra_ libras_
     """,
-    negation="no ni nunca jamás ningún ninguna ninguno nada nadie sin tampoco",
+    negation="vacío vacía vacíos vacías no ni nunca jamás ningún ninguna ninguno nada nadie sin tampoco",
     nothing="""
+    vacío vacía vacíos vacías
     no_hay no_existe* no_tiene* no_consta* no_figura* no_aparece* ni nunca jamás ningún ninguna ninguno
     nada nadie sin tampoco no,
     """,

@@ -28,8 +28,9 @@ WORDS: Final = Words(
     t: tonne tonnes; l: litre litres; deg: degré degrés; C: celsius; B: octet octets; kB: ko; MB: mo_; GB: go;
     TB: to
     """,
-    negation="pas ne n aucun aucune jamais rien sans ni personne non impossible",
+    negation="vide vides pas ne n aucun aucune jamais rien sans ni personne non impossible",
     nothing="""
+    vide vides
     n'y_a_pas n’y_a_pas il_n'y il_n’y n'est n’est ne n n'a n’a aucun aucune jamais rien sans ni personne
     non pas_de pas_d'autre
     """,

@@ -29,8 +29,9 @@ WORDS: Final = Words(
     mi: miglio miglia; g: grammo grammi; hg: etto etti; kg: chilo chili chilogrammo chilogrammi;
     t: tonnellata tonnellate; l: litro litri; deg: grado gradi; C: celsius
     """,
-    negation="non no né mai nessun nessuno nessuna niente nulla senza neanche nemmeno",
+    negation="vuoto vuota vuoti vuote non no né mai nessun nessuno nessuna niente nulla senza neanche nemmeno",
     nothing="""
+    vuoto vuota vuoti vuote
     non_ci_sono non_c'è non_c’è non_vi_sono non_ha non_hanno non_risulta* no né mai nessun nessuno
     nessuna niente nulla senza neanche nemmeno
     """,

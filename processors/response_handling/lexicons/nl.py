@@ -27,8 +27,9 @@ WORDS: Final = Words(
     mm: millimeter; cm: centimeter; m: meter; km: kilometer; mi: mijl mijlen; g: gram; kg: kilo kilogram;
     t: ton; l: liter; deg: graad graden; C: celsius
     """,
-    negation="niet niets geen nooit zonder noch niemand nergens helaas",
+    negation="leeg lege niet niets geen nooit zonder noch niemand nergens helaas",
     nothing="""
+    leeg lege
     geen niets niemand nergens zonder noch nooit helaas nee
     """,
     unable="""

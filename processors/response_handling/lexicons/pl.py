@@ -31,8 +31,9 @@ WORDS: Final = Words(
     kg: kilo kilogram kilogramy kilogramów; t: tona tony ton; l: litr litry litrów; deg: stopień stopnie stopni;
     C: celsjusza
     """,
-    negation="nie nigdy nic nikt żaden żadna żadnego żadnych żadne bez ani brak",
+    negation="pusty pusta puste nie nigdy nic nikt żaden żadna żadnego żadnych żadne bez ani brak",
     nothing="""
+    pusty pusta puste
     nie_ma nigdy nic nikt żaden żadna żadnego żadnych żadne bez ani brak nie, niestety
     """,
     unable="""

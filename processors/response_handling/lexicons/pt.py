@@ -29,8 +29,9 @@ WORDS: Final = Words(
     mi: milha milhas; g: grama gramas; kg: quilo quilos quilograma quilogramas; t: tonelada toneladas;
     l: litro litros; deg: grau graus; C: celsius
     """,
-    negation="não nem nunca jamais nenhum nenhuma nada ninguém sem tampouco",
+    negation="vazio vazia vazios vazias não nem nunca jamais nenhum nenhuma nada ninguém sem tampouco",
     nothing="""
+    vazio vazia vazios vazias
     não_há não_existe* não_tem não_têm não_consta* nem nunca jamais nenhum nenhuma nada ninguém sem
     tampouco não,
     """,
