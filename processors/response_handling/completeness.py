@@ -189,6 +189,7 @@ def replaced_values(response: Response) -> Iterator[Finding]:
     """RH12.4: told is what a later call replaced, or was asked for and not given, and not the new value."""
     told, current = response.once(Told), {(leaf.call, leaf.path): leaf for leaf in response.current}
     later, kept = _later(response), defaultdict[str, set[int]](set)
+    is_past = any(word in response.output.lower() for word in keys.BEFORE)
     for leaf in response.current:
         kept[folded(str(leaf.value))].add(leaf.call)
     for old in response.ledger.leaves:
@@ -197,7 +198,10 @@ def replaced_values(response: Response) -> Iterator[Finding]:
             continue
         news = [current.get((call, old.path)) for call in places]
         is_kept = kept[folded(str(old.value))] - {old.call}
+        is_act = old.call >= 0 and acts(response.calls[max(places)].name)
         if is_kept or old.value in (None, True, False) or not keys.CHANGING.isdisjoint(key_words(old.key)):
+            continue
+        if is_act and (is_past or not keys.STATE_KEYS.isdisjoint(key_words(old.key))):
             continue
         for new in news:
             if new is None or not _is_alike(old, new) or told.zones(old) != told.zones(new):

@@ -227,7 +227,8 @@ ACTION_VERBS: Final = (
     "send", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",
     "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",
     "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "restart", "enabl", "disabl", "print", "rotat", "scale", "merg", "approv", "invit", "enrol",
-    "subscrib", "patch", "revok", "modif", "renam", "archiv", "prenot", "rimbors", "reembols", "rembours", "annul", "réserv",
+    "close", "assign", "renew", "start", "stop", "unlock", "pause", "resum", "reset", "purge", "clean", "import", "sync", "grant", "confirm", "finaliz", "regist",
+    "insert", "append", "schlie", "ferme", "cerrar", "fechar", "chiud", "sluit", "zamkn", "subscrib", "patch", "revok", "modif", "renam", "archiv", "prenot", "rimbors", "reembols", "rembours", "annul", "réserv",
     "reprogram", "zarezerw", "anuluj", "lösch", "wyslij", "dodaj", "boek", "verwijder", "ajout", "aggiorn", "aktualis", "actualiz", "atualiz",
     "aktualiz", "änder", "aender", "wijzig", "bijwerk", "zmien", "zmień", "aggiung", "añad", "agreg",
 )  # fmt: skip
@@ -369,3 +370,9 @@ IN_SYSTEM: Final = (
     "en el sistema", "no sistema", "nel sistema", "in het systeem", "w systemie", "登録され", "システム上", "系统里", "系统中", "没有查到", "未查到",
 )  # fmt: skip
 """Where people say that something is not."""
+BEFORE: Final = (
+    " was ", " were ", " had ", "previous", "before", "instead of", "used to", "vorher", "zuvor", "bisher", "statt ", " war ", "waren ", "était",
+    "avait", "auparavant", "avant", "au lieu", "antes", "había", "estaba", "en vez", "tinha", "estava", "em vez", "prima", "aveva", "invece",
+    "eerder", "in plaats", "voorheen", "wcześniej", "zamiast", "poprzedni", "był", "以前", "元の", "原来", "之前", "此前",
+)  # fmt: skip
+"""What says that something was so and is no more."""
