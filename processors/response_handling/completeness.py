@@ -65,7 +65,7 @@ def partial_failures(response: Response) -> Iterator[Finding]:
         if quantity.is_whole and quantity.unit is None and quantity.value == int(quantity.value):
             counted.append((quantity.key, quantity.value, quantity.path, quantity.call))
     for leaf in response.current if "all" in response.told else ():
-        if isinstance(leaf.value, str) and leaf.path.endswith("]"):
+        if isinstance(leaf.value, str):
             marks = (word.lower() for word in _MARK.findall(leaf.value[:_CONTENT]))
             counted += [(word, 1, leaf.path, leaf.call) for word in marks if word in keys.FAILED]
     for key, value, path, call in counted:
@@ -246,8 +246,10 @@ def _shape(text: str) -> str:
 def empty_results(response: Response) -> Iterator[Finding]:
     """RH12.8: nothing was found, and the answer tells of something without any word of negation."""
     lists = [entry for entry in response.ledger.lists if entry.call in response.last_calls]
+    filled = {entry.call for entry in lists if entry.length}
+    written = {leaf.call for leaf in response.current}
     for entry in lists:
-        if any(other.length for other in lists if other.call == entry.call):
+        if entry.call in filled or (not entry.path and entry.call in written):
             continue
         stems = [word[:5] for word in key_words(entry.key) if len(word) > 4]
         about = [one for one in response.sentences if any(w.startswith(s) for s in stems for w in one.words)]
@@ -362,7 +364,9 @@ def ignored_results(response: Response) -> Iterator[Finding]:
         if telling and not is_open and not any(told.has(leaf) for leaf in telling):
             arguments = " ".join(shown(call.arguments) for call in response.calls if call.arguments)
             said = _stems(f"{response.output} {arguments}") - _stems(response.user_text)
-            if said.isdisjoint(stem for leaf in telling for stem in _topics(str(leaf.value), response)):
+            texts = [str(leaf.value) for leaf in telling]
+            stems = {stem for text in texts for stem in _stems(text) if len(stem) > 3}
+            if not _meet(said, stems.union(*(_topics(text, response) for text in texts))):
                 what = (
                     f"nothing of {response.calls[position].name}: {telling[0].key} {shown(telling[0].value)}"
                 )

@@ -404,12 +404,12 @@ KICKOFF = call({"title": "Final", "starts": "2026-10-10T18:45:00Z"})
 def test_what_is_told_of_rows_times_averages_and_states_is_held_against_the_results(
     found: str | None, output: str, calls: list[ToolCall]
 ) -> None:
-    rules = _parts(answered(output, *calls))
+    rules = parts_of(answered(output, *calls))
 
     assert found in rules if found is not None else rules <= {"RH8"}
 
 
-def _parts(run: AgentRun) -> set[str]:
+def parts_of(run: AgentRun) -> set[str]:
     answer = ToolResponseHandling(ToolResponseHandlingConfig(gating="all")).evaluate(run, RunFacts())
     assert isinstance(answer, Score)
     violations = answer.details["violations"]
@@ -426,7 +426,7 @@ def _parts(run: AgentRun) -> set[str]:
     ],
 )
 def test_ranges_of_hours_dutch_hours_and_units_as_keys_are_read(output: str, result: object) -> None:
-    assert _parts(answered(output, call(result))) <= {"RH8"}  # type: ignore[arg-type]  # JSON by hand
+    assert parts_of(answered(output, call(result))) <= {"RH8"}  # type: ignore[arg-type]  # JSON by hand
 
 
 def test_a_refusal_counts_as_told_where_the_answer_passes_on_what_came_with_it() -> None:
@@ -458,7 +458,7 @@ def test_a_failed_action_that_the_answer_names_is_not_made_good_by_one_for_someb
     ids=["zero", "braces", "days that are not", "ends of the calendar"],
 )
 def test_odd_numbers_keys_and_days_are_answered(output: str, result: object) -> None:
-    _parts(answered(output, call(result)))  # type: ignore[arg-type]  # JSON by hand
+    parts_of(answered(output, call(result)))  # type: ignore[arg-type]  # JSON by hand
 
 
 @pytest.mark.parametrize(
