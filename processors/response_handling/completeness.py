@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from processors.response_handling.errors import acts, bare
+from processors.response_handling.errors import acts, bare, is_dry
 from processors.response_handling.ledger import Leaf, Moment, Quantity, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons import keys, patterns
@@ -37,9 +37,10 @@ _MOST_DENIALS: Final = 4
 _CONTENT: Final = 20_000
 _OPEN: Final = TROUBLE | {"pending"}
 """Kinds of words by which an answer tells that something is not done, or not yet."""
+_WORDS = re.compile(r"[^\W_]{1,40}|[\W_]{1,40}")
 _DRY = re.compile("|".join(map(re.escape, keys.DRY_TEXTS)))
 _MARK = re.compile(r"\b[A-Z]{4,20}\b|(?<=[=:])\s?[a-z]{4,20}\b")
-_PARTICIPLE = re.compile(r"(?:ed|en|et|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
+_PARTICIPLE = re.compile(r"(?:ed|en|et|iert|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
 _PAGE = re.compile(
     r"(?:page|pagina|página|seite|strona|页|ページ)\s?1\s?(?:of|von|de|di|van|z|/|sur)\s?(\d{1,6})",
     re.IGNORECASE,
@@ -127,16 +128,19 @@ def dry_runs(response: Response) -> Iterator[Finding]:
     """
     low, question = response.output.lower(), response.question.rstrip()
     is_told = bool(_DRY.search(low) or patterns.CONDITIONAL.search(low))
-    is_told |= len(response.sentences) < len(response.spans) or bool(response.told & _OPEN)
+    asked = (" " if word in response.asked else word for word in _WORDS.findall(low))
+    is_told |= len(response.sentences) < len(response.spans)
+    is_told |= bool(response.told & _OPEN - {"failure"}) or "failure" in response.words.said("".join(asked))
     is_asked = question.endswith(("?", "？")) and "done" not in response.told
     for leaf in response.ledger.leaves if not (is_told or is_asked) else ():
         words, value, call = key_words(leaf.key), leaf.value, max(leaf.call, leaf.made_for)
-        is_dry = value not in (False, None, 0, "", "false", "no") and not keys.DRY_WORDS.isdisjoint(words)
-        is_dry |= value is False and not (keys.DO_WORDS.isdisjoint(words) or set(".[") & {*leaf.path})
+        is_planned = value not in (False, None, 0, "", "false", "no") and is_dry(leaf.key)
+        is_planned |= value is False and not (keys.DO_WORDS.isdisjoint(words) or set(".[") & {*leaf.path})
         if isinstance(value, str):
-            is_dry |= leaf.key.lower() in keys.MODE_KEYS and value.lower() in keys.DRY_MODES
-            is_dry |= _DRY.search(value[:_CONTENT].lower()) is not None
-        if is_dry and call in response.last_calls:
+            is_mode = leaf.key.lower() in keys.MODE_KEYS
+            is_planned |= is_mode and (value.lower() in keys.DRY_MODES or is_dry(value))
+            is_planned |= _DRY.search(value[:_CONTENT].lower()) is not None
+        if is_planned and call in response.last_calls:
             yield Finding("RH12.3", shown(response.output), f"{leaf.key}: {shown(value)}", leaf.path, call)
             return
 
@@ -317,7 +321,11 @@ def all_for_some(response: Response) -> Iterator[Finding]:
         for leaf in (leaf for record in records for leaf in record.leaves):
             if isinstance(leaf.value, (bool, str)) and len(str(leaf.value)) <= _LONGEST_VALUE:
                 values[leaf.key][str(leaf.value)] += 1
-        mixed = [(key, spread) for key, spread in values.items() if 1 < len(spread) < size == spread.total()]
+        mixed = [
+            (key, spread)
+            for key, spread in values.items()
+            if 1 < len(spread) < size == spread.total() or {"True", "False"} == {*spread}
+        ]
         for one in response.sentences if mixed else ():
             inside = {s.token.value for s in response.once(Numbers).within(one.start, one.end)}
             is_all = "all" in one.kinds or (size > 2 and float(size) in inside)

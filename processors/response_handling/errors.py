@@ -8,7 +8,7 @@ from processors.comparison import equal_values, equality_key
 from processors.response_handling.failures import ErrorClass, ToolFailure
 from processors.response_handling.ledger import folded
 from processors.response_handling.lexicon import STEM
-from processors.response_handling.lexicons.keys import ACTION_VERBS
+from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.reading import agree
 from processors.response_handling.response import (
@@ -29,7 +29,12 @@ _STEM: Final = 5
 
 def acts(name: str) -> bool:
     """Whether a tool does something, by its name, so that no other tool's success stands in for it."""
-    return any(word.startswith(ACTION_VERBS) for word in key_words(name))
+    return any(word.startswith(keys.ACTION_VERBS) for word in key_words(name))
+
+
+def is_dry(text: str) -> bool:
+    """Whether a key or a mode says that nothing is done."""
+    return folded(bare(text)).startswith(keys.DRY_STEMS)
 
 
 def _admits(position: int, response: Response, settings: Settings) -> bool:

@@ -24,9 +24,13 @@ CATEGORIES: Final = (
 STEM: Final = 4
 """How many letters of two words are alike where they are about the same."""
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’\-][^\W\d_]{1,40}){0,2}")
+_DOUBLY_NEGATING = ("fr", "es", "pt", "it", "pl")
+"""Languages in which a negated verb goes with a word for nothing."""
+_CLAUSE_END = re.compile(r"[,.!?;。！？\n]")
 _KANA = re.compile(r"[぀-ヿ]")
 _HAN = re.compile(r"[一-鿿]")
 _DETECTED_CHARACTERS = 2_000
+_FEW = 12
 _MOST_KNOWN = 50_000
 _OTHER = frozenset(
     """
@@ -122,7 +126,10 @@ class Lexicon:
         low = _WORD.sub(lambda word: " " if word[0][:STEM] in known else word[0], told)
         if not self.categories(low).isdisjoint({"failure", "absent"}):
             return True
-        return "negation" in self.categories(self._nothing.sub(" ", told))
+        parts = [part for part in _CLAUSE_END.split(told) if " " in part.strip() or not self.is_spaced]
+        if self.language in _DOUBLY_NEGATING:
+            parts = [part for part in parts if not self._nothing.search(part)]
+        return any("negation" in self.categories(self._nothing.sub(" ", part)) for part in parts)
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -161,12 +168,16 @@ def lexicon(language: str) -> Lexicon:
 
 def detect(text: str, context: str = "") -> Lexicon:
     """The lexicon for `text`; where it has too few words, by `context`, and English without any hint."""
-    for sample in (text[:_DETECTED_CHARACTERS], context[:_DETECTED_CHARACTERS]):
+    samples = [sample[:_DETECTED_CHARACTERS].lower().replace("’", "'") for sample in (text, context)]
+    words = [_WORD.findall(sample) for sample in samples]
+    if 0 < len(words[0]) < _FEW:
+        words[0] += words[1]  # few words tell little, and people ask in the language of the answer
+    for sample, found_words in zip(samples, words, strict=True):
         if _KANA.search(sample):
             return lexicon("ja")
         if len(_HAN.findall(sample[:400])) > 1:
             return lexicon("zh")
-        found = _by_words(_WORD.findall(sample.lower().replace("’", "'")))
+        found = _by_words(found_words)
         if found is not None:
             return found
     return lexicon("en") if text.isascii() else NEUTRAL

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import permutations
 from typing import Final
 
-from processors.response_handling.errors import acts
+from processors.response_handling.errors import acts, is_dry
 from processors.response_handling.ledger import Leaf, Quantity, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons import keys
@@ -23,6 +23,7 @@ _MOST_LEAVES: Final = 400
 _LONGEST_STATE: Final = 40
 _STEM: Final = 5
 _STATES: Final = keys.FAILED | keys.PENDING | keys.GOOD_STATES
+_OF_TIMES: Final = keys.PREVIOUS | keys.PERIODS | keys.PRESENT
 _CLAIM: Final = frozenset({"done", "yes", "all"})
 _MOST_SERIES: Final = 24
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,4})?")
@@ -118,9 +119,7 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
     """RH9.c: a false flag, a count of nothing or a moment that never was, told as if it were so."""
     if response.told & TROUBLE:
         return
-    leaves = [
-        leaf for leaf in response.current[:_MOST_LEAVES] if keys.DRY_WORDS.isdisjoint(key_words(leaf.key))
-    ]
+    leaves = [leaf for leaf in response.current[:_MOST_LEAVES] if not is_dry(leaf.key)]
     sizes, flags = (
         Counter(leaf.key for leaf in leaves),
         [leaf.value for leaf in leaves if isinstance(leaf.value, bool)],
@@ -217,7 +216,7 @@ def _in_time(response: Response) -> list[tuple[Quantity, Quantity]]:
         period = (0, 0) if is_before else next(filter(None, when), (9999, 0))
         rows = [leaf.value for leaf in beside if isinstance(leaf.value, str) and "[" in leaf.path]
         others = {folded(value) for value in rows if not _period(value)}
-        what = tuple(word for word in words if word not in keys.PREVIOUS | keys.PERIODS)
+        what = tuple(word for word in words if word not in _OF_TIMES)
         series[response.calls[quantity.call].name, what, frozenset(others)].append((period, quantity))
     return [
         (before, after)

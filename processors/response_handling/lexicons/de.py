@@ -34,7 +34,7 @@ WORDS: Final = Words(
     """,
     nothing="""
     leer leere
-    kein keine keinen keinem keiner keines nichts niemand nirgends ohne weder noch nie leider nein
+    kein keine keinen keinem keiner keines nichts niemand nirgends ohne weder noch nie nein
     """,
     unable="""
     problem* kann_nicht gescheitert entschuldig* zeitüberschreitung unterbrochen unmöglich erneut
@@ -54,6 +54,7 @@ WORDS: Final = Words(
     vorgemerkt unbestätigt angefragt noch_nicht
     """,
     done="""
+    bewilligt erteilt verlängert zugesagt angenommen importiert exportiert migriert
     erledigt abgeschlossen fertig gelöscht erstellt angelegt gesendet geschickt versandt verschickt bezahlt
     gebucht storniert aktualisiert geliefert zugestellt gespeichert hinzugefügt entfernt bestätigt genehmigt
     überwiesen hochgeladen übermittelt erfolgreich geändert reserviert bestellt eingetragen eingegangen

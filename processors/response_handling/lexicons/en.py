@@ -44,6 +44,7 @@ WORDS: Final = Words(
     there_isn’t doesn't_have_any don't_have_any aren't_any isn't_any not_a_single not_only
     """,
     unable="""
+    time_limit
     fail* error* problem* trouble* unable sorry apolog* regret* went_wrong denied deny unavailable
     unreachable unresponsive offline timeout timed time_out invalid unsuccess* impossible unauthori*
     forbidden permission* overload* try_again retried glitch* couldn't can't cannot revoked aborted
@@ -52,7 +53,7 @@ WORDS: Final = Words(
     are_down were_down currently_down under_maintenance for_maintenance crashed retry
     """,
     failure="""
-    locked     issue* unfortunately declin* reject* refus* block* outage maintenance expired insufficient crash*
+    locked     issue issues unfortunately declin* reject* refus* block* outage maintenance expired insufficient crash*
     missing incomplete damaged partial* broken roll* skipped bounced suspend* unread* unresolved overdue
     unpaid degraded lapse* down late behind slipped delay* postpon*
     """,
@@ -63,6 +64,7 @@ WORDS: Final = Words(
     preparing unconfirmed waitlist* wait_list
     """,
     done="""
+    promoted granted verified accepted rotated locked purged wired printed synced imported exported released launched linked upgraded extended corrected adjusted migrated_to
     done completed complete finished deleted created sent paid booked cancelled canceled updated delivered
     shipped saved added removed confirmed approved processed transferred uploaded submitted scheduled deployed
     restored refunded activated merged published resolved succeeded successful successfully passed received

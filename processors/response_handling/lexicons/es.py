@@ -30,10 +30,11 @@ WORDS: Final = Words(
     negation="vacío vacía vacíos vacías no ni nunca jamás ningún ninguna ninguno nada nadie sin tampoco",
     nothing="""
     vacío vacía vacíos vacías
-    no_hay no_existe* no_tiene* no_consta* no_figura* no_aparece* ni nunca jamás ningún ninguna ninguno
-    nada nadie sin tampoco no,
+    no_hay no_existe* no_tiene* no_consta* no_figura* no_aparece* nunca jamás ningún ninguna ninguno
+    nada nadie no,
     """,
     unable="""
+    tardó_demasiado se_cortó no_he_logrado
     error* fall* problema* no_se_pudo no_pude lamento siento indisponible imposible interrump* reintent*
     disculp* avería* no_disponible no_puedo no_pudo no_responde* no_respond* sin_respuesta sin_acceso
     sin_conexión más_tarde no_he_podido no_ha_podido no_fue_posible está_caíd* sin_servicio
@@ -49,6 +50,7 @@ WORDS: Final = Words(
     sin_confirmar
     """,
     done="""
+    otorgad* renovad*
     hecho hecha listo lista completad* terminad* eliminad* borrad* cread* enviad* pagad* reservad* cancelad*
     actualizad* entregad* guardad* añadid* confirmad* aprobad* procesad* transferid* reembolsad* activad* éxito
     recibid* realizad* registrad* modificad* abonad* anulad* listas listos activ* en_marcha funciona* publicad*

@@ -31,8 +31,8 @@ WORDS: Final = Words(
     negation="vide vides pas ne n aucun aucune jamais rien sans ni personne non impossible",
     nothing="""
     vide vides
-    n'y_a_pas n’y_a_pas il_n'y il_n’y n'est n’est ne n n'a n’a aucun aucune jamais rien sans ni personne
-    non pas_de pas_d'autre
+    n'y_a_pas n’y_a_pas il_n'y il_n’y aucun aucune jamais rien personne
+    pas_de pas_d'autre
     """,
     unable="""
     erreur* échec* échou* problème* désolé* panne indisponible interrompu* réessay* excus* n'a_pas
@@ -49,6 +49,7 @@ WORDS: Final = Words(
      essai en_attente en_cours à_confirmer à_valider vérification provisoirement
     """,
     done="""
+    délivré* octroyé* renouvelé*
     fait terminé* supprimé* créé* envoyé* payé* réservé* annulé* livré* expédié* enregistré* ajouté* confirmé*
     validé* approuvé* effectué* transféré* remboursé* réussi* activé* modifié* reçu* inscrit* succès mis_à_jour
     faite faits faites parti partie passé* actif* active* opérationnel* disponible* prêt* publié* installé*

@@ -32,8 +32,8 @@ WORDS: Final = Words(
     negation="vuoto vuota vuoti vuote non no né mai nessun nessuno nessuna niente nulla senza neanche nemmeno",
     nothing="""
     vuoto vuota vuoti vuote
-    non_ci_sono non_c'è non_c’è non_vi_sono non_ha non_hanno non_risulta* no né mai nessun nessuno
-    nessuna niente nulla senza neanche nemmeno
+    non_ci_sono non_c'è non_c’è non_vi_sono non_ha non_hanno non_risulta* no mai nessun nessuno
+    nessuna niente nulla neanche nemmeno
     """,
     unable="""
     errore errori fallit* fallisc* problem* spiacente dispiace scus* impossibil* non_disponib*
@@ -51,6 +51,7 @@ WORDS: Final = Words(
     in_verifica coda
     """,
     done="""
+    accordat* rinnovat*
     fatto fatta completat* terminat* eliminat* cancellat* creat* inviat* pagat* prenotat* annullat* aggiornat*
     consegnat* spedit* salvat* aggiunt* confermat* approvat* trasferit* rimborsat* attivat* successo ricevut*
     eseguit* registrat* modificat* effettuat* attiv* online funziona* pubblicat* installat* applicat* accettat*

@@ -79,7 +79,7 @@ FAILED_STEMS: Final = (
 )  # fmt: skip
 """How words of states begin in which a thing did not come about, in state keys."""
 PENDING_STEMS: Final = (
-    "await", "pending", "needs", "requires", "queue", "review", "on_hold", "waiting", "moderat", "in_progress", "progress", "signoff",
+    "await", "pending", "needs", "requir", "queue", "review", "on_hold", "waiting", "moderat", "in_progress", "progress", "signoff",
     "pendient", "pendente", "espera", "revis", "tramit", "aguard", "analis", "andament", "ausst", "wart", "bearbeitung", "prüf", "pruef",
     "attente", "cours", "instruction", "examen", "attesa", "corso", "lavoraz", "verifica", "wacht", "behandel", "beoordel", "oczek",
     "trakcie", "weryf", "rozpatr", "待", "审核中", "处理中", "複核", "中", "未",
@@ -185,13 +185,11 @@ GOOD_STATES: Final = frozenset(
     """.split()
 )
 """Words of states in which a thing is done or well."""
-DRY_WORDS: Final = frozenset(
-    """
-    dry dryrun dry_run would preview simulated simulate simulation whatif what_if check_mode plan_only testlauf probelauf simulacro
-    simulação simulacao simulazione proefdraai symulacja essai
-    """.split()
-)
-"""Words of keys that tell what would come about."""
+DRY_STEMS: Final = (
+    "dryrun", "would", "simul", "symul", "preview", "whatif", "checkmode", "planonly", "testlauf", "probelauf", "vorschau", "anteprima",
+    "apercu", "vistaprevia", "previa", "previsualiz", "proef", "voorvertoning", "podglad", "probny", "testmode", "プレビュー", "预览",
+)  # fmt: skip
+"""How keys begin that tell what would come about, and modes in which nothing does."""
 DO_WORDS: Final = frozenset(
     """
     apply applied execute executed commit committed confirm ausführen ausgefuehrt esegui eseguito eseguire ejecutar ejecutado exécuter
@@ -199,10 +197,8 @@ DO_WORDS: Final = frozenset(
     """.split()
 )
 """Words of flags that have to be set before anything is done."""
-MODE_KEYS: Final = frozenset("mode action phase modo modus tryb".split())
-DRY_MODES: Final = frozenset(
-    "plan dry-run dry_run dryrun preview simulate simulation check noop test".split()
-)
+MODE_KEYS: Final = frozenset("mode action phase modo modus tryb modalità".split())
+DRY_MODES: Final = frozenset("plan check noop test".split())
 DRY_TEXTS: Final = (
     "confirm=true", "apply=true", "force=true", "execute=true", "rerun with", "call again with", "run again with",
     "dry run", "dry-run", "--dry-run", "dryrun", "would be ", "would remove", "would create", "would delete", "would update", "would install", "would have",
@@ -287,7 +283,7 @@ MOMENT_ENDS: Final = frozenset(
 )
 """How keys of moments end."""
 GOOD_STEMS: Final = (
-    "enrol", "cover", "possib", "posib", "possív", "allow", "permit", "eligib", "approv", "activ", "enabl", "includ", "inclus", "avail",
+    "enrol", "inklus", "cover", "possib", "posib", "possív", "allow", "permit", "eligib", "approv", "activ", "enabl", "includ", "inclus", "avail",
     "dispon", "verfüg", "confirm", "refund", "success", "erlaub", "möglich", "genehm", "authori", "permes", "ammess", "dostęp", "możliw",
     "beschikb", "mogelijk", "toegest", "inscri", "registr", "register", "settled", "verif", "bearbeit", "process",
 )  # fmt: skip
@@ -319,6 +315,10 @@ CHANGING: Final = frozenset(
     "updated modified changed checked created generated timestamp ts now version revision etag token cursor seq".split()
 )
 """Words of keys whose value differs from call to call, whatever it is about."""
+PRESENT: Final = frozenset(
+    "this current now ce cet cette actuel actuelle dieser diese diesen aktuell este esta actual atual questo attuale deze huidig ten obecny 本 今 当前".split()
+)
+"""Words of keys of what is now."""
 PREVIOUS: Final = frozenset(
     """
     previous prev prior last before old earlier baseline vorher vorig vorige voriger vormonat vorjahr alt précédent precedent

@@ -30,7 +30,7 @@ WORDS: Final = Words(
     negation="leeg lege niet niets geen nooit zonder noch niemand nergens helaas",
     nothing="""
     leeg lege
-    geen niets niemand nergens zonder noch nooit helaas nee
+    geen niets niemand nergens zonder noch nooit nee
     """,
     unable="""
     fout* mislukt* probleem problemen sorry lukt* storing onbereikbaar onderbroken onmogelijk opnieuw
@@ -48,6 +48,7 @@ WORDS: Final = Words(
     wachtrij
     """,
     done="""
+    verleend toegekend verlengd
     gedaan klaar voltooid afgerond verwijderd aangemaakt gemaakt verzonden verstuurd betaald geboekt geannuleerd
     bijgewerkt bezorgd geleverd opgeslagen toegevoegd bevestigd goedgekeurd overgemaakt geactiveerd gelukt
     succesvol ontvangen gewijzigd gereserveerd uitgevoerd ingepland actief live online draait werkt gereed

@@ -34,7 +34,7 @@ WORDS: Final = Words(
     negation="pusty pusta puste nie nigdy nic nikt żaden żadna żadnego żadnych żadne bez ani brak",
     nothing="""
     pusty pusta puste
-    nie_ma nigdy nic nikt żaden żadna żadnego żadnych żadne bez ani brak nie, niestety
+    nie_ma nigdy nic nikt żaden żadna żadnego żadnych żadne brak nie,
     """,
     unable="""
     błąd błęd* niepowodz* problem* przepraszam* odmow* niedostępn* ponown* nie_udało nieudan* nie_mogę
@@ -51,6 +51,7 @@ WORDS: Final = Words(
     przewidywan* złożon* próbn* w_trakcie w_toku oczekiwani* do_potwierdzenia kolejce rozpatrywan*
     """,
     done="""
+    wydan* przyjęt* przedłużon*
     zrobione gotowe gotowy zakończon* ukończon* usunięt* utworzon* wysłan* zapłacon* opłacon* zarezerwowan*
     anulowan* zaktualizowan* dostarczon* zapisan* dodan* potwierdzon* zatwierdzon* przelan* zwrócon* aktywowan*
     pomyślnie otrzyman* wykonan* zmienion* doręczon* aktywn* działa* uruchomion* opublikowan* zainstalowan*

@@ -32,8 +32,8 @@ WORDS: Final = Words(
     negation="vazio vazia vazios vazias não nem nunca jamais nenhum nenhuma nada ninguém sem tampouco",
     nothing="""
     vazio vazia vazios vazias
-    não_há não_existe* não_tem não_têm não_consta* nem nunca jamais nenhum nenhuma nada ninguém sem
-    tampouco não,
+    não_há não_existe* não_tem não_têm não_consta* nunca jamais nenhum nenhuma nada ninguém
+    não,
     """,
     unable="""
     erro* falh* problema* desculp* lamento indisponív* impossív* interromp* tentar_novamente
@@ -49,6 +49,7 @@ WORDS: Final = Words(
     andamento solicitad* teste em_análise em_espera em_andamento em_processamento a_confirmar fila
     """,
     done="""
+    concedid* deferid* renovad*
     feito feita pronto pronta concluíd* terminad* excluíd* apagad* criad* enviad* pag pago paga pagos reservad*
     cancelad* atualizad* entreg* salvo salva adicionad* confirmad* aprovad* processad* transferid* reembolsad*
     ativad* sucesso recebid* realizad* registrad* alterad* removid* efetuad* ativ* no_ar funcionando publicad*
