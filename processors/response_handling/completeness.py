@@ -69,10 +69,11 @@ def partial_failures(response: Response) -> Iterator[Finding]:
         if isinstance(leaf.value, str):
             marks = (word.lower() for word in _MARK.findall(leaf.value[:_CONTENT]))
             counted += [(word, 1, leaf.path, leaf.call) for word in marks if word in keys.FAILED]
+    said = {value for support in response.once(Numbers).supports for value in support.token.values}
     for key, value, path, call in counted:
         words = {*key_words(key)}
         is_failed = (keys.FAILED_LISTS | keys.FAILED) & words or keys.NEGATING_WORDS & {*key_words(key)[:-1]}
-        if call in response.last_calls and is_failed and value >= 1 and len(words) < 3:
+        if call in response.last_calls and is_failed and value >= 1 and value not in said and len(words) < 3:
             yield Finding("RH12.1", shown(response.output), f"{key}: {value:.10g}", path, call)
             return
 

@@ -124,6 +124,7 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
         Counter(leaf.key for leaf in leaves),
         [leaf.value for leaf in leaves if isinstance(leaf.value, bool)],
     )
+    true = {word for leaf in leaves if leaf.value is True for word in key_words(leaf.key)}
     told = {word for one in response.sentences for word in one.words}
     said = {word[:_STEM] for word in told}
     asked = said | {word[:_STEM] for word in response.asked} if response.starts_with_yes else said
@@ -135,9 +136,13 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
         is_good = bool(keys.GOOD_FLAGS & {*words}) or _is_done((*words[:1], *words[-1:]), response)
         if keys.BAD_FLAGS & {*words} and not is_good:
             continue
-        stems = [word[:_STEM] for word in words if len(word) > 3]
+        stems = [word[:_STEM] for word in words if len(word) > 3 and word not in true]
         if leaf.value is False and is_good:
-            is_literal = len(words[-1]) > 4 and any(word.startswith(words[-1]) for word in told)
+            is_literal = (
+                len(words[-1]) > 4
+                and words[-1] not in true
+                and any(word.startswith(words[-1]) for word in told)
+            )
             is_told = (is_done or response.starts_with_yes) and any(stem in asked for stem in stems)
             is_lone = len(flags) == 1 and any(word.startswith(keys.GOOD_STEMS) for word in told)
             is_own = (

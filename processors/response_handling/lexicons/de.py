@@ -49,6 +49,7 @@ WORDS: Final = Words(
     klemmt
     """,
     pending="""
+    läuft laufen dauert werktage
     noch_in noch_offen noch_aus noch_auf noch_bearb noch_gepr noch_ein noch_kein muss warteschlange* ausstehend* offen* bearbeit* wartet warten geplant demnächst entwurf prüf* voraussichtlich wird werden
     unterwegs vorläufig eingereicht beantragt würde testlauf probelauf simul* sobald in_prüfung wartestellung
     vorgemerkt unbestätigt angefragt noch_nicht

@@ -58,6 +58,7 @@ WORDS: Final = Words(
     unpaid degraded lapse* down late behind slipped delay* postpon*
     """,
     pending="""
+    running should_arrive takes_a it_takes few_days business_days working_days
     still yet once requested pending process* await* wait waits waiting queue* schedul* progress review under_review in_review submitted draft* provisional* tentativ*
     estimate* dry simulat* preview* not_yet_been initiated  would will expect*
     has_to have_to must needs_to need_to before until sits requires hold on_hold not_final pre-author* preliminary planned plan backorder* in_preparation

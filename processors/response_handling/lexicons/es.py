@@ -45,6 +45,7 @@ WORDS: Final = Words(
     falt* caíd*
     """,
     pending="""
+    tardará tarda días_hábiles
     todavía aún falta cola encolad* pendiente* proceso procesando espera* previst* pronto borrador revisión será sería programad* provisional*
     simul* camino trámite solicitad* prueba en_espera en_proceso en_curso en_revisión en_trámite por_confirmar
     sin_confirmar

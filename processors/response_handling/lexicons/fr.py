@@ -45,6 +45,7 @@ WORDS: Final = Words(
     ratent en_retard coincé* bloqué*
     """,
     pending="""
+    tourne prend jours_ouvrés
     encore doit demandé* attente cours prévu* bientôt brouillon examen traitement sera serait planifi* provisoire* simul* dès soumis*
      essai en_attente en_cours à_confirmer à_valider vérification provisoirement
     """,

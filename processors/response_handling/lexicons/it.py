@@ -46,6 +46,7 @@ WORDS: Final = Words(
     superat* respint* sospes* ritard* ripristinat* saltat* mancant* manca mancano assent*
     """,
     pending="""
+    richiede ci_vogliono giorni_lavorativi
     ancora deve attesa elaborazione previst* presto bozza revisione sarà sarebbe programmat* provvisori* simul* corso
     sospeso lavorazione  prova dovrebbe in_attesa in_corso in_lavorazione da_confermare in_revisione
     in_verifica coda

@@ -220,7 +220,7 @@ OPPOSITES: Final = tuple(
 )
 """States of which a thing has one."""
 ACTION_VERBS: Final = (
-    "send", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",
+    "send", "buy", "purchas", "create", "delete", "update", "book", "pay", "transfer", "cancel", "add", "post", "write", "move", "set",
     "schedul", "email", "notify", "submit", "remove", "publish", "upload", "deploy", "order", "reserv", "refund", "stuur",
     "env", "crea", "supprim", "elimin", "inv", "buch", "sende", "restart", "enabl", "disabl", "print", "rotat", "scale", "merg", "approv", "invit", "enrol",
     "close", "assign", "renew", "start", "stop", "unlock", "pause", "resum", "reset", "purge", "clean", "import", "sync", "grant", "confirm", "finaliz", "regist",

@@ -43,6 +43,7 @@ WORDS: Final = Words(
     ontbreken vervallen uitgevallen afgebroken afgekeurd
     """,
     pending="""
+    loopt draait duurt werkdagen
     nog moet wacht* behandeling verwacht* binnenkort concept beoordeling zal zou gepland onderweg voorlopig* simul*
     lopend ingediend aangevraagd proef openstaand* open in_afwachting in_behandeling nog_niet onder_voorbehoud
     wachtrij

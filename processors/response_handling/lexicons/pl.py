@@ -47,6 +47,7 @@ WORDS: Final = Words(
     zablokowan*
     """,
     pending="""
+    trwa działa potrwa
     jeszcze musi oczekuj* trakcie przetwarz* wkrótce szkic weryfikac* będzie byłoby zaplanowan* wstępn* symul* drodze
     przewidywan* złożon* próbn* w_trakcie w_toku oczekiwani* do_potwierdzenia kolejce rozpatrywan*
     """,

@@ -45,6 +45,7 @@ WORDS: Final = Words(
     danificad* exced* rejeitad* recusad* suspens* atras* revertid* ignorad* falta* ausent* pulad*
     """,
     pending="""
+    demora leva_alguns dias_úteis
     ainda falta pendente* process* aguard* previst* breve rascunho análise será seria agendad* provisór* simul* caminho
     andamento solicitad* teste em_análise em_espera em_andamento em_processamento a_confirmar fila
     """,
