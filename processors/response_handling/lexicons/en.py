@@ -10,7 +10,7 @@ WORDS: Final = Words(
     the of and to in is are was were be been it its that this these those you your we our they their there here
     have has had with for from on at by as or but so if than then what which who how when where will would can
     could should may might about into out up off over only also just still them he she his her i my me do does
-    did a an
+    did a an go get see find tell show give please any
     """,
     months="january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|"
     "september sept sep|october oct|november nov|december dec",
