@@ -193,26 +193,23 @@ def _place(value: Leaf | Quantity | Moment) -> tuple[int, int, str]:
 def replaced_values(response: Response) -> Iterator[Finding]:
     """RH12.4: told is what a later call replaced, or was asked for and not given, and not the new value."""
     told, current = response.once(Told), {(leaf.call, leaf.path): leaf for leaf in response.current}
-    later, kept = _later(response), defaultdict[str, set[int]](set)
-    is_past = any(word in response.output.lower() for word in keys.BEFORE)
-    for leaf in response.current:
-        kept[folded(str(leaf.value))].add(leaf.call)
+    later, is_past = _later(response), any(word in response.output.lower() for word in keys.BEFORE)
     for old in response.ledger.leaves:
         asked = [] if old.made_for < 0 or set(".[") & {*old.path} else [old.made_for]
-        if not (places := later.get(old.call, asked)):
+        places = later.get(old.call, asked)
+        news = [current[call, old.path] for call in places if (call, old.path) in current]
+        if not news or old.value in (None, True, False) or not keys.CHANGING.isdisjoint(key_words(old.key)):
             continue
-        news = [current.get((call, old.path)) for call in places]
-        is_kept = kept[folded(str(old.value))] - {old.call}
         is_act = old.call >= 0 and acts(response.calls[max(places)].name)
-        if is_kept or old.value in (None, True, False) or not keys.CHANGING.isdisjoint(key_words(old.key)):
-            continue
         if is_act and (is_past or not keys.STATE_KEYS.isdisjoint(key_words(old.key))):
             continue
-        for new in news:
-            if new is None or not _is_alike(old, new) or told.zones(old) != told.zones(new):
-                continue
-            is_used = told.has(old) or (f"{old.value}" in told.operands and old.made_for < 0)
-            if is_used and not told.has(new):
+        is_used = told.has(old) or (f"{old.value}" in told.operands and old.made_for < 0)
+        for new in news if is_used else ():
+            is_open = _is_alike(old, new) and told.zones(old) == told.zones(new) and not told.has(new)
+            others = {
+                folded(str(leaf.value)) for leaf in response.current if is_open and leaf.call != old.call
+            }
+            if is_open and folded(str(old.value)) not in others:
                 what = f"{new.key} is {shown(new.value)}"
                 yield Finding("RH12.4", shown(str(old.value)), what, new.path, new.call)
                 return
@@ -279,13 +276,18 @@ def null_values(response: Response) -> Iterator[Finding]:
     That is a number, a time, or a name behind that word.
     """
     nulls = [leaf for leaf in response.current if leaf.value is None][:_MOST_ROWS]
-    supports = response.once(Numbers).supports if nulls else []
-    made = {s.token.start for s in supports if s.direct or (s.how and s.token.value > _SMALL)}
+    if not nulls:
+        return
+    made = {
+        s.token.start
+        for s in response.once(Numbers).supports
+        if s.direct or (s.how and s.token.value > _SMALL)
+    }
     times = {moment.minutes for moment in response.ledger.moments}
     new = [t for t in response.tokens if t.kind == "number" and t.start not in made]
     if not any(q.unit is not None and q.unit.dimension == "time" for q in response.ledger.quantities):
         new += [t for t in response.tokens if t.kind == "time" and t.minutes not in times]
-    said = [(match[0], match.start()) for match in _LETTERS.finditer(bare(response.output) if nulls else "")]
+    said = [(match[0], match.start()) for match in _LETTERS.finditer(bare(response.output))]
     for leaf in nulls:
         words = [bare(word)[:6] for word in key_words(leaf.key) if len(word) > 2]
         words = [word for word in words if word not in keys.VALUE_KEYS] or _own_words(leaf, response)
