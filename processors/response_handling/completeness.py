@@ -38,7 +38,6 @@ _CONTENT: Final = 20_000
 _OPEN: Final = TROUBLE | {"pending"}
 """Kinds of words by which an answer tells that something is not done, or not yet."""
 _WORDS = re.compile(r"[^\W_]{1,40}|[\W_]{1,40}")
-_DRY = re.compile("|".join(map(re.escape, keys.DRY_TEXTS)))
 _MARK = re.compile(r"\b[A-Z]{4,20}\b|(?<=[=:])\s?[a-z]{4,20}\b")
 _PARTICIPLE = re.compile(r"(?:ed|en|et|iert|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
 _PAGE = re.compile(
@@ -127,23 +126,31 @@ def dry_runs(response: Response) -> Iterator[Finding]:
 
     Who asks a question gets an answer; who wants something done is told what was done, in whatever words.
     """
-    low, question = response.output.lower(), response.question.rstrip()
-    is_told = bool(_DRY.search(low) or patterns.CONDITIONAL.search(low))
+    is_asked = response.question.rstrip().endswith(("?", "？")) and "done" not in response.told
+    if is_asked or response.told & _OPEN - {"failure"} or len(response.sentences) < len(response.spans):
+        return
+    planned = (leaf for leaf in response.ledger.leaves if _is_plan(leaf))
+    leaf = next((leaf for leaf in planned if max(leaf.call, leaf.made_for) in response.last_calls), None)
+    low = response.output.lower() if leaf is not None else ""
     asked = (" " if word in response.asked else word for word in _WORDS.findall(low))
-    is_told |= len(response.sentences) < len(response.spans)
-    is_told |= bool(response.told & _OPEN - {"failure"}) or "failure" in response.words.said("".join(asked))
-    is_asked = question.endswith(("?", "？")) and "done" not in response.told
-    for leaf in response.ledger.leaves if not (is_told or is_asked) else ():
-        words, value, call = key_words(leaf.key), leaf.value, max(leaf.call, leaf.made_for)
-        is_planned = value not in (False, None, 0, "", "false", "no") and is_dry(leaf.key)
-        is_planned |= value is False and not (keys.DO_WORDS.isdisjoint(words) or set(".[") & {*leaf.path})
-        if isinstance(value, str):
-            is_mode = leaf.key.lower() in keys.MODE_KEYS
-            is_planned |= is_mode and (value.lower() in keys.DRY_MODES or is_dry(value))
-            is_planned |= _DRY.search(value[:_CONTENT].lower()) is not None
-        if is_planned and call in response.last_calls:
-            yield Finding("RH12.3", shown(response.output), f"{leaf.key}: {shown(value)}", leaf.path, call)
-            return
+    is_told = "failure" in response.words.said("".join(asked)) or any(text in low for text in keys.DRY_TEXTS)
+    if leaf is not None and not is_told and not patterns.CONDITIONAL.search(low):
+        call, what = max(leaf.call, leaf.made_for), f"{leaf.key}: {shown(leaf.value)}"
+        yield Finding("RH12.3", shown(response.output), what, leaf.path, call)
+
+
+def _is_plan(leaf: Leaf) -> bool:
+    """Whether a value says that nothing was done: by its key, as a mode, or in words."""
+    value = leaf.value
+    if not isinstance(value, str):
+        is_left = value is False and not (set(".[") & {*leaf.path})
+        return (bool(value) and is_dry(leaf.key)) or (
+            is_left and not keys.DO_WORDS.isdisjoint(key_words(leaf.key))
+        )
+    low = value[:_CONTENT].lower()
+    is_mode = leaf.key.lower() in keys.MODE_KEYS and (low in keys.DRY_MODES or is_dry(low[:_LONGEST_VALUE]))
+    is_named = low not in ("", "false", "no") and is_dry(leaf.key)
+    return is_mode or is_named or any(text in low for text in keys.DRY_TEXTS)
 
 
 class Told:
@@ -369,7 +376,7 @@ def ignored_results(response: Response) -> Iterator[Finding]:
         leaves = [leaf for leaf in response.current if leaf.call == position]
         telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False)]
         numbers = [leaf for leaf in telling if not isinstance(leaf.value, str)]
-        is_open = bool(numbers[1:] and supports)
+        is_open = bool(numbers[1:] and supports) or acts(response.calls[position].name)
         is_open |= any(isinstance(leaf.value, bool) or told.is_moment(leaf) for leaf in leaves)
         is_open |= any(not keys.STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:]) for leaf in leaves)
         if telling and not is_open and not any(told.has(leaf) for leaf in telling):
