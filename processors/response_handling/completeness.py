@@ -84,7 +84,7 @@ def _smaller_counts(response: Response) -> Iterator[Quantity]:
             counts = [number for number in record.numbers[:12] if _is_count(number)]
             most = max((count.value for count in counts), default=0.0)
             for count in counts:
-                word = key_words(count.key)[-1]
+                word = "".join(key_words(count.key)[-1:])
                 if count.value < most and _PARTICIPLE.search(word) and word not in keys.FAILED_LISTS:
                     yield count
 
