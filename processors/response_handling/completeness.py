@@ -38,7 +38,6 @@ _CONTENT: Final = 20_000
 _OPEN: Final = TROUBLE | {"pending"}
 """Kinds of words by which an answer tells that something is not done, or not yet."""
 _WORDS = re.compile(r"[^\W_]{1,40}|[\W_]{1,40}")
-_DRY = re.compile("|".join(map(re.escape, keys.DRY_TEXTS)))
 _MARK = re.compile(r"\b[A-Z]{4,20}\b|(?<=[=:])\s?[a-z]{4,20}\b")
 _PARTICIPLE = re.compile(r"(?:ed|en|et|iert|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
 _PAGE = re.compile(
@@ -85,7 +84,7 @@ def _smaller_counts(response: Response) -> Iterator[Quantity]:
             counts = [number for number in record.numbers[:12] if _is_count(number)]
             most = max((count.value for count in counts), default=0.0)
             for count in counts:
-                word = key_words(count.key)[-1]
+                word = "".join(key_words(count.key)[-1:])
                 if count.value < most and _PARTICIPLE.search(word) and word not in keys.FAILED_LISTS:
                     yield count
 
@@ -127,23 +126,31 @@ def dry_runs(response: Response) -> Iterator[Finding]:
 
     Who asks a question gets an answer; who wants something done is told what was done, in whatever words.
     """
-    low, question = response.output.lower(), response.question.rstrip()
-    is_told = bool(_DRY.search(low) or patterns.CONDITIONAL.search(low))
+    is_asked = response.question.rstrip().endswith(("?", "？")) and "done" not in response.told
+    if is_asked or response.told & _OPEN - {"failure"} or len(response.sentences) < len(response.spans):
+        return
+    planned = (leaf for leaf in response.ledger.leaves if _is_plan(leaf))
+    leaf = next((leaf for leaf in planned if max(leaf.call, leaf.made_for) in response.last_calls), None)
+    low = response.output.lower() if leaf is not None else ""
     asked = (" " if word in response.asked else word for word in _WORDS.findall(low))
-    is_told |= len(response.sentences) < len(response.spans)
-    is_told |= bool(response.told & _OPEN - {"failure"}) or "failure" in response.words.said("".join(asked))
-    is_asked = question.endswith(("?", "？")) and "done" not in response.told
-    for leaf in response.ledger.leaves if not (is_told or is_asked) else ():
-        words, value, call = key_words(leaf.key), leaf.value, max(leaf.call, leaf.made_for)
-        is_planned = value not in (False, None, 0, "", "false", "no") and is_dry(leaf.key)
-        is_planned |= value is False and not (keys.DO_WORDS.isdisjoint(words) or set(".[") & {*leaf.path})
-        if isinstance(value, str):
-            is_mode = leaf.key.lower() in keys.MODE_KEYS
-            is_planned |= is_mode and (value.lower() in keys.DRY_MODES or is_dry(value))
-            is_planned |= _DRY.search(value[:_CONTENT].lower()) is not None
-        if is_planned and call in response.last_calls:
-            yield Finding("RH12.3", shown(response.output), f"{leaf.key}: {shown(value)}", leaf.path, call)
-            return
+    is_told = "failure" in response.words.said("".join(asked)) or any(text in low for text in keys.DRY_TEXTS)
+    if leaf is not None and not is_told and not patterns.CONDITIONAL.search(low):
+        call, what = max(leaf.call, leaf.made_for), f"{leaf.key}: {shown(leaf.value)}"
+        yield Finding("RH12.3", shown(response.output), what, leaf.path, call)
+
+
+def _is_plan(leaf: Leaf) -> bool:
+    """Whether a value says that nothing was done: by its key, as a mode, or in words."""
+    value = leaf.value
+    if not isinstance(value, str):
+        is_left = value is False and not (set(".[") & {*leaf.path})
+        return (bool(value) and is_dry(leaf.key)) or (
+            is_left and not keys.DO_WORDS.isdisjoint(key_words(leaf.key))
+        )
+    low = value[:_CONTENT].lower()
+    is_mode = leaf.key.lower() in keys.MODE_KEYS and (low in keys.DRY_MODES or is_dry(low[:_LONGEST_VALUE]))
+    is_named = low not in ("", "false", "no") and is_dry(leaf.key)
+    return is_mode or is_named or any(text in low for text in keys.DRY_TEXTS)
 
 
 class Told:
@@ -193,26 +200,23 @@ def _place(value: Leaf | Quantity | Moment) -> tuple[int, int, str]:
 def replaced_values(response: Response) -> Iterator[Finding]:
     """RH12.4: told is what a later call replaced, or was asked for and not given, and not the new value."""
     told, current = response.once(Told), {(leaf.call, leaf.path): leaf for leaf in response.current}
-    later, kept = _later(response), defaultdict[str, set[int]](set)
-    is_past = any(word in response.output.lower() for word in keys.BEFORE)
-    for leaf in response.current:
-        kept[folded(str(leaf.value))].add(leaf.call)
+    later, is_past = _later(response), any(word in response.output.lower() for word in keys.BEFORE)
     for old in response.ledger.leaves:
         asked = [] if old.made_for < 0 or set(".[") & {*old.path} else [old.made_for]
-        if not (places := later.get(old.call, asked)):
+        places = later.get(old.call, asked)
+        news = [current[call, old.path] for call in places if (call, old.path) in current]
+        if not news or old.value in (None, True, False) or not keys.CHANGING.isdisjoint(key_words(old.key)):
             continue
-        news = [current.get((call, old.path)) for call in places]
-        is_kept = kept[folded(str(old.value))] - {old.call}
         is_act = old.call >= 0 and acts(response.calls[max(places)].name)
-        if is_kept or old.value in (None, True, False) or not keys.CHANGING.isdisjoint(key_words(old.key)):
-            continue
         if is_act and (is_past or not keys.STATE_KEYS.isdisjoint(key_words(old.key))):
             continue
-        for new in news:
-            if new is None or not _is_alike(old, new) or told.zones(old) != told.zones(new):
-                continue
-            is_used = told.has(old) or (f"{old.value}" in told.operands and old.made_for < 0)
-            if is_used and not told.has(new):
+        is_used = told.has(old) or (f"{old.value}" in told.operands and old.made_for < 0)
+        for new in news if is_used else ():
+            is_open = _is_alike(old, new) and told.zones(old) == told.zones(new) and not told.has(new)
+            others = {
+                folded(str(leaf.value)) for leaf in response.current if is_open and leaf.call != old.call
+            }
+            if is_open and folded(str(old.value)) not in others:
                 what = f"{new.key} is {shown(new.value)}"
                 yield Finding("RH12.4", shown(str(old.value)), what, new.path, new.call)
                 return
@@ -279,13 +283,18 @@ def null_values(response: Response) -> Iterator[Finding]:
     That is a number, a time, or a name behind that word.
     """
     nulls = [leaf for leaf in response.current if leaf.value is None][:_MOST_ROWS]
-    supports = response.once(Numbers).supports if nulls else []
-    made = {s.token.start for s in supports if s.direct or (s.how and s.token.value > _SMALL)}
+    if not nulls:
+        return
+    made = {
+        s.token.start
+        for s in response.once(Numbers).supports
+        if s.direct or (s.how and s.token.value > _SMALL)
+    }
     times = {moment.minutes for moment in response.ledger.moments}
     new = [t for t in response.tokens if t.kind == "number" and t.start not in made]
     if not any(q.unit is not None and q.unit.dimension == "time" for q in response.ledger.quantities):
         new += [t for t in response.tokens if t.kind == "time" and t.minutes not in times]
-    said = [(match[0], match.start()) for match in _LETTERS.finditer(bare(response.output) if nulls else "")]
+    said = [(match[0], match.start()) for match in _LETTERS.finditer(bare(response.output))]
     for leaf in nulls:
         words = [bare(word)[:6] for word in key_words(leaf.key) if len(word) > 2]
         words = [word for word in words if word not in keys.VALUE_KEYS] or _own_words(leaf, response)
@@ -367,7 +376,7 @@ def ignored_results(response: Response) -> Iterator[Finding]:
         leaves = [leaf for leaf in response.current if leaf.call == position]
         telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False)]
         numbers = [leaf for leaf in telling if not isinstance(leaf.value, str)]
-        is_open = bool(numbers[1:] and supports)
+        is_open = bool(numbers[1:] and supports) or acts(response.calls[position].name)
         is_open |= any(isinstance(leaf.value, bool) or told.is_moment(leaf) for leaf in leaves)
         is_open |= any(not keys.STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:]) for leaf in leaves)
         if telling and not is_open and not any(told.has(leaf) for leaf in telling):

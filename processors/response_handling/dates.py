@@ -32,8 +32,6 @@ _WORKING = (
     "lavorativ", "werkdag", "robocz", "営業日", "工作日",
 )  # fmt: skip
 """What says that days are counted without weekends."""
-_OFFSET_KEYS: Final = frozenset({"offset", "utc", "gmt", "tz", "timezone"})
-"""Words of keys whose times are differences from UTC."""
 _SPLIT = re.compile(r"(\d{1,2}):(\d\d)")
 _RATE = re.compile(r"\s?(?:/|per\b|pro\b|par\b|por\b|al\b|na\b|min)")
 _OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
@@ -50,8 +48,7 @@ class Timeline:
     def __init__(self, response: Response) -> None:
         self._response, self._ledger = response, response.ledger
         self.moments = self._ledger.moments[:_MOST_KNOWN]
-        times = (moment for moment in self.moments if moment.minutes is not None)
-        self.clocks = [m for m in times if _OFFSET_KEYS.isdisjoint(key_words(m.key))][: 2 * _MOST]
+        self.clocks = [moment for moment in self.moments if moment.minutes is not None][: 2 * _MOST]
 
     @cached_property
     def days(self) -> list[CalendarDay]:

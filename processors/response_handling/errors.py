@@ -1,6 +1,7 @@
 """Rules RH4, RH5, RH6 and RH9.a: how calls ended, and whether the answer makes use of it."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 from unicodedata import normalize
 
@@ -27,11 +28,13 @@ _FUTILE: Final = 2
 _STEM: Final = 5
 
 
+@lru_cache(maxsize=1024)
 def acts(name: str) -> bool:
     """Whether a tool does something, by its name, so that no other tool's success stands in for it."""
     return any(word.startswith(keys.ACTION_VERBS) for word in key_words(name))
 
 
+@lru_cache(maxsize=4096)
 def is_dry(text: str) -> bool:
     """Whether a key or a mode says that nothing is done."""
     return folded(bare(text)).startswith(keys.DRY_STEMS)

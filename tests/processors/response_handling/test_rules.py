@@ -454,8 +454,9 @@ def test_a_failed_action_that_the_answer_names_is_not_made_good_by_one_for_someb
             {"due": "February 2025", "at": "9999-12-31T23:59:59Z"},
         ),
         ("In week 53 at 12:00 in Tokyo.", {"week": 53, "year": 2026, "at": "0001-01-01T00:00:00Z"}),
+        ("All 5 of them are done.", {"list": {"": 3, "__": 5, "-": None}, "": []}),
     ],
-    ids=["zero", "braces", "days that are not", "ends of the calendar"],
+    ids=["zero", "braces", "days that are not", "ends of the calendar", "keys without words"],
 )
 def test_odd_numbers_keys_and_days_are_answered(output: str, result: object) -> None:
     parts_of(answered(output, call(result)))  # type: ignore[arg-type]  # JSON by hand
