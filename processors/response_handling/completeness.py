@@ -51,6 +51,15 @@ def partial_failures(response: Response) -> Iterator[Finding]:
     whole = [
         one for one in response.sentences if "all" in one.kinds and not one.kinds & {*TROUBLE, "contrast"}
     ]
+    for record in response.ledger.records[:_MOST_RECORDS] if whole else ():
+        counts = [one for one in record.numbers[:12] if record.call in response.last_calls and _is_count(one)]
+        waiting = (one for one in counts if keys.PENDING & {*key_words(one.key)} and one.value >= 1)
+        open_ = [one for one in waiting if not response.once(Told).has_number(one)]
+        told = {q.key for one in whole for s in response.once(Numbers).within(one.start, one.end) for q in s.direct}
+        if open_ and "pending" not in response.told and max(counts, key=lambda one: one.value).key in told - {open_[0].key}:
+            what = f"{open_[0].key}: {open_[0].value:.10g}"
+            yield Finding("RH12.1", shown(whole[0].text), what, open_[0].path, open_[0].call)
+            return
     for count in _smaller_counts(response) if whole else ():
         stem = key_words(count.key)[-1][:_STEM]
         about = next((one for one in whole if any(word.startswith(stem) for word in one.words)), None)
@@ -127,13 +136,16 @@ def dry_runs(response: Response) -> Iterator[Finding]:
     Who asks a question gets an answer; who wants something done is told what was done, in whatever words.
     """
     is_asked = response.question.rstrip().endswith(("?", "？")) and "done" not in response.told
-    if is_asked or response.told & _OPEN - {"failure"} or len(response.sentences) < len(response.spans):
+    is_claimed = any("done" in one.kinds and one.kinds.isdisjoint(_OPEN) for one in response.sentences)
+    is_open = not is_claimed and bool(response.told & _OPEN - {"failure"})
+    if is_asked or is_open or len(response.sentences) < len(response.spans):
         return
     planned = (leaf for leaf in response.ledger.leaves if _is_plan(leaf))
     leaf = next((leaf for leaf in planned if max(leaf.call, leaf.made_for) in response.last_calls), None)
     low = response.output.lower() if leaf is not None else ""
     asked = (" " if word in response.asked else word for word in _WORDS.findall(low))
-    is_told = "failure" in response.words.said("".join(asked)) or any(text in low for text in keys.DRY_TEXTS)
+    is_told = not is_claimed and "failure" in response.words.said("".join(asked))
+    is_told |= any(text in low for text in keys.DRY_TEXTS)
     if leaf is not None and not is_told and not patterns.CONDITIONAL.search(low):
         call, what = max(leaf.call, leaf.made_for), f"{leaf.key}: {shown(leaf.value)}"
         yield Finding("RH12.3", shown(response.output), what, leaf.path, call)
@@ -298,9 +310,14 @@ def null_values(response: Response) -> Iterator[Finding]:
     for leaf in nulls:
         words = [bare(word)[:6] for word in key_words(leaf.key) if len(word) > 2]
         words = [word for word in words if word not in keys.VALUE_KEYS] or _own_words(leaf, response)
-        for start in [start for word, start in said if words and word.startswith(tuple(words))][:_MOST_ROWS]:
+        places = [start for word, start in said if words and word.startswith(tuple(words))]
+        if not keys.CLOCK_WORDS.isdisjoint(words):
+            places += [token.start for token in new if token.kind == "time"]
+        record = response.ledger.records[leaf.record]
+        for start in places[:_MOST_ROWS]:
             one = next((one for one in response.sentences if one.start <= start < one.end), None)
-            if one is None or one.kinds & _OPEN:
+            is_row = one is None or "[" not in leaf.path or response.names(record, one.text)
+            if one is None or one.kinds & _OPEN or not is_row:
                 continue
             name = _NAME_BEHIND.match(response.output, start) if response.words.language != "de" else None
             is_name = name is not None and folded(name[1]) not in response.ledger.text
@@ -375,6 +392,7 @@ def ignored_results(response: Response) -> Iterator[Finding]:
     for position in sorted(response.last_calls):
         leaves = [leaf for leaf in response.current if leaf.call == position]
         telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False)]
+        telling = [one for one in telling if not isinstance(one.value, str) or _LETTERS.search(one.value.lower())]
         numbers = [leaf for leaf in telling if not isinstance(leaf.value, str)]
         is_open = bool(numbers[1:] and supports) or acts(response.calls[position].name)
         is_open |= any(isinstance(leaf.value, bool) or told.is_moment(leaf) for leaf in leaves)

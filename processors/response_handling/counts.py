@@ -22,6 +22,8 @@ _NEAR, _COUNTS = 40, range(1, 101)
 _END = re.compile(r"[.,:;()\n、。，]")
 _PART = re.compile(r"(?:[^:;(（：.!?\n]|[:.](?=\d)){1,400}")
 _WORD = re.compile(r"[^\W\d_]{2,40}")
+_VAGUE = frozenset("results items data rows list records entries resultaten ergebnisse resultados risultati wyniki".split())
+"""Names of lists that do not say of what."""
 _Count = tuple[Support, list[str], str, float, int]
 """A number that may count rows, two words behind it, its clause, the number that follows, its end in that."""
 
@@ -35,7 +37,7 @@ def wrong_counts(response: Response) -> Iterator[Finding]:
         if len(records) > _MOST_ROWS or any(record.call not in response.last_calls for record in records):
             continue
         values, size, first = _values(records), len(records), records[0]
-        names = {*key_words(first.key), *key_words(response.calls[first.call].name)}
+        names = {*key_words(first.key)} - _VAGUE or {*key_words(response.calls[first.call].name)}
         for support, behind, clause, of, end in counts:
             n, is_part = support.token.value, of == size > support.token.value
             is_named = any(len(name) > 3 and alike(name, word) for name in names for word in behind)

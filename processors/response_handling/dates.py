@@ -23,8 +23,9 @@ _MOST, _MOST_KNOWN = 60, 600
 """Dates, times and lengths of each kind that are looked at, and entries of the evidence in all."""
 _DAY, _MONTH, _YEAR = 1440, 2629800.0, 31557600.0
 """Minutes of a day, and seconds of a month and a year."""
-_NEAR, _SLIP = 14, 3
-"""Days by which people count from now or from a day that they named, and by which a date is a slip."""
+_NEAR, _SLIP, _MOST_ADDED = 14, 3, 5
+"""Days by which people count from now or from a day that they named, and by which a date is a slip; lengths
+of which two are added up."""
 _SHORTEST_COUNTRY: Final = 6
 """Names of so many letters also count at the beginning of a word: `Nederlandse`."""
 _WORKING = (
@@ -351,6 +352,7 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
     if is_about and any(abs(one - stated) <= 15 for one in told):
         return True
     lengths = timeline.lengths(1)
+    lengths |= {one + other for one, other in combinations(sorted(lengths)[:_MOST_ADDED], 2)}
     if any((one + by - stated) % period == 0 for one in told for n in lengths for by in (n, -n)):
         return True
     numbers = {abs(quantity.value): quantity.call for quantity in response.ledger.quantities}

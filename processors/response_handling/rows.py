@@ -146,6 +146,9 @@ class _Group:
                 self.under[above.index].add(record.index)
         self.whole: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         self.parts: dict[str, set[int]] = defaultdict(set)
+        firsts = [str(record.leaves[0].value) for record in records]
+        self.heads = {text for text in firsts if text.isdecimal() and len(text) > 2 and firsts.count(text) == 1}
+        """Numbers by which a first column names rows."""
         self.cells: set[tuple[int, str]] = set()
         """Rows and keys of which values are told."""
         self._read_labels()
@@ -176,13 +179,14 @@ class _Group:
                     numbers = [(key, str(n)) for key, n in leaves[:1] if type(n) is int and 0 < n < _SMALL]
                     cells += [(key, text, False) for key, text in numbers if not UNSPACED.search(key)]
             for key, text, is_own in cells:
-                if len(text) < 2 or text.isdecimal():
+                if len(text) < 2 or (text.isdecimal() and text not in self.heads):
                     text = f"{' '.join(key_words(key)[-1:])} {text}"  # zone B, court 3
                 if len(text) > _LONGEST_LABEL:
                     continue
                 for label in {text.lower(), _GLUED.sub(" ", text.lower())}:  # KL1018 as KL 1018
                     self.whole[label][key if is_own else ""].add(row)
-                for word in () if _is_state(key) else _WORD.findall(text):
+                is_number = not _LETTER.search(text) and text not in self.heads
+                for word in () if is_number or _is_state(key) else _WORD.findall(text):
                     low, is_slug = word.lower(), not key or " " not in text
                     is_name = (low != word or not low.isalpha()) and low not in self.response.words.function
                     if UNSPACED.search(low):
@@ -198,7 +202,7 @@ class _Group:
             longer = [others for name, others in self.whole.items() if label in name] if spans else []
             for key in by_key if spans else ():
                 rows = frozenset[int]().union(*(others[key] for others in longer if key in others))
-                is_name = _LETTER.search(label) is not None and not _is_state(key)
+                is_name = (_LETTER.search(label) or label in self.heads) and not _is_state(key)
                 kind, is_claim = _NAME if is_name else _STATE, bool(key) and len(by_key) == 1
                 found += [_Place(*span, key, rows, kind, text.text[slice(*span)], is_claim) for span in spans]
         for word, own in self.parts.items():

@@ -7,7 +7,7 @@ in which they stand; questions to the user and set phrases ("no further action")
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Final
 
 from processors.response_handling.errors import acts, is_dry
@@ -193,11 +193,44 @@ def reversed_trends(response: Response) -> Iterator[Finding]:
                 change = abs(after.value - before.value)
                 if any(_is_change(s.token, change, before.value) for s in inside if not s.direct):
                     changes.append((after, after.value - before.value))
+        for one_end, other_end in pairwise(s for s in inside if s.direct):
+            before, after = one_end.direct[0], other_end.direct[0]
+            start, end = one_end.token.start, one_end.token.end
+            is_from = response.output[:start].lower().endswith(keys.FROM) or "から" in response.output[end : end + 4]
+            if is_from and before.key == after.key:
+                changes.append((after, after.value - before.value))
         if changes and all(change * sign < 0 for _, change in changes):
             quantity, change = changes[0]
             what = f"{quantity.key} is {quantity.value:.10g}, a change of {change:.10g}"
             yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
             return
+
+
+def reversed_extremes(response: Response) -> Iterator[Finding]:
+    """RH9.d: the least told as the most that was asked for, or the most as the least, and not the true one."""
+    asked = {sign for sign, words in keys.EXTREMES.items() if words.search(response.question.lower())}
+    numbers = response.once(Numbers)
+    said = {abs(quantity.value) for support in numbers.supports for quantity in support.direct}
+    for one in response.sentences if len(asked) == 1 else ():
+        signs = {sign for sign, words in keys.EXTREMES.items() if words.search(one.text.lower())}
+        inside = [support.direct for support in numbers.within(one.start, one.end) if support.direct]
+        for records in response.ledger.groups if signs == asked and "negation" not in one.kinds else ():
+            (sign,), rows = signs, {record.index for record in records}
+            found: dict[str, list[float]] = defaultdict(list)
+            for quantity in (number for record in records for number in record.numbers if number.is_operand):
+                found[quantity.key].append(quantity.value)
+            for own in inside:
+                quantity, values = own[0], sorted(found.get(own[0].key, ()))
+                is_sole = len(found) == 1 or any(
+                    word[:_STEM] in response.question.lower() for word in key_words(quantity.key)
+                )
+                is_all = {each.record for each in own} <= rows and len({each.key for each in own}) == 1
+                if is_sole and is_all and len(values) > 2 and values[0] < values[-1]:
+                    most, least = (values[-1], values[0]) if sign > 0 else (values[0], values[-1])
+                    if quantity.value == least and abs(most) not in said:
+                        what = f"{quantity.key} goes to {most:.10g}"
+                        yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
+                        return
 
 
 def _moves(one: Sentence, response: Response) -> bool:

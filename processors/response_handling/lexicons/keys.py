@@ -391,3 +391,19 @@ COMPARATIVES: Final = re.compile(
     r"|wyższ\w{0,9}|więcej|niższ\w{0,9}|mniej|mejor\w{0,9}|melhor\w{0,9}|miglior\w{0,9})\b|上回|下回|高于|低于|多|少"
 )
 """Words that set one value beside another, whichever was first."""
+CLOCK_WORDS: Final = frozenset("time hora heure uhrzei zeit orario ora tijd godzin 時刻 時間 时间".split())
+"""Words of keys, cut to six letters, that stand for a time of day."""
+EXTREMES: Final = {
+    1: re.compile(
+        r"\b(?:most|highest|largest|biggest|maximum|höchste|größte|meisten|(?:le|la|les)\splus\s(?:de|grand|haut|élevé)|plus\sélevé"
+        r"|máxim[oa]|(?:el|la)\smayor|más\salt[oa]|mais\salt[oa]|[oa]\smaior|più\salt[oa]|il\smaggior|massim[oa]"
+        r"|hoogste|grootste|meeste|najwyższ|największ|najwięcej)|最高|最大|最多|一番(?:高|多|大)"
+    ),
+    -1: re.compile(
+        r"\b(?:least|lowest|smallest|fewest|minimum|cheapest|niedrigste|kleinste|wenigsten|günstigste|billigste"
+        r"|(?:le|la|les)\smoins|plus\s(?:bas|petit|faible)|mínim[oa]|(?:el|la)\smenor|más\sbaj[oa]|más\sbarat[oa]|mais\sbaix[oa]"
+        r"|mais\sbarat[oa]|[oa]\smenor|più\sbass[oa]|più\seconomic[oa]|minim[oa]|laagste|minste|goedkoopste|najniższ|najmniejsz"
+        r"|najmniej|najtańsz)|最低|最小|最少|最安|一番(?:安|少|低|小)"
+    ),
+}
+"""Words for the most (1) and for the least (-1) of numbers."""
