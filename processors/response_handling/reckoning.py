@@ -44,9 +44,9 @@ _NEAR: Final = {
 """How far, in parts of it, what is told may lie from what was to be reckoned to be taken for that."""
 _LEAST_SLIP: Final = 10
 """Totals below it are no slips of another."""
-_ADJACENT: Final = 24
+_ADJACENT: Final = 32
 """Characters between a number and the same in another unit."""
-_MEANS = re.compile(r"(?:\s[^\W\d]{1,6},?(?=\s(?:or|oder|ou|o|of|lub)\s))?[\s(（=≈~/|,*]{0,6}(?:(?:or|oder|ou|o|of|lub)\s?)?(?:about|roughly|around|rund|etwa|environ|unos|cerca de|circa|około|ca\.?|c\.|approx\.?)?\s?~?")
+_MEANS = re.compile(r"(?:(?:\s[^\W\d]{1,12},?){1,2}(?=\s(?:or|oder|ou|o|of|lub)\s))?[\s(（=≈~/|,*]{0,6}(?:(?:or|oder|ou|o|of|lub)\s?)?(?:about|roughly|around|rund|etwa|environ|unos|cerca de|circa|około|ca\.?|c\.|approx\.?)?\s?~?")
 _WITHIN = re.compile(r"[^()（）.;]{0,16}[(（]([^()（）]{1,60})[)）]")
 _OF = re.compile(
     r".{0,4}?(?:\b(?:of|von|de|d[aeo]s?|di|su|sur|van|z|ze|against|vs|versus|gegen|gegenüber|contre|contro|contra|frente"
@@ -102,8 +102,10 @@ def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made
     if _is_share(token):
         found = [*_shares(support, numbers, response)]
     else:
-        found = [*_converted(support, numbers, response.output), *_lapses(support, response)]
-        found += [made for kind in said & {"mean", "total"} for made in numbers.of_kind(kind, support)]
+        found = [*_converted(support, numbers, response.output)]
+        if not found:  # a number in brackets behind another is nothing but that in another unit
+            found = [made for kind in said & {"mean", "total"} for made in numbers.of_kind(kind, support)]
+            found += _lapses(support, response)
     if any(abs(made.value - value) <= slack for made in found):
         return None
     near = min((m for m in found if _NEAR[m.kind]), key=lambda made: abs(made.value - value), default=None)
