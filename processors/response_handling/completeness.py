@@ -6,7 +6,7 @@ all what holds for some, and a value told as not known.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from processors.response_handling.errors import acts, bare, is_dry
@@ -51,15 +51,11 @@ def partial_failures(response: Response) -> Iterator[Finding]:
     whole = [
         one for one in response.sentences if "all" in one.kinds and not one.kinds & {*TROUBLE, "contrast"}
     ]
-    for record in response.ledger.records[:_MOST_RECORDS] if whole else ():
-        counts = [one for one in record.numbers[:12] if record.call in response.last_calls and _is_count(one)]
-        waiting = (one for one in counts if keys.PENDING & {*key_words(one.key)} and one.value >= 1)
-        open_ = [one for one in waiting if not response.once(Told).has_number(one)]
-        told = {q.key for one in whole for s in response.once(Numbers).within(one.start, one.end) for q in s.direct}
-        if open_ and "pending" not in response.told and max(counts, key=lambda one: one.value).key in told - {open_[0].key}:
-            what = f"{open_[0].key}: {open_[0].value:.10g}"
-            yield Finding("RH12.1", shown(whole[0].text), what, open_[0].path, open_[0].call)
-            return
+    for count in _waiting_counts(response, whole) if whole and "pending" not in response.told else ():
+        yield Finding(
+            "RH12.1", shown(whole[0].text), f"{count.key}: {count.value:.10g}", count.path, count.call
+        )
+        return
     for count in _smaller_counts(response) if whole else ():
         stem = key_words(count.key)[-1][:_STEM]
         about = next((one for one in whole if any(word.startswith(stem) for word in one.words)), None)
@@ -96,6 +92,22 @@ def _smaller_counts(response: Response) -> Iterator[Quantity]:
                 word = "".join(key_words(count.key)[-1:])
                 if count.value < most and _PARTICIPLE.search(word) and word not in keys.FAILED_LISTS:
                     yield count
+
+
+def _waiting_counts(response: Response, whole: Sequence[Sentence]) -> Iterator[Quantity]:
+    """Counts of what waits, not told, beside the largest count of their record, which is told of all."""
+    numbers = response.once(Numbers)
+    said = [s for one in whole for s in numbers.within(one.start, one.end)]
+    told = {(quantity.record, quantity.key) for support in said for quantity in support.direct}
+    for index in sorted({index for index, _ in told}):
+        counts = [one for one in response.ledger.records[index].numbers[:12] if _is_count(one)]
+        most = max(counts, key=lambda one: one.value, default=None)
+        for one in counts if most is not None and (index, most.key) in told else ():
+            is_waiting = (
+                one is not most and one.value >= 1 and not keys.PENDING.isdisjoint(key_words(one.key))
+            )
+            if is_waiting and one.call in response.last_calls and not response.once(Told).has_number(one):
+                yield one
 
 
 def _is_count(number: Quantity) -> bool:
@@ -309,15 +321,15 @@ def null_values(response: Response) -> Iterator[Finding]:
     said = [(match[0], match.start()) for match in _LETTERS.finditer(bare(response.output))]
     for leaf in nulls:
         words = [bare(word)[:6] for word in key_words(leaf.key) if len(word) > 2]
-        words = [word for word in words if word not in keys.VALUE_KEYS] or _own_words(leaf, response)
+        words = [word for word in words if word not in keys.VALUE_KEYS]
+        is_of_row, words = bool(words) and "[" in leaf.path, words or _own_words(leaf, response)
         places = [start for word, start in said if words and word.startswith(tuple(words))]
         if not keys.CLOCK_WORDS.isdisjoint(words):
             places += [token.start for token in new if token.kind == "time"]
         record = response.ledger.records[leaf.record]
         for start in places[:_MOST_ROWS]:
             one = next((one for one in response.sentences if one.start <= start < one.end), None)
-            is_row = one is None or "[" not in leaf.path or response.names(record, one.text)
-            if one is None or one.kinds & _OPEN or not is_row:
+            if one is None or one.kinds & _OPEN or (is_of_row and not response.names(record, one.text)):
                 continue
             name = _NAME_BEHIND.match(response.output, start) if response.words.language != "de" else None
             is_name = name is not None and folded(name[1]) not in response.ledger.text
@@ -392,7 +404,9 @@ def ignored_results(response: Response) -> Iterator[Finding]:
     for position in sorted(response.last_calls):
         leaves = [leaf for leaf in response.current if leaf.call == position]
         telling = [leaf for leaf in leaves if leaf.value not in (None, "", True, False)]
-        telling = [one for one in telling if not isinstance(one.value, str) or _LETTERS.search(one.value.lower())]
+        telling = [
+            one for one in telling if not isinstance(one.value, str) or _LETTERS.search(one.value.lower())
+        ]
         numbers = [leaf for leaf in telling if not isinstance(leaf.value, str)]
         is_open = bool(numbers[1:] and supports) or acts(response.calls[position].name)
         is_open |= any(isinstance(leaf.value, bool) or told.is_moment(leaf) for leaf in leaves)

@@ -131,9 +131,7 @@ def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
         if len(text) < 3 or text not in output:
             continue
         is_personal = words[-1] in keys.PERSONAL_KEYS or words[-2:] in keys.PERSONAL_ENDS
-        if is_personal and asked.isdisjoint(
-            {words[-1], *patterns.ASKED_AS.get(words[-1], ())}
-        ):
+        if is_personal and asked.isdisjoint({words[-1], *patterns.ASKED_AS.get(words[-1], ())}):
             yield "RH7.3", words[-1], text, leaf
         for kind in personal & {*words}:
             if words[-1] in (kind, "name", "address") and _stands_in(text, output):

@@ -238,11 +238,12 @@ class Numbers:
             return None
         decimals, said = token.readings[token.reading][1], {support.token.value for support in self.supports}
         for made in self._slippable:
-            if abs(made.value) not in said:
-                parts = {abs(q.value) for q in self._ledger.quantities if made.how == f"sum of {q.key}"}
-                is_listed = len(parts) > 1 and parts <= said  # then the answer tells of what it is the sum
-                if is_slip(token.value, made.value, decimals, _SHORT - is_listed):
-                    return made
+            if abs(made.value) in said or not is_slip(token.value, made.value, decimals, _SHORT - 1):
+                continue
+            parts = {abs(q.value) for q in self._ledger.quantities if made.how == f"sum of {q.key}"}
+            is_listed = len(parts) > 1 and parts <= said  # the answer tells of what it is the sum
+            if is_listed or is_slip(token.value, made.value, decimals, _SHORT):
+                return made
         return None
 
     @cached_property

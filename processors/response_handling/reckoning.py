@@ -46,7 +46,10 @@ _LEAST_SLIP: Final = 10
 """Totals below it are no slips of another."""
 _ADJACENT: Final = 32
 """Characters between a number and the same in another unit."""
-_MEANS = re.compile(r"(?:(?:\s[^\W\d]{1,12},?){1,2}(?=\s(?:or|oder|ou|o|of|lub)\s))?[\s(（=≈~/|,*]{0,6}(?:(?:or|oder|ou|o|of|lub)\s?)?(?:about|roughly|around|rund|etwa|environ|unos|cerca de|circa|około|ca\.?|c\.|approx\.?)?\s?~?")
+_MEANS = re.compile(
+    r"(?:(?:\s[^\W\d]{1,12},?){1,2}(?=\s(?:or|oder|ou|o|of|lub)\s))?[\s(（=≈~/|,*]{0,6}(?:(?:or|oder|ou|o|of|lub)\s?)?"
+    r"(?:about|roughly|around|rund|etwa|environ|unos|cerca de|circa|około|ca\.?|c\.|approx\.?)?\s?~?"
+)
 _WITHIN = re.compile(r"[^()（）.;]{0,16}[(（]([^()（）]{1,60})[)）]")
 _OF = re.compile(
     r".{0,4}?(?:\b(?:of|von|de|d[aeo]s?|di|su|sur|van|z|ze|against|vs|versus|gegen|gegenüber|contre|contro|contra|frente"

@@ -147,7 +147,9 @@ class _Group:
         self.whole: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         self.parts: dict[str, set[int]] = defaultdict(set)
         firsts = [str(record.leaves[0].value) for record in records]
-        self.heads = {text for text in firsts if text.isdecimal() and len(text) > 2 and firsts.count(text) == 1}
+        self.heads = {
+            text for text in firsts if text.isdecimal() and len(text) > 2 and firsts.count(text) == 1
+        }
         """Numbers by which a first column names rows."""
         self.cells: set[tuple[int, str]] = set()
         """Rows and keys of which values are told."""

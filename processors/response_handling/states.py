@@ -196,7 +196,10 @@ def reversed_trends(response: Response) -> Iterator[Finding]:
         for one_end, other_end in pairwise(s for s in inside if s.direct):
             before, after = one_end.direct[0], other_end.direct[0]
             start, end = one_end.token.start, one_end.token.end
-            is_from = response.output[:start].lower().endswith(keys.FROM) or "から" in response.output[end : end + 4]
+            is_from = (
+                response.output[:start].lower().endswith(keys.FROM)
+                or "から" in response.output[end : end + 4]
+            )
             if is_from and before.key == after.key:
                 changes.append((after, after.value - before.value))
         if changes and all(change * sign < 0 for _, change in changes):
@@ -207,7 +210,7 @@ def reversed_trends(response: Response) -> Iterator[Finding]:
 
 
 def reversed_extremes(response: Response) -> Iterator[Finding]:
-    """RH9.d: the least told as the most that was asked for, or the most as the least, and not the true one."""
+    """RH9.d: the least told as the most that was asked for, or the most as the least."""
     asked = {sign for sign, words in keys.EXTREMES.items() if words.search(response.question.lower())}
     numbers = response.once(Numbers)
     said = {abs(quantity.value) for support in numbers.supports for quantity in support.direct}

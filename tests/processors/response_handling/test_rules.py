@@ -556,9 +556,11 @@ GAUGE = call({"id": "B", "temp_c": 11.5, "wind_kmh": 32})
 def test_what_is_said_to_be_reckoned_is_held_against_the_reckoning(
     found: str | None, output: str, made: ToolCall
 ) -> None:
-    rules = _parts(answered(output, made))
+    rules = parts_of(answered(output, made))
 
     assert found in rules if found is not None else rules <= {"RH8"}
+
+
 def test_lines_of_json_are_rows() -> None:
     lines = call('{"id": "I-1", "min": 34}\n{"id": "I-2", "min": 58}\n{"id": "I-3", "min": 212}')
 
