@@ -23,21 +23,11 @@ _END = re.compile(r"[.,:;()\n、。，]")
 _PART = re.compile(r"(?:[^:;(（：.!?\n]|[:.](?=\d)){1,400}")
 _WORD = re.compile(r"[^\W\d_]{2,40}")
 _VAGUE = frozenset(
-    [
-        "results",
-        "items",
-        "data",
-        "rows",
-        "list",
-        "records",
-        "entries",
-        "resultaten",
-        "ergebnisse",
-        "resultados",
-        "risultati",
-        "wyniki",
-    ]
-)
+    (
+        "results", "items", "data", "rows", "list", "records", "entries", "resultaten", "ergebnisse", "resultados",
+        "risultati", "wyniki",
+    )
+)  # fmt: skip
 """Names of lists that do not say of what."""
 _Count = tuple[Support, list[str], str, float, int]
 """A number that may count rows, two words behind it, its clause, the number that follows, its end in that."""

@@ -153,7 +153,9 @@ def _shares(support: Support, numbers: Numbers, response: Response) -> Iterator[
             )
             yield from (Made(100 * one / by, 0.0, "", how) for by in (one + other, abs(one - other)))
             if kind != "of":
-                given = (abs(made.value) for made in numbers.given if made.value)
+                told = [support.token.value for support in numbers.supports if support.token.value]
+                given = [*(abs(made.value) for made in numbers.given if made.value), *told]
+                given += [one + by for by in told]
                 yield from (Made(100 * one / by, 0.0, "", how) for by in given)
         return
 
