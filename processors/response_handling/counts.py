@@ -24,8 +24,8 @@ _PART = re.compile(r"(?:[^:;(（：.!?\n]|[:.](?=\d)){1,400}")
 _WORD = re.compile(r"[^\W\d_]{2,40}")
 _VAGUE = frozenset(
     (
-        "results", "items", "data", "rows", "list", "records", "entries", "resultaten", "ergebnisse", "resultados",
-        "risultati", "wyniki",
+        "results", "items", "data", "rows", "list", "records", "entries", "resultaten", "ergebnisse",
+        "resultados", "risultati", "wyniki",
     )
 )  # fmt: skip
 """Names of lists that do not say of what."""
