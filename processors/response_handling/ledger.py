@@ -32,6 +32,7 @@ FROM_USER: Final = -1
 """The call of evidence that stands in no result: what people said, and all arguments."""
 
 _CODE = re.compile(r"\b[A-Z]{3}\b")
+_YEAR_MONTH = re.compile(r"((?:19|20)\d\d)-(0[1-9]|1[0-2])")
 _OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{2}:\d{2}")
 _PLAIN_NUMBER = re.compile(r"\s?[-+]?\d{1,15}(?:\.\d{1,12})?\s?")
 _AMBIGUOUS = re.compile(r"\s?(?:\d{1,3}\.\d{3}|00\d{0,15})\s?")
@@ -292,6 +293,8 @@ class Ledger:
         elif text[:1] == "P" and (match := _DURATION.fullmatch(text)) is not None:
             parts = zip(match.groups("0"), (86400, 3600, 60, 1), strict=True)
             self._add(Quantity(float(sum(int(n) * size for n, size in parts)), *leaf[1:], UNITS["s"]))
+        elif (match := _YEAR_MONTH.fullmatch(text)) is not None:
+            self.moments.append(Moment(((int(match[1]), int(match[2]), None),), None, *leaf[1:]))
         elif _OFFSET.fullmatch(text) is None:  # a difference from UTC is no time
             tokens = self._reader.read(text, is_spelled=leaf.call == FROM_USER)
             self._tokens += len(tokens)

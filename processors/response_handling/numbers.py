@@ -375,6 +375,12 @@ class Numbers:
             support.how, support.steps = " + ".join(f"{part:.10g}" for part in run), 2
             return
         told = [one.token for one in self.beside(support.token) if one.is_supported]
+        amounts = [one.value for one in told if not _is_share(one)]
+        rests = {round(2 * one - fsum(amounts), 6): one for one in amounts} if len(amounts) > 2 else {}
+        for rest, one in rests.items():
+            if abs(rest - support.token.value) <= slack_of(support.token, support.token.value):
+                support.how, support.steps, support.is_local = f"{one:.10g} less the others", 2, True
+                return
         shares = self._shares
         for value, slack, dimension in self._wanted(support.token):
             near = _values([_told(one) for one in told], dimension)
@@ -484,6 +490,10 @@ class Numbers:
             yield Made(total, total, "", "sum of rows", "total")
         for record in self._ledger.records[:_MOST_ROWS]:
             own = [amount(quantity) for quantity in members(record).values()]
+            counted = [(float(q.key), q.value) for q in record.numbers[:_MOST_VALUES] if _is_numeric(q.key)]
+            if len(counted) > 1 and (size := fsum(count for _, count in counted)):
+                mean = fsum(value * count for value, count in counted) / size
+                yield Made(mean, mean, "", f"mean of {record.key} by count", "mean")
             if 2 < len(own) <= _MOST_VALUES:
                 yield Made(fsum(own), fsum(own), "", f"all of {record.key}")
         texts: dict[tuple[str | int, str], list[Quantity]] = defaultdict(list)
@@ -495,6 +505,10 @@ class Numbers:
             yield from _of_series("text", series[:_MOST_ROWS])
             for total in islice(accumulate(map(amount, series)), 1, _MOST_VALUES):
                 yield Made(total, total, _dimension(series[0]), "first of text", "total")
+
+
+def _is_numeric(key: str) -> bool:
+    return len(key) < _LONG and key.replace(".", "", 1).isdecimal()
 
 
 def _of(made: Made, dimension: str) -> float:

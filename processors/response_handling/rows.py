@@ -14,7 +14,7 @@ from itertools import combinations, islice, permutations
 from typing import Final, NamedTuple
 
 from processors.response_handling.ledger import Leaf, Moment, Quantity, Record, folded
-from processors.response_handling.lexicons.keys import STATE_KEYS
+from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token, agree
@@ -219,13 +219,13 @@ class _Group:
         """Where the answer tells dates, times and numbers of rows."""
         for token, entries, kind in self.told.entries:
             of_results = [self.under.get(entry.record, set()) for entry in entries if entry.call >= 0]
-            rows, keys = frozenset[int]().union(*of_results), {entry.key for entry in entries}
+            rows, under = frozenset[int]().union(*of_results), {entry.key for entry in entries}
             if rows and len(rows) < len(self.rows):
                 self.cells.update((entry.record, entry.key) for entry in entries)
-                is_sure = len(keys) == 1 and {entry.record for entry in entries} <= rows
+                is_sure = len(under) == 1 and {entry.record for entry in entries} <= rows
                 is_claim = is_sure and not (token.is_approximate or token.is_spelled)
                 is_claim = is_claim and not (token.currencies and self._is_rate(token))
-                key, text = keys.pop() if is_sure else "", self.response.output[token.start : token.end]
+                key, text = under.pop() if is_sure else "", self.response.output[token.start : token.end]
                 yield _Place(token.start, token.end, key, rows, kind, text, is_claim)
 
     def _is_rate(self, token: Token) -> bool:
@@ -315,6 +315,8 @@ class _Group:
         is_bare = sum(1 + len(word) // 3 * bool(UNSPACED.search(word)) for word in words) <= _FEW_WORDS
         for begin, end in reversed(clauses[-2 * _MOST_BEFORE :]):
             for kind in (_NAME, _MOMENT) if place.kind in (_NAME, _STATE) else (_NAME,):
+                if place.kind == _MOMENT and keys.WHEN.issuperset(key_words(place.key)):
+                    end = min(end, place.start)  # what happened then, not what it is the time of, may follow
                 yield self._within(begin, end, (kind,), place), place.start < end or is_bare
         before = [span for span in self.response.spans if span[0] < start][-_MOST_BEFORE:]
         for begin, end in reversed(before):
@@ -327,4 +329,4 @@ def _plain(word: str) -> str:
 
 
 def _is_state(key: str) -> bool:
-    return not STATE_KEYS.isdisjoint(key_words(key)[-1:])
+    return not keys.STATE_KEYS.isdisjoint(key_words(key)[-1:])

@@ -6,7 +6,7 @@ in which they stand; questions to the user and set phrases ("no further action")
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, permutations
 from typing import Final
 
@@ -27,6 +27,9 @@ _OF_TIMES: Final = keys.PREVIOUS | keys.PERIODS | keys.PRESENT
 _CLAIM: Final = frozenset({"done", "yes", "all"})
 _MOST_SERIES: Final = 24
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,4})?")
+_SIGNS = re.compile(r"(?:(?![不没未无否])[\u4e00-\u9fff\u30a1-\u30fc]){2,40}")
+_CLAUSE_MARK = re.compile(r"[。、，,；;：:\n]")
+_FEWEST_PAIRS: Final = 4
 _INDEX = re.compile(r"\[\d{1,6}\]")
 _PERIOD = re.compile(r"(?:((?:19|20)\d\d)[-/ ]?)?([QWTKHSMP]W?)?-?(\d{1,2})?(?:-\d\d)?", re.IGNORECASE)
 
@@ -286,7 +289,10 @@ def unheard_negations(response: Response) -> Iterator[Finding]:
     plain = [one for one in response.sentences if not one.kinds & {*TROUBLE, "contrast"}]
     told = [{word[:_STEM] for word in one.words if len(word) > 3} for one in plain]
     languages = {response.words, lexicon("en")}
-    for leaf in response.current[:_MOST_LEAVES] if response.words.is_spaced and plain else ():
+    if not response.words.is_spaced:
+        yield from _unheard_in_signs(response, plain)
+        return
+    for leaf in response.current[:_MOST_LEAVES] if plain else ():
         words = _WORD.findall(leaf.value[:4000].lower()) if isinstance(leaf.value, str) else []
         for place, word in enumerate(words if len(words) > 2 else ()):
             if not any("negation" in language.categories(word) for language in languages):
@@ -299,3 +305,21 @@ def unheard_negations(response: Response) -> Iterator[Finding]:
                 what = f"{leaf.key}: {shown(' '.join(words[place : place + 7]))}"
                 yield Finding("RH9.e", shown(sentence.text), what, leaf.path, leaf.call)
                 return
+
+
+def _unheard_in_signs(response: Response, plain: Sequence[Sentence]) -> Iterator[Finding]:
+    """The same where no blanks part words: all pairs of signs of a clause but one stand in a sentence."""
+    for leaf in response.current[:_MOST_LEAVES] if plain else ():
+        for clause in _CLAUSE_MARK.split(leaf.value[:4000]) if isinstance(leaf.value, str) else ():
+            pairs = _pairs_of(clause) if "negation" in response.words.categories(clause) else set[str]()
+            for one in plain if len(pairs) >= _FEWEST_PAIRS else ():
+                if len(pairs - _pairs_of(one.text)) < 2:
+                    yield Finding(
+                        "RH9.e", shown(one.text), f"{leaf.key}: {shown(clause)}", leaf.path, leaf.call
+                    )
+                    return
+
+
+def _pairs_of(text: str) -> set[str]:
+    """The pairs of signs that carry meaning, without negations."""
+    return {run[n : n + 2] for run in _SIGNS.findall(text) for n in range(len(run) - 1)}

@@ -407,3 +407,5 @@ EXTREMES: Final = {
     ),
 }
 """Words for the most (1) and for the least (-1) of numbers."""
+WHEN: Final = frozenset("date time at ts timestamp t when datum fecha data datetime zeit hora".split())
+"""Words of keys that tell when something happened, as logs have them."""
