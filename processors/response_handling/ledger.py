@@ -268,7 +268,7 @@ class Ledger:
         if moment is not None:
             day, minutes = (moment.year, moment.month, moment.day), moment.hour * 60 + moment.minute
             self.moments.append(Moment((day,), minutes, *leaf[1:], "Z"))
-        is_minor = value == int(value) and not units.MINOR.isdisjoint(words)
+        is_minor = not units.MINOR.isdisjoint(words)
         is_name = not keys.NO_OPERANDS.isdisjoint(words[-1:]) or leaf.key.lower() in ("month", "day", "room")
         for word in words:
             value *= units.SCALES.get(word, units.MYRIADS.get(word, 1.0) if units.YEN & {*words} else 1.0)

@@ -201,7 +201,8 @@ class Numbers:
     def _of_last_two(self, support: Support, kind: str) -> list[float]:
         """What the last two numbers told before one in its sentence give: their product, or their ratios."""
         token = support.token
-        told = (o.token for o in self.beside(token) if o.is_supported and o.token.end <= token.start)
+        start = max(self._response.output.rfind(mark, 0, token.start) for mark in ";；")
+        told = (o.token for o in self.beside(token) if o.is_supported and start < o.token.end <= token.start)
         *_, one, other = 0.0, 0.0, *(o.value for o in sorted(told, key=lambda o: o.start))
         if not one * other or kind == "total":
             return [one * other] * bool(one * other)

@@ -42,7 +42,7 @@ _NEAR: Final = {
     "time": 1.0,
 }
 """How far, in parts of it, what is told may lie from what was to be reckoned to be taken for that."""
-_LEAST_SLIP: Final = 10
+_LEAST_SLIP: Final = 100
 """Totals below it are no slips of another."""
 _ADJACENT: Final = 32
 """Characters between a number and the same in another unit."""

@@ -68,12 +68,19 @@ def reversed_states(response: Response) -> Iterator[Finding]:
     """RH9.b: a state that is not done told as done, or as its opposite; RH12.1: of some, as if all were."""
     said, low = folded(response.output), response.output.lower()
     states = [*_state_leaves(response)]
+    asks_failed = "failure" in response.words.categories(response.question)
     sizes = Counter(leaf.key for leaf, _, _ in states)
     for leaf, value, kind in states:
         is_said = any(
             word[: _STEM + 1] in said for word in (folded(value), *key_words(value)) if len(word) > 3
         )
         is_said |= all(any(stem in text for stem in keys.CANCELLED) for text in (value.lower(), low))
+        if (
+            kind == "failed"
+            and asks_failed
+            and response.names(response.ledger.records[leaf.record], response.output)
+        ):
+            continue  # who asks what failed is told so by its name
         is_vague = value.lower() in keys.VAGUE_STATES
         trouble = (
             TROUBLE | {"pending"} if kind == "pending" else TROUBLE if kind == "failed" else response.told

@@ -1,0 +1,106 @@
+"""What answers tell of results, wrong and sound beside each other, one mechanism a row."""
+
+import pytest
+
+from processors.model.agent_run import ToolCall
+from tests.processors.response_handling.test_rules import parts_of
+from tests.support.agent_responses import answered, call
+
+KILNS = call([{"kiln": "K1", "firings": 31}, {"kiln": "K2", "firings": 12}, {"kiln": "K3", "firings": 44}])
+LOANS = call({"loans": [{"quarter": "2025-Q4", "loans": 420}, {"quarter": "2026-Q1", "loans": 357}]})
+BOOK = call({"title": "Tidal Flats", "year": 1911})
+COACH = call({"coach": "Ida Brandt", "home_address": "Quay 4, Vejle", "slot": "Tue"})
+PERMIT = call(
+    {"code": "P-77", "stage": "hearing set", "hearing": {"on": "2026-10-06"}}, name="permit", code="P-77"
+)
+MAILS = call({"recipients": 18400, "sent": 11250, "queued": 7150, "opens": 2025})
+VISIT = call({"day": "2026-07-21", "time": None, "fee": 143})
+TUNNEL = call({"name": "Skell", "length_m": 5470})
+DRIVE = call([{"site": "A", "units": 184}, {"site": "B", "units": 57}, {"site": "C", "units": 126}])
+BUSES = call(
+    "Line 27\n          first   last    every\nSat       06:27   23:57   20 min\nSun       07:48   22:18   30 min"
+)
+MARKS = call({"marks": {"1": 2, "2": 6, "3": 9, "4": 5, "5": 2, "6": 1}})
+SALE = call({"price": 318000, "loan": 171300, "legal": 1450, "agent": 5724})
+POT = call("本製品はIHに対応。食器洗い乾燥機には対応していません。")
+TAKEN = call(
+    {"ok": False, "code": "COURT_TAKEN", "court": 3, "free": [{"court": 5, "from": "18:00"}]}, at="18:00"
+)
+ALLOYS = call("alloy | melting\n6061 | 582-652\n6082 | 555-650")
+PASSES = call([
+    {"pass": "Youth", "zone": "A", "month": 22.0}, {"pass": "Youth", "zone": "B", "month": 29.5},
+    {"pass": "Adult", "zone": "A", "month": 38.0}, {"pass": "Adult", "zone": "B", "month": 49.0},
+])  # fmt: skip
+WEBINAR = [
+    call({"start": "2026-07-08T18:00:00Z"}),
+    call({"city": "Chicago", "utc_offset": "-05:00"}, name="tz"),
+]
+OSLO = call({"title": "Trees", "moves": [
+    {"date": "2025-09-02", "to": "Oslo", "type": "out"}, {"date": "2026-02-11", "to": "Store", "type": "back"},
+]})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "question", "calls", "wrong", "sound"),
+    [
+        ("RH9.d", "Which kiln has the most firings?", [KILNS], "K2 has the most firings, 12.",
+         "K3 has the most firings, 44. K2 has 12, the fewest."),
+        ("RH9.d", "How did loans go?", [LOANS], "Loans rose by 63, 420 in the fourth quarter and 357 in the first.",
+         "Loans fell by 63, 420 in the fourth quarter and 357 in the first."),
+        ("RH9.d", "貸出は?", [LOANS], "貸出は420件から357件へと増加しました。", "貸出は420件から357件へと減少しました。"),
+        ("RH3.1", "Dr Reed here. Who wrote it?", [BOOK], "Tidal Flats (1911) was written by Captain Lowell Garrick.",
+         "Tidal Flats appeared in 1911. The author is not given, Dr Reed."),
+        ("RH7.3", "Who coaches on Tuesday?", [COACH], "Ida Brandt; she lives at Quay 4, Vejle.", "Ida Brandt."),
+        ("RH13", "How far is my permit P-77?", [PERMIT], "There is no information on permit P-77 yet.",
+         "The hearing for permit P-77 is on 6 October 2026."),
+        ("RH12.1", "Is it out?", [MAILS], "Yes, it has gone out to all 18,400 recipients.",
+         "Not yet to all 18,400 recipients: 7,150 are still queued."),
+        ("RH12.5", "いつ来ますか?", [VISIT], "7月21日の午前10時に伺います。", "7月21日に伺います。時刻は未定です。"),
+        ("RH1.7", "How long is it?", [TUNNEL], "It is 5,470 m long, or about 5.1 miles.",
+         "It is 5,470 m long, or about 3.4 miles."),
+        ("RH1.7", "How many?", [DRIVE], "It collected 357 units: 184 at A, 57 at B and 126 at C.",
+         "It collected 367 units: 184 at A, 57 at B and 126 at C."),
+        ("RH10.2", "When is the first bus on Sun?", [BUSES], "On Sun the first bus is at 6:27.",
+         "On Sun the first bus is at 7:48."),
+        ("RH1.7", "The average?", [MARKS], "The average is 3.28.", "The average is 3.08."),
+        ("RH9.e", "食洗機で洗えますか?", [POT], "はい、食器洗い乾燥機に対応しています。",
+         "いいえ、食器洗い乾燥機には対応していません。"),
+        ("RH4", "Book court 3 at 18:00", [TAKEN], "Done, court 3 is booked for you at 18:00.",
+         "Court 3 could not be booked at 18:00, it is taken."),
+        ("RH10.2", "The melting range of 6061?", [ALLOYS], "The 6061 has a melting range of 555-650.",
+         "The 6061 has a melting range of 582-652."),
+        ("RH10.2", "What does Youth cost a month in zone B?", [PASSES], "Youth in zone B is 22.00 a month.",
+         "Youth in zone B is 29.50 a month."),
+        ("RH2.6", "When does it start in Chicago?", WEBINAR, "It starts at 12:00 in Chicago.",
+         "It starts at 13:00 in Chicago."),
+    ],
+)  # fmt: skip
+def test_a_wrong_answer_is_found_and_a_sound_one_beside_it_is_left_alone(
+    rule: str, question: str, calls: list[ToolCall], wrong: str, sound: str
+) -> None:
+    assert rule in parts_of(answered(wrong, *calls, user=question))
+    assert parts_of(answered(sound, *calls, user=question)) <= {"RH8"}
+
+
+@pytest.mark.parametrize(
+    ("question", "calls", "output"),
+    [
+        (
+            "What is left?",
+            [SALE],
+            "Of 318,000 go 171,300 for the loan, 1,450 and 5,724, which leaves 139,526.",
+        ),
+        ("Is it in Oslo?", [OSLO], "No, it came back on 11 February 2026 after five months in Oslo."),
+    ],
+)
+def test_a_sound_answer_that_looks_wrong_is_left_alone(
+    question: str, calls: list[ToolCall], output: str
+) -> None:
+    assert parts_of(answered(output, *calls, user=question)) == set()
+
+
+def test_a_call_that_a_server_failed_may_be_made_again() -> None:
+    failed = call(None, name="acl", path="/d", error="HTTP 500: unexpected EOF")
+    run = answered("I could not read the permissions, the service failed twice.", failed, failed)
+
+    assert "RH5" not in parts_of(run)
