@@ -133,7 +133,8 @@ def first_pages(response: Response) -> Iterator[Finding]:
             is_more = leaf.key.lower() in keys.MORE_KEYS and value not in (None, False, "", 0)
             is_more |= isinstance(value, int) and value > 1 and leaf.key.lower() in keys.PAGES_KEYS
             is_more |= isinstance(value, str) and _PAGE.search(value[:400]) is not None
-            is_total = leaf.key.lower() in keys.TOTAL_KEYS and isinstance(value, int) and value > entry.length
+            is_total = not keys.TOTAL_KEYS.isdisjoint((leaf.key.lower(), *key_words(leaf.key)))
+            is_total = is_total and isinstance(value, int) and value > entry.length
             is_told = isinstance(value, int) and not isinstance(value, bool) and value in said
             is_claimed = leaf.call == entry.call and (is_all or entry.length in said)
             if is_claimed and (is_more or is_total) and not is_told:

@@ -128,12 +128,24 @@ def _tells_of(position: int, response: Response) -> bool:
 def futile_repetitions(response: Response, settings: Settings) -> Iterator[Finding]:
     """RH5: a call with a permanent or unknown error made again, or a retryable one too often.
 
-    Calls of other tools do not break a streak; a success or other arguments do.
+    Calls of other tools do not break a streak; a success or other arguments do. What worked at last was not
+    futile.
     """
     streaks: dict[str, tuple[object, int, int]] = {}
+    good = {
+        (call.name, equality_key(call.arguments)): n
+        for n, call in enumerate(response.calls)
+        if not call.failure
+    }
     for position, call in enumerate(response.calls):
         failure = call.failure
-        if failure is None or failure.error_class is ErrorClass.ARGUMENT or call.arguments is None:
+        is_made_good = good.get((call.name, equality_key(call.arguments)), -1) > position
+        if (
+            is_made_good
+            or failure is None
+            or failure.error_class is ErrorClass.ARGUMENT
+            or call.arguments is None
+        ):
             streaks.pop(call.name, None)
             continue
         key, most = equality_key(call.arguments), settings.retryable_attempts

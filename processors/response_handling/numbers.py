@@ -463,6 +463,7 @@ class Numbers:
             rows = [members(record) for record in records]
             parts = [("", {*range(len(rows))}), *_categories(records)]
             sizes = Counter(key for row in rows for key in row)
+            units_of = {key: quantity.unit for row in rows for key, quantity in row.items()}
             for name, part in parts:
                 yield from (
                     _count(len(part), f"rows of {name}"),
@@ -482,11 +483,17 @@ class Numbers:
                     ]
                     total = fsum(a * b for a, b in pairs)
                     yield Made(total, total, "", f"sum of {one} × {other} of {name}", "total")
+                    units = [unit for unit in (units_of[one], units_of[other]) if unit is not None]
+                    if len(units) == 1:
+                        base = total * units[0].factors[0]
+                        yield Made(total, base, units[0].dimension, f"sum of {one} × {other} of {name}")
                     for weights in map(fsum, zip(*pairs, strict=True)):
                         if weights:
                             mean = total / weights
                             yield Made(mean, mean, "", f"mean of {one} by {other} of {name}", "part")
                     yield _count(sum(a < b for a, b in pairs), f"rows with {one} below {other}")
+            if len(self._series) < _MOST_VALUES and len(rows) <= _MOST_VALUES:
+                self._series.append([fsum(map(amount, row.values())) for row in rows])
             total = fsum(prod(map(amount, row.values())) for row in rows if 0 < len(row) < 4)
             yield Made(total, total, "", "sum of rows", "total")
         for record in self._ledger.records[:_MOST_ROWS]:
@@ -497,6 +504,7 @@ class Numbers:
                 yield Made(mean, mean, "", f"mean of {record.key} by count", "mean")
             if 2 < len(own) <= _MOST_VALUES:
                 yield Made(fsum(own), fsum(own), "", f"all of {record.key}")
+                yield Made(fsum(own) / len(own), 0.0, "", f"mean of {record.key}", "part")
         texts: dict[tuple[str | int, str], list[Quantity]] = defaultdict(list)
         for q in self._ledger.quantities:
             if q.call >= 0 and q.is_operand and (not (q.is_whole and q.key) or q.path.endswith("]")):

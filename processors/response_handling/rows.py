@@ -178,7 +178,8 @@ class _Group:
                 if len(self.under[one.index]) < len(self.rows):
                     leaves = [(leaf.key, leaf.value) for leaf in one.leaves[:_MOST_CELLS]]
                     cells += [(key, text, one is record) for key, text in leaves if isinstance(text, str)]
-                    numbers = [(key, str(n)) for key, n in leaves[:1] if type(n) is int and 0 < n < _SMALL]
+                    firsts = [(key, n) for key, n in leaves[:1] if type(n) is int]
+                    numbers = [(key, str(n)) for key, n in firsts if 0 < n < _SMALL or str(n) in self.heads]
                     cells += [(key, text, False) for key, text in numbers if not UNSPACED.search(key)]
             for key, text, is_own in cells:
                 if len(text) < 2 or (text.isdecimal() and text not in self.heads):
@@ -223,7 +224,10 @@ class _Group:
             if rows and len(rows) < len(self.rows):
                 self.cells.update((entry.record, entry.key) for entry in entries)
                 is_sure = len(under) == 1 and {entry.record for entry in entries} <= rows
-                is_claim = is_sure and not (token.is_approximate or token.is_spelled)
+                is_vague = token.is_approximate and all(
+                    isinstance(entry, Moment) or abs(entry.value) != token.value for entry in entries
+                )
+                is_claim = is_sure and not (is_vague or token.is_spelled)
                 is_claim = is_claim and not (token.currencies and self._is_rate(token))
                 key, text = under.pop() if is_sure else "", self.response.output[token.start : token.end]
                 yield _Place(token.start, token.end, key, rows, kind, text, is_claim)

@@ -29,6 +29,7 @@ _MOST_SERIES: Final = 24
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,4})?")
 _SIGNS = re.compile(r"(?:(?![不没未无否])[\u4e00-\u9fff\u30a1-\u30fc]){2,40}")
 _CLAUSE_MARK = re.compile(r"[。、，,；;：:\n]")
+_DIGITS = re.compile(r"\d{1,20}")
 _FEWEST_PAIRS: Final = 4
 _INDEX = re.compile(r"\[\d{1,6}\]")
 _PERIOD = re.compile(r"(?:((?:19|20)\d\d)[-/ ]?)?([QWTKHSMP]W?)?-?(\d{1,2})?(?:-\d\d)?", re.IGNORECASE)
@@ -82,11 +83,9 @@ def reversed_states(response: Response) -> Iterator[Finding]:
         ):
             continue  # who asks what failed is told so by its name
         is_vague = value.lower() in keys.VAGUE_STATES
-        trouble = (
-            TROUBLE | {"pending"} if kind == "pending" else TROUBLE if kind == "failed" else response.told
-        )
+        trouble = TROUBLE if kind in ("failed", "pending") else response.told
         is_made = is_vague and acts(response.calls[leaf.call].name)
-        if is_said or response.told & trouble or is_made:
+        if is_said or response.told & trouble or is_made or (kind == "pending" and _waits(response)):
             continue
         if not trouble or not response.told & (_CLAIM - {"all"} if is_vague and kind != "failed" else _CLAIM):
             continue
@@ -99,6 +98,16 @@ def reversed_states(response: Response) -> Iterator[Finding]:
             yield Finding("RH9.b" if is_whole else "RH12.1", shown(claim), what, leaf.path, leaf.call)
             return
     yield from _opposites(response)
+
+
+def _waits(response: Response) -> bool:
+    """Whether the answer says that something is yet to come, in words that do not as well say that it came."""
+    for one in response.sentences:
+        if "pending" in one.kinds:
+            kinds = [response.words.categories(word) for word in one.words] if "done" in one.kinds else []
+            if not kinds or any("pending" in own and "done" not in own for own in kinds):
+                return True
+    return False
 
 
 def _opposites(response: Response) -> Iterator[Finding]:
@@ -138,7 +147,7 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
     told = {word for one in response.sentences for word in one.words}
     said = {word[:_STEM] for word in told}
     asked = said | {word[:_STEM] for word in response.asked} if response.starts_with_yes else said
-    is_done = "done" in response.told and ("pending" not in response.told or response.starts_with_yes)
+    is_done = "done" in response.told and (not _waits(response) or response.starts_with_yes)
     for leaf in leaves:
         words = key_words(leaf.key)
         if sizes[leaf.key] > 1 or leaf.value not in (None, False, 0):
@@ -210,7 +219,7 @@ def reversed_trends(response: Response) -> Iterator[Finding]:
                 response.output[:start].lower().endswith(keys.FROM)
                 or "から" in response.output[end : end + 4]
             )
-            if is_from and before.key == after.key:
+            if is_from and _DIGITS.sub("", before.key) == _DIGITS.sub("", after.key):
                 changes.append((after, after.value - before.value))
         if changes and all(change * sign < 0 for _, change in changes):
             quantity, change = changes[0]

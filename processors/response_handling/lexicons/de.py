@@ -84,6 +84,7 @@ WORDS: Final = Words(
     nicht_angefasst nicht_berührt nicht_betroffen
     """,
     absent="""
+    finde_kein* nicht_finden nichts_gefunden
     nichts_über nichts_zu keine_information* keine_angabe* keine_daten keine_hinweise nicht_angegeben nicht_bekannt nicht_hinterlegt
     nicht_aufgeführt keine_auskunft geht_nicht_hervor nicht_erwähnt informationen angaben keine_info
     """,

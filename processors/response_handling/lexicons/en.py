@@ -104,6 +104,7 @@ WORDS: Final = Words(
     wasn't_touched weren't_touched wasn’t_touched weren’t_touched not_touched not_affected
     """,
     absent="""
+    couldn't_find can't_find cannot_find could_not_find couldn’t_find can’t_find no_record not_found
     information
     anything_about anything_on nothing_about no_information any_information find_information no_info any_info no_details any_details no_data no_mention
     any_mention doesn't_say doesn’t_say does_not_say doesn't_mention doesn’t_mention does_not_mention

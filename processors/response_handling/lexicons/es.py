@@ -77,6 +77,7 @@ WORDS: Final = Words(
     no_se_ha_tocado no_se_tocó no_se_han_tocado
     """,
     absent="""
+    no_encuentro no_encontré no_se_encontr*
     información informaciones
     nada_sobre ninguna_información no_hay_información no_hay_datos no_consta no_se_indica no_indica no_se_menciona
     no_menciona no_especifica no_se_especifica información_sobre no_tengo_información ningún_dato

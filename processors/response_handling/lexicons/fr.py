@@ -76,6 +76,7 @@ WORDS: Final = Words(
     pas_été_touché pas_touché pas_concerné
     """,
     absent="""
+    ne_trouve introuvable*
     information informations renseignement*
     rien_sur rien_à_propos aucune_information aucune_info aucune_donnée aucun_détail aucune_mention pas_d'information pas_d’information
     pas_précisé pas_indiqué n'indique n’indique ne_précise ne_mentionne pas_mentionné non_précisé non_renseigné

@@ -77,6 +77,7 @@ WORDS: Final = Words(
     non_è_stato_toccato non_sono_stati_toccati non_ho_toccato
     """,
     absent="""
+    non_trovo non_ho_trovato non_risulta*
     informazioni informazione notizie
     nulla_su niente_su non_è_indicat* nessuna_informazione informazioni_su informazioni_sul non_ci_sono_informazioni non_specifica
     non_è_specificat* non_menziona non_indica nessun_dato

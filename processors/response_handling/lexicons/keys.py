@@ -115,7 +115,7 @@ MORE_KEYS: Final = frozenset(
 )
 TOTAL_KEYS: Final = frozenset(
     """
-    anzahl count gesamt matches_total total total_count total_items total_results totalcount totale
+    anzahl count gesamt matches_total total total_count total_items total_results totalcount totale razem łącznie totaal
     """.split()
 )
 CHANGE_KEYS: Final = frozenset(
@@ -367,7 +367,7 @@ FROM: Final = tuple(
 )
 """What stands before the value from which something changed."""
 PAGES_KEYS: Final = frozenset(
-    "pages total_pages totalpages page_count pagecount num_pages last_page seiten pagine páginas paginas strony pagina_s 页数 総ページ".split()
+    "stron pages total_pages totalpages page_count pagecount num_pages last_page seiten pagine páginas paginas strony pagina_s 页数 総ページ".split()
 )
 """Keys of how many pages there are."""
 VALUE_KEYS: Final = frozenset(

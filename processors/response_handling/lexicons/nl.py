@@ -74,6 +74,7 @@ WORDS: Final = Words(
     niet_aangeraakt niet_geraakt
     """,
     absent="""
+    niet_vinden niets_gevonden vind_geen
     informatie
     niets_over geen_informatie geen_gegevens niet_vermeld niet_bekend geen_vermelding niet_aangegeven geen_info
     informatie_over

@@ -77,6 +77,7 @@ WORDS: Final = Words(
     nie_ruszałem nie_ruszałam nie_zostały_zmienione bez_zmian
     """,
     absent="""
+    nie_znajduj* nie_znalaz* nie_mogę_znaleźć
     informacji informacje
     nic_o brak_informacji brak_danych nie_ma_informacji nie_podano nie_wspomin* nie_określ* nie_ma_danych
     żadnych_informacji informacji_o informacji_na

@@ -75,6 +75,7 @@ WORDS: Final = Words(
     não_foi_alterad não_foram_alterad não_mexi
     """,
     absent="""
+    não_encontr*
     informação informações
     nada_sobre não_há_informaç* nenhuma_informação sem_informaç* não_consta não_informa não_menciona não_especifica
     não_há_dados não_diz informação_sobre informações_sobre

@@ -167,7 +167,7 @@ def unit_of_key(key: str) -> Unit | None:
     """The unit that a key names, as `weight_kg` and `durationSeconds` do."""
     if (whole := UNITS.get(key)) is not None and len(key) > 1:
         return whole
-    words = key_words(key)
+    words = key_words(key.partition("/")[0])
     if "per" in words[1:]:  # the unit of a rate is that of what is counted; a speed has one of its own
         of, by = words[: words.index("per", 1)], words[words.index("per", 1) + 1 :]
         speed = _SPEEDS.get((of[-1], by[0])) if by else None
