@@ -125,6 +125,11 @@ class Timeline:
         """What clocks show at the places at the instants whose offset is known."""
         known = [(at, offset) for at, offset in self.instants if offset is not None]
         moved = [at + timedelta(minutes=offset_at(p, at.date()) - o) for at, o in known for p in self.places]
+        texts = (leaf.value for leaf in self._ledger.leaves[:_MOST_KNOWN] if isinstance(leaf.value, str))
+        told = {_minutes_of(text) for text in texts if _OFFSET.fullmatch(text)} - {None}
+        moved += [
+            at + timedelta(minutes=minutes - o) for at, o in known for minutes in told if minutes is not None
+        ]
         return list(dict.fromkeys(moved))
 
     @cached_property

@@ -498,13 +498,16 @@ class Numbers:
             yield Made(total, total, "", "sum of rows", "total")
         for record in self._ledger.records[:_MOST_ROWS]:
             own = [amount(quantity) for quantity in members(record).values()]
+            is_even = len(own) == len(record.leaves)
             counted = [(float(q.key), q.value) for q in record.numbers[:_MOST_VALUES] if _is_numeric(q.key)]
             if len(counted) > 1 and (size := fsum(count for _, count in counted)):
                 mean = fsum(value * count for value, count in counted) / size
                 yield Made(mean, mean, "", f"mean of {record.key} by count", "mean")
             if 2 < len(own) <= _MOST_VALUES:
                 yield Made(fsum(own), fsum(own), "", f"all of {record.key}")
-                yield Made(fsum(own) / len(own), 0.0, "", f"mean of {record.key}", "part")
+                yield Made(
+                    fsum(own) / len(own), 0.0, "", f"mean of {record.key}", "mean" if is_even else "part"
+                )
         texts: dict[tuple[str | int, str], list[Quantity]] = defaultdict(list)
         for q in self._ledger.quantities:
             if q.call >= 0 and q.is_operand and (not (q.is_whole and q.key) or q.path.endswith("]")):

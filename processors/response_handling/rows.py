@@ -33,7 +33,7 @@ _MOST_ROWS, _MOST_MOMENTS, _MOST_NAMED, _LONGEST_LABEL = 60, 150, 3, 60
 """Rows of a group, dates and times, rows that are told of as one, and characters of a label."""
 _MOST_PLACES, _MOST_FOUND, _MOST_ABOVE, _MOST_CELLS, _MOST_BEFORE = 8, 150, 4, 12, 3
 """Places of one word and of all, records above a row, cells of a record, sentences or clauses before one."""
-_SMALL, _FEW_WORDS, _ROUNDED = 100, 3, 0.006
+_SMALL, _FEW_WORDS, _ROUNDED, _ROUGH = 100, 3, 0.006, 0.05
 """Whole numbers up to the first, without a unit, are values only beside a word of their key; a clause of so
 few words goes on about the row before."""
 _NAME, _MOMENT, _NUMBER, _STATE = range(4)
@@ -224,9 +224,7 @@ class _Group:
             if rows and len(rows) < len(self.rows):
                 self.cells.update((entry.record, entry.key) for entry in entries)
                 is_sure = len(under) == 1 and {entry.record for entry in entries} <= rows
-                is_vague = token.is_approximate and all(
-                    isinstance(entry, Moment) or abs(entry.value) != token.value for entry in entries
-                )
+                is_vague = not any(isinstance(entry, Moment) or _is_exact(entry, token) for entry in entries)
                 is_claim = is_sure and not (is_vague or token.is_spelled)
                 is_claim = is_claim and not (token.currencies and self._is_rate(token))
                 key, text = under.pop() if is_sure else "", self.response.output[token.start : token.end]
@@ -326,6 +324,14 @@ class _Group:
         for begin, end in reversed(before):
             yield self._within(begin, end, (_NAME,), place) if "\n" not in output[begin:start] else [], False
         yield self.asked, False
+
+
+def _is_exact(entry: Quantity, token: Token) -> bool:
+    """Whether a number is told as it is, not roughly nor in so large a unit that little is left of it."""
+    if token.is_approximate:
+        return abs(entry.value) == token.value
+    pairs = ((abs(entry.base), token.total), (abs(entry.value), token.value))
+    return any(abs(one - other) <= _ROUGH * other for one, other in pairs)
 
 
 def _plain(word: str) -> str:

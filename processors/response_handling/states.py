@@ -101,7 +101,7 @@ def reversed_states(response: Response) -> Iterator[Finding]:
 
 
 def _waits(response: Response) -> bool:
-    """Whether the answer says that something is yet to come, in words that do not as well say that it came."""
+    """Whether the answer says that something is yet to come, in words that do not also say that it came."""
     for one in response.sentences:
         if "pending" in one.kinds:
             kinds = [response.words.categories(word) for word in one.words] if "done" in one.kinds else []
