@@ -296,7 +296,8 @@ class _Group:
         rows, is_near, is_named = frozenset(self.rows), False, False
         for names, is_own in self._levels(place):
             hits = [name for name in names if name.rows & rows]
-            is_vague = not is_own and not all(name.key or name.is_marked for name in hits)
+            keyed = {name.start for name in hits if name.key or name.is_marked}
+            is_vague = not is_own and any(name.start not in keyed for name in hits)
             is_near |= is_own and bool(hits)
             is_named |= any(name.kind == _NAME for name in hits)
             rows = rows.intersection(*(name.rows for name in hits))

@@ -44,7 +44,7 @@ RULES: Final = (
     Rule("RH2.3", "a weekday that its date does not have", is_gating=True),
     Rule("RH2.5", "a date that is a slip of one of the results", is_gating=True),
     Rule("RH2.6", "a time of day that is a slip of one of the results", is_gating=True),
-    Rule("RH3.1", "an invented address or URL", is_gating=True),
+    Rule("RH3.1", "an invented address, URL or person with a title", is_gating=True),
     Rule(
         "RH3.4",
         "an identifier that is a slip of one of the results, a name with a word exchanged",

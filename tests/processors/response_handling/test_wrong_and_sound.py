@@ -17,9 +17,7 @@ MAILS = call({"recipients": 18400, "sent": 11250, "queued": 7150, "opens": 2025}
 VISIT = call({"day": "2026-07-21", "time": None, "fee": 143})
 TUNNEL = call({"name": "Skell", "length_m": 5470})
 DRIVE = call([{"site": "A", "units": 184}, {"site": "B", "units": 57}, {"site": "C", "units": 126}])
-BUSES = call(
-    "Line 27\n          first   last    every\nSat       06:27   23:57   20 min\nSun       07:48   22:18   30 min"
-)
+BUSES = call("Line 27\n     first   last    every\nSat  06:27   23:57   20 min\nSun  07:48   22:18   30 min")
 MARKS = call({"marks": {"1": 2, "2": 6, "3": 9, "4": 5, "5": 2, "6": 1}})
 SALE = call({"price": 318000, "loan": 171300, "legal": 1450, "agent": 5724})
 POT = call("本製品はIHに対応。食器洗い乾燥機には対応していません。")
@@ -31,12 +29,17 @@ PASSES = call([
     {"pass": "Youth", "zone": "A", "month": 22.0}, {"pass": "Youth", "zone": "B", "month": 29.5},
     {"pass": "Adult", "zone": "A", "month": 38.0}, {"pass": "Adult", "zone": "B", "month": 49.0},
 ])  # fmt: skip
+CRATE = call({"crate": 14, "weight": {"gross_kg": 486.0, "tare_kg": 42.0, "net_kg": 444.0}})
+POOL = call({"pool": "Pool", "town": "Alba di Sotto", "lanes": 6})
+REPORTS = call({"strona": 1, "stron": 28, "razem": 139, "zgloszenia": [{"nr": "Z-1"}, {"nr": "Z-2"}]})
+QUEUED = call({"node": 3, "status": "needs_signoff"}, name="restart", node=3)
 WEBINAR = [
     call({"start": "2026-07-08T18:00:00Z"}),
     call({"city": "Chicago", "utc_offset": "-05:00"}, name="tz"),
 ]
-OSLO = call({"title": "Trees", "moves": [
-    {"date": "2025-09-02", "to": "Oslo", "type": "out"}, {"date": "2026-02-11", "to": "Store", "type": "back"},
+OSLO = call({"moves": [
+    {"date": "2025-09-02", "to": "Oslo", "type": "out"},
+    {"date": "2026-02-11", "to": "Store", "type": "back"},
 ]})  # fmt: skip
 
 
@@ -45,17 +48,22 @@ OSLO = call({"title": "Trees", "moves": [
     [
         ("RH9.d", "Which kiln has the most firings?", [KILNS], "K2 has the most firings, 12.",
          "K3 has the most firings, 44. K2 has 12, the fewest."),
-        ("RH9.d", "How did loans go?", [LOANS], "Loans rose by 63, 420 in the fourth quarter and 357 in the first.",
+        ("RH9.d", "How did loans go?", [LOANS],
+         "Loans rose by 63, 420 in the fourth quarter and 357 in the first.",
          "Loans fell by 63, 420 in the fourth quarter and 357 in the first."),
-        ("RH9.d", "貸出は?", [LOANS], "貸出は420件から357件へと増加しました。", "貸出は420件から357件へと減少しました。"),
-        ("RH3.1", "Dr Reed here. Who wrote it?", [BOOK], "Tidal Flats (1911) was written by Captain Lowell Garrick.",
+        ("RH9.d", "貸出は?", [LOANS], "貸出は420件から357件へと増加しました。",
+         "貸出は420件から357件へと減少しました。"),
+        ("RH3.1", "Dr Reed here. Who wrote it?", [BOOK],
+         "Tidal Flats (1911) was written by Captain Lowell Garrick.",
          "Tidal Flats appeared in 1911. The author is not given, Dr Reed."),
-        ("RH7.3", "Who coaches on Tuesday?", [COACH], "Ida Brandt; she lives at Quay 4, Vejle.", "Ida Brandt."),
+        ("RH7.3", "Who coaches on Tuesday?", [COACH], "Ida Brandt; she lives at Quay 4, Vejle.",
+         "Ida Brandt."),
         ("RH13", "How far is my permit P-77?", [PERMIT], "There is no information on permit P-77 yet.",
          "The hearing for permit P-77 is on 6 October 2026."),
         ("RH12.1", "Is it out?", [MAILS], "Yes, it has gone out to all 18,400 recipients.",
          "Not yet to all 18,400 recipients: 7,150 are still queued."),
-        ("RH12.5", "いつ来ますか?", [VISIT], "7月21日の午前10時に伺います。", "7月21日に伺います。時刻は未定です。"),
+        ("RH12.5", "いつ来ますか?", [VISIT], "7月21日の午前10時に伺います。",
+         "7月21日に伺います。時刻は未定です。"),
         ("RH1.7", "How long is it?", [TUNNEL], "It is 5,470 m long, or about 5.1 miles.",
          "It is 5,470 m long, or about 3.4 miles."),
         ("RH1.7", "How many?", [DRIVE], "It collected 357 units: 184 at A, 57 at B and 126 at C.",
@@ -71,6 +79,15 @@ OSLO = call({"title": "Trees", "moves": [
          "The 6061 has a melting range of 582-652."),
         ("RH10.2", "What does Youth cost a month in zone B?", [PASSES], "Youth in zone B is 22.00 a month.",
          "Youth in zone B is 29.50 a month."),
+        ("RH10.3", "What is the net weight?", [CRATE], "It has a net weight of 486 kg.",
+         "It has a net weight of 444 kg, 486 gross."),
+        ("RH3.4", "When is Alba di Sopra open?", [POOL], "The pool of Alba di Sopra has six lanes.",
+         "I only have the pool of Alba di Sotto, which has six lanes."),
+        ("RH12.2", "Ile zgłoszeń?", [REPORTS], "Wpłynęły dwa zgłoszenia.",
+         "Na pierwszej z 28 stron są dwa zgłoszenia."),
+        ("RH9.b", "Restart it on node 3.", [QUEUED],
+         "The service on node 3 has been restarted and is running.",
+         "The restart of the service on node 3 waits for a sign-off."),
         ("RH2.6", "When does it start in Chicago?", WEBINAR, "It starts at 12:00 in Chicago.",
          "It starts at 13:00 in Chicago."),
     ],
