@@ -46,24 +46,25 @@ def encode_result_attributes(result: EvaluationResult, run: AgentRun, instance: 
         if len(_CONSTANT) >= _MAX_CONSTANT:
             _CONSTANT.clear()
         constant = _CONSTANT[key] = _constant_attributes(result, run, instance, tag)
-    encoded = constant
+    parts = [constant]
     if result.score is not None:
-        encoded += _SCORE_VALUE[tag] + _DOUBLE.pack(result.score)
+        parts += _SCORE_VALUE[tag], _DOUBLE.pack(result.score)
     if result.explanation:
-        encoded += encode_text_attribute(tag, _EXPLANATION, result.explanation)
+        text = result.explanation.encode("utf-8", "replace")
+        parts += _head(tag, _EXPLANATION, len(text)), text
     if result.error_type is not None:
-        encoded += encode_text_attribute(tag, _ERROR_TYPE, result.error_type)
+        parts.append(encode_text_attribute(tag, _ERROR_TYPE, result.error_type))
     if result.reason is not None:
-        encoded += encode_text_attribute(tag, _REASON, result.reason.value)
+        parts.append(encode_text_attribute(tag, _REASON, result.reason.value))
     if result.muted_until_unix_nano:
-        encoded += encode_field(tag, _MUTED)
+        parts.append(encode_field(tag, _MUTED))
     if result.tool_call_id is not None:
-        encoded += encode_text_attribute(tag, _CALL_ID, result.tool_call_id)
+        parts.append(encode_text_attribute(tag, _CALL_ID, result.tool_call_id))
     if result.tool_span_id is not None:
-        encoded += encode_text_attribute(tag, _CALL_SPAN_ID, result.tool_span_id.hex())
+        parts.append(encode_text_attribute(tag, _CALL_SPAN_ID, result.tool_span_id.hex()))
     if result.conversation_runs:
-        encoded += encode_texts_attribute(tag, _CONVERSATION_RUNS, map(str, result.conversation_runs))
-    return encoded
+        parts.append(encode_texts_attribute(tag, _CONVERSATION_RUNS, map(str, result.conversation_runs)))
+    return b"".join(parts)
 
 
 def encode_run_attributes(run: AgentRun, tag: int) -> bytes:

@@ -6,6 +6,7 @@ The event is `gen_ai.evaluation.result` of the OpenTelemetry GenAI semantic conv
 import struct
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import TypeAlias
 
 from processors.annotation.openinference import encode_annotations, first_free_index
@@ -36,6 +37,7 @@ _EVENT_NAME_FIELD = encode_field(0x12, _EVENT_NAME_BYTES)
 _EVENTS_TAG, _LONG_EVENTS_TAG = 0x5A, 0xDA
 """One of them is the first byte of every event of a Span message: a varint may be longer than it must."""
 _FIXED64 = struct.Struct("<Q")
+_ID_OF_SPAN = itemgetter(0)
 
 
 def append_results(
@@ -93,10 +95,9 @@ def results_by_carrier(
                     carried[carrier] = [(run, result)]
     if not carried or not spans:
         return {}
-    known = {span[0] for span in spans}
-    first = spans[0][0]
-    for carrier in [carrier for carrier in carried if carrier not in known]:
-        carried.setdefault(first, []).extend(carried.pop(carrier))
+    lost = carried.keys() - map(_ID_OF_SPAN, spans)
+    for carrier in [carrier for carrier in carried if carrier in lost]:
+        carried.setdefault(spans[0][0], []).extend(carried.pop(carrier))
     return carried
 
 

@@ -111,7 +111,10 @@ class ToolRepetition(Evaluator):
         """
         by_tool: dict[str, list[ToolCall]] = {}
         seen = calls_of(run, self._categories)
-        for name, call in zip(canonical_tool_names(seen), seen, strict=True):
+        names = canonical_tool_names(seen)
+        if len(set(names)) == len(names):  # no tool was called twice, and arguments decide nothing
+            return (1, seen[0].name, 1, None) if seen else (0, "", 0, None)
+        for name, call in zip(names, seen, strict=True):
             by_tool.setdefault(name, []).append(call)
         count, doubtful, tool = 0, 0, ""
         unread: ToolCall | None = None

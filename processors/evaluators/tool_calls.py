@@ -273,18 +273,21 @@ class ToolCallOrder(Evaluator):
         calls = self._keys.select(run, self._categories)
         if len(calls) > MAX_ORDERED_CALLS:
             return NotEvaluated.over_limit(f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}")
+        actual = [call.name for call in calls]
+        if actual == self._expected:  # so it mostly is, and then there is nothing to search for
+            return self._score(1.0, actual, actual)
         rows = self._rows(calls)
         if self._strict:
             if self._width == len(rows) and all(row >> key & 1 for key, row in enumerate(rows)):
-                return self._score(1.0, calls, self._expected)
-            return self._score(0.0, calls, [])
+                return self._score(1.0, actual, self._expected)
+            return self._score(0.0, actual, [])
         if not self._width:
-            return self._score(0.0 if calls else 1.0, calls, [])
+            return self._score(0.0, actual, [])
         found = ordered_keys(calls, rows, self._width, _is_reorderable)
         if found is None:
             return NotEvaluated.over_limit("too many parallel tool calls to find the order that fits")
         keys, _ = found
-        return self._score(len(keys) / self._width, calls, [self._expected[key] for key in keys])
+        return self._score(len(keys) / self._width, actual, [self._expected[key] for key in keys])
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Further calls cannot shorten a common subsequence, and can complete it.
@@ -316,9 +319,7 @@ class ToolCallOrder(Evaluator):
             rows[position] |= by_id[calls[position].call_id or ""]
         return rows
 
-    def _score(self, value: float, calls: list[ToolCall], lcs: list[str]) -> Score:
-        actual = [call.name for call in calls]
-
+    def _score(self, value: float, actual: list[str], lcs: list[str]) -> Score:
         def details() -> JsonObject:
             return {"expected": self._expected_detail, "actual": [*actual], "lcs": [*lcs]}
 
