@@ -1,14 +1,11 @@
 """`journal`: what the user writes."""
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from collector.config_fields import Duration, FilePath
 from processors.documents import StrictModel
-
-DATA_FILE = "data.mdb"
 
 
 class JournalConfig(StrictModel):
@@ -37,8 +34,3 @@ class JournalConfig(StrictModel):
         description="What becomes of unfinished traces on SIGTERM: the next process goes on with them, or "
         "they are finished and delivered. Drain where the volume goes away with the process.",
     )
-
-    @property
-    def data_file(self) -> Path:
-        """The file that holds everything."""
-        return self.directory / DATA_FILE

@@ -51,7 +51,6 @@ class Recovered:
     """What was in the journal.
 
     Attributes:
-        is_new: Whether there was no journal before.
         alive_unix_nano: When the process before was last alive; 0 if that is not known.
         batches: Spans that were admitted and not delivered to everybody, by place, in order of admission.
         left: The places of streamed batches that everybody has got; they only wait for a verdict.
@@ -67,7 +66,6 @@ class Recovered:
         changes: What is to be written now.
     """
 
-    is_new: bool
     alive_unix_nano: int
     batches: Mapping[Place, JournalledBatch]
     left: frozenset[Place]
@@ -92,10 +90,7 @@ def read_journal(
         StartupError: it is damaged.
     """
     try:
-        is_new = not any(
-            True for table in (Table.SEGMENTS, Table.FINISHED) for _ in store.sealed_records(table)
-        )
-        return _read(store, last, envelopes, is_new=is_new and not last.alive_unix_nano)
+        return _read(store, last, envelopes)
     except DamagedRecord as error:
         raise _damaged(directory, str(error)) from error
 
@@ -163,7 +158,7 @@ def decode_graded(content: bytes) -> StoredVerdicts | StoredAdditions:
     return decode_additions(content) if content.startswith(MARK) else decode_verdicts(content)
 
 
-def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry, *, is_new: bool) -> Recovered:
+def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry) -> Recovered:
     notes = {_number(key): decode_notes(content) for key, content in store.records(Table.NOTES)}
     gone = {place for each in notes.values() for place in each.gone}
     deliveries: dict[bytes, set[str]] = {}
@@ -202,7 +197,6 @@ def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry, 
     quarantined, changes = _attempts(store, last.in_work, newest)
     numbers = (*segments, *notes, *verdict_groups, *(number for number, _ in finished_groups), *named)
     return Recovered(
-        is_new=is_new,
         alive_unix_nano=last.alive_unix_nano,
         batches=batches,
         left=frozenset(place for each in notes.values() for place in each.left),

@@ -410,7 +410,7 @@ async def test_a_journal_that_was_cut_off_is_told_and_kills_nobody(tmp_path: Pat
 async def test_a_file_in_which_nothing_was_written_yet_is_a_new_journal(tmp_path: Path) -> None:
     (tmp_path / "data.mdb").touch()
     async with OpenJournal(tmp_path) as one:
-        assert one.recovered.is_new
+        assert (0, []) == (one.recovered.next_number, found(one.recovered))
 
 
 async def test_a_trace_that_was_in_work_in_two_crashes_is_quarantined(tmp_path: Path) -> None:
