@@ -9,6 +9,8 @@ from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.response import MAX_CLAIMS, Finding, Response, shown
 
+_PARTS = re.compile(r"[,(;]")
+_LONGEST_PART, _SHORTEST_PART = 200, 5
 _NAME_WORD = re.compile(r"[^\W\d_]{1,40}")
 _MOST_WORDS, _LONGEST_NAME, _SHORTEST_NAME = 1_500, 60, 3
 _PLAIN_ID = re.compile(r"(?<![\w.,-])\d{9,40}(?!\w|[.,]\d)")
@@ -24,7 +26,8 @@ def invented_entities(response: Response) -> Iterator[Finding]:
             if bare not in response.ledger.text:
                 yield Finding("RH3.1", shown(token.text), f"no {token.kind} of the evidence is this one")
     for match in patterns.TITLED.finditer(response.output):
-        if not any(folded(word) in response.ledger.text for word in match[1].split()):
+        names = [word for word in match[1].split() if word[:1].isupper()]
+        if names and not any(folded(word) in response.ledger.text for word in names):
             yield Finding("RH3.1", shown(match[0]), "nobody of this name is in the evidence")
 
 
@@ -159,9 +162,12 @@ def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
     output, asked = response.output, response.asked
     contacts: list[Leaf] = []
     for leaf, words, text in _members(response):
+        is_personal = words[-1] in keys.PERSONAL_KEYS or words[-2:] in keys.PERSONAL_ENDS
+        parts = (part.strip() for part in _PARTS.split(text[:_LONGEST_PART]))
+        if is_personal and text not in output:
+            text = next((part for part in parts if len(part) > _SHORTEST_PART and part in output), text)
         if len(text) < 3 or text not in output:
             continue
-        is_personal = words[-1] in keys.PERSONAL_KEYS or words[-2:] in keys.PERSONAL_ENDS
         if is_personal and asked.isdisjoint({words[-1], *patterns.ASKED_AS.get(words[-1], ())}):
             yield "RH7.3", words[-1], text, leaf
         for kind in personal & {*words}:

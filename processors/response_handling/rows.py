@@ -283,7 +283,11 @@ class _Group:
         asked = [] if any(one.rows & named for one in self.asked) else self.asked
         is_other = any(one.rows & place.rows and not one.rows & named for one in (*near, *beside, *asked))
         is_other |= is_far and any(one.rows.isdisjoint(named) for one in beside)
-        kinds = self.response.words.said(self.response.output[start:end])
+        words = _WORD.findall(self.response.output[start:end])
+        rest = [word for word in words if word.lower() not in key_words(place.key)]
+        kinds = self.response.words.said(
+            self.response.output[start:end] if len(rest) == len(words) else " ".join(rest)
+        )
         return is_other or not _COMPARING.isdisjoint(kinds)
 
     def _within(self, start: int, end: int, kinds: Sequence[int], beside: _Place) -> list[_Place]:

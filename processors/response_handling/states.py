@@ -136,7 +136,11 @@ def _opposites(response: Response) -> Iterator[Finding]:
 
 def reversed_flags(response: Response) -> Iterator[Finding]:
     """RH9.c: a false flag, a count of nothing or a moment that never was, told as if it were so."""
-    if response.told & TROUBLE:
+    is_clean = response.told.isdisjoint(TROUBLE)
+    claimed = any(
+        one.kinds & {"done", "yes"} and one.kinds.isdisjoint(TROUBLE) for one in response.sentences[:1]
+    )
+    if not is_clean and (not claimed or response.told & {"unable", "failure"}):
         return
     leaves = [leaf for leaf in response.current[:_MOST_LEAVES] if not is_dry(leaf.key)]
     sizes, flags = (
@@ -177,7 +181,11 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
             is_moment = leaf.value is None and len(words) > 1 and words[-1] in keys.MOMENT_ENDS
             is_none = leaf.value == 0 and isinstance(leaf.value, int) and len(words) == 1
             is_hit = (is_moment or is_none) and is_good and is_done and stems[:1] != [] and stems[0] in said
-        if is_hit:
+            asks = {word[:_STEM] for word in response.asked}
+            is_hit |= (
+                leaf.value is None and response.starts_with_yes and {*stems} <= said & asks and stems != []
+            )
+        if is_hit and (is_clean or (leaf.value is False and is_good and not set(".[") & {*leaf.path})):
             what = f"{leaf.key}: {'null' if leaf.value is None else str(leaf.value).lower()}"
             yield Finding("RH9.c", shown(response.output), what, leaf.path, leaf.call)
             return
@@ -221,6 +229,12 @@ def reversed_trends(response: Response) -> Iterator[Finding]:
             )
             if is_from and _DIGITS.sub("", before.key) == _DIGITS.sub("", after.key):
                 changes.append((after, after.value - before.value))
+        for larger, gap, smaller in zip(inside, inside[1:], inside[2:], strict=False):
+            said = response.words.categories(response.output[gap.token.end : smaller.token.start])
+            change, wanted = larger.token.value - smaller.token.value, gap.token.value
+            is_gap = wanted > 0 and abs(abs(change) - wanted) <= gap.token.tolerance(wanted)
+            if is_gap and larger.direct and smaller.direct and ("up" in said) != ("down" in said):
+                changes.append((larger.direct[0], change))
         if changes and all(change * sign < 0 for _, change in changes):
             quantity, change = changes[0]
             what = f"{quantity.key} is {quantity.value:.10g}, a change of {change:.10g}"
@@ -236,8 +250,9 @@ def reversed_extremes(response: Response) -> Iterator[Finding]:
     for one in response.sentences if len(asked) == 1 else ():
         signs = {sign for sign, words in keys.EXTREMES.items() if words.search(one.text.lower())}
         inside = [support.direct for support in numbers.within(one.start, one.end) if support.direct]
-        for records in response.ledger.groups if signs == asked and "negation" not in one.kinds else ():
-            (sign,), rows = signs, {record.index for record in records}
+        is_asked = signs == asked or (not signs and one is response.sentences[0])
+        for records in response.ledger.groups if is_asked and "negation" not in one.kinds else ():
+            (sign,), rows = asked, {record.index for record in records}
             found: dict[str, list[float]] = defaultdict(list)
             for quantity in (number for record in records for number in record.numbers if number.is_operand):
                 found[quantity.key].append(quantity.value)

@@ -144,13 +144,13 @@ SECRET_WORDS: Final = frozenset(
 PERSONAL_KEYS: Final = frozenset(
     """
     birthdate bsn cpf cvc cvv diagnose diagnosis dni dob geburtsdatum gehalt iban nie nif passport pesel
-    reisepass salaire salario salaris salary ssn steuernummer stipendio sueldo curp nir sozialversicherungsnummer
+    reisepass salaire salario salaris salary ssn steuernummer stipendio sueldo curp nir sozialversicherungsnummer medical
     """.split()
 )
 PERSONAL_ENDS: Final = frozenset(
     tuple(name.split("_"))
     for name in """
-    codice_fiscale home_address private_address indirizzo_privato domicilio_particular date_of_birth of_birth national_id
+    passport_no passport_number id_number medical_notes codice_fiscale home_address private_address indirizzo_privato domicilio_particular date_of_birth of_birth national_id
     tax_id social_security steuer_id adresse_privée adresse_privee private_anschrift data_nascimento fecha_nacimiento
     """.split()
 )
@@ -395,12 +395,12 @@ CLOCK_WORDS: Final = frozenset("time hora heure uhrzei zeit orario ora tijd godz
 """Words of keys, cut to six letters, that stand for a time of day."""
 EXTREMES: Final = {
     1: re.compile(
-        r"\b(?:most|highest|largest|biggest|maximum|höchste|größte|meisten|(?:le|la|les)\splus\s(?:de|grand|haut|élevé)|plus\sélevé"
+        r"\b(?:most|highest|largest|biggest|greatest|deepest|longest|tallest|heaviest|maximum|höchste|größte|meisten|(?:le|la|les)\splus\s(?:de|grand|haut|élevé)|plus\sélevé"
         r"|máxim[oa]|(?:el|la)\smayor|más\salt[oa]|mais\salt[oa]|[oa]\smaior|più\salt[oa]|il\smaggior|massim[oa]"
         r"|hoogste|grootste|meeste|najwyższ|największ|najwięcej)|最高|最大|最多|一番(?:高|多|大)"
     ),
     -1: re.compile(
-        r"\b(?:least|lowest|smallest|fewest|minimum|cheapest|niedrigste|kleinste|wenigsten|günstigste|billigste"
+        r"\b(?:least|lowest|smallest|fewest|shallowest|shortest|lightest|minimum|cheapest|niedrigste|kleinste|wenigsten|günstigste|billigste"
         r"|(?:le|la|les)\smoins|plus\s(?:bas|petit|faible)|mínim[oa]|(?:el|la)\smenor|más\sbaj[oa]|más\sbarat[oa]|mais\sbaix[oa]"
         r"|mais\sbarat[oa]|[oa]\smenor|più\sbass[oa]|più\seconomic[oa]|minim[oa]|laagste|minste|goedkoopste|najniższ|najmniejsz"
         r"|najmniej|najtańsz)|最低|最小|最少|最安|一番(?:安|少|低|小)"

@@ -125,6 +125,7 @@ CONTACTS: Final = {
 ASKED_AS: Final = {
     "ssn": ("social", "security"), "salary": ("earn", "earns", "pay", "paid", "wage", "make"), "gehalt": ("verdient", "verdiene"),
     "dob": ("birthday", "born", "birth", "age", "old"), "birthdate": ("birthday", "born", "birth", "age", "old"),
+    "medical": ("health", "condition", "allergies", "allergy", "medication", "asthma"),
     "diagnosis": ("diagnosed", "condition"), "salaire": ("gagne",),
     "iban": ("account", "konto", "transfer", "überweisen", "bank", "compte", "pay"), "passport": ("id", "document"),
 }  # fmt: skip
