@@ -332,6 +332,10 @@ def unheard_negations(response: Response) -> Iterator[Finding]:
             sentence = next(
                 (one for one, said in zip(plain, told, strict=True) if said.issuperset(after)), None
             )
+            if sentence is None:
+                more = {other[:_STEM] for other in words[place + 1 : place + 13] if len(other) > 3}
+                near = ((len(more & said), one) for one, said in zip(plain, told, strict=True))
+                sentence = next((one for size, one in near if size >= 3 and size * 5 >= len(more) * 3), None)
             if sentence is not None and len(after) > 1:
                 what = f"{leaf.key}: {shown(' '.join(words[place : place + 7]))}"
                 yield Finding("RH9.e", shown(sentence.text), what, leaf.path, leaf.call)
