@@ -266,6 +266,8 @@ def _wrong_time(token: Token, timeline: Timeline, response: Response) -> Finding
         (clock, minutes) for clock, minutes in clocks if minutes not in told
         and (minutes % 60 == token.minutes % 60 or minutes // 60 == token.minutes // 60)
     ]  # fmt: skip
+    if not clocks:
+        return Finding("RH2.2", shown(response.around(token)), f"{token.text.strip()} is not in the results")
     near, minutes = min(slips or clocks, key=lambda entry: abs(entry[1] - token.minutes))
     clock = f"{minutes // 60:02d}:{minutes % 60:02d}"
     what = f"{token.text.strip()} is not in the results; nearest: {near.key} {clock}"
@@ -344,7 +346,7 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
     told |= {(clock.minutes or 0) + shift for clock in clocks if not clock.zone for shift in timeline.shifts}
     half = {clock.minutes or 0 for clock in clocks if not clock.is_exact}
     if (
-        not clocks
+        (not clocks and any(mark in token.text for mark in ":apAP"))
         or any((one - stated) % period == 0 for one in told)
         or any((one - stated) % 720 == 0 for one in half)
     ):
