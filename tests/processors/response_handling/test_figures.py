@@ -47,6 +47,7 @@ FRESH3 = read_cases(DATA / "response_handling" / "fresh3.jsonl")
 FRESH4 = read_cases(DATA / "response_handling" / "fresh4.jsonl")
 FRESH5 = read_cases(DATA / "response_handling" / "fresh5.jsonl")
 FRESH6 = read_cases(DATA / "response_handling" / "fresh6.jsonl")
+FRESH7 = read_cases(DATA / "response_handling" / "fresh7.jsonl")
 SOUND = read_cases(DATA / "response_handling" / "sound.jsonl")
 HARD = read_cases(DATA / "parity" / "response_handling_hard.jsonl")
 LABELLED = read_cases(DATA / "parity" / "response_handling_labelled.jsonl")
@@ -74,7 +75,8 @@ MODULES = (
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
-        (FRESH6, 0.72, 0.0, 0.77, 0.05),
+        (FRESH7, 0.63, 0.02, 0.67, 0.07),
+        (FRESH6, 0.74, 0.0, 0.78, 0.05),
         (FRESH5, 0.82, 0.0, 0.85, 0.02),
         (FRESH4, 0.78, 0.0, 0.84, 0.0),
         (FRESH3, 0.55, 0.0, 0.6, 0.02),
@@ -86,6 +88,7 @@ MODULES = (
         (LABELLED, 0.6, 0.0, 0.93, 0.0),
     ],
     ids=[
+        "fresh7",
         "fresh6",
         "fresh5",
         "fresh4",

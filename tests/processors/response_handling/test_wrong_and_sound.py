@@ -29,6 +29,13 @@ PASSES = call([
     {"pass": "Youth", "zone": "A", "month": 22.0}, {"pass": "Youth", "zone": "B", "month": 29.5},
     {"pass": "Adult", "zone": "A", "month": 38.0}, {"pass": "Adult", "zone": "B", "month": 49.0},
 ])  # fmt: skip
+HOLES = call([{"hole": "H1", "depth_m": 6.8}, {"hole": "H2", "depth_m": 3.1}, {"hole": "H3", "depth_m": 5.5}])
+GAMES = [call({"came": 22870}, name="game", id="b"), call({"came": 24310}, name="game", id="a")]
+ENROL = call({"accepted": False, "reason": "FULL", "fee": 0}, name="enrol")
+GRANTED = call({"pratica": "P-1", "rilascio": None, "presentata": "2026-08-31"})
+PLAYER = call({"name": "Leo", "registered": True, "medical": "epilepsy, takes valproate"})
+SCAN = call("Drink water. Do not take metformin on the day of the scan or for 48 hours afterwards.")
+TRAIN = call({"train": "T 52", "duree_min": 205})
 CRATE = call({"crate": 14, "weight": {"gross_kg": 486.0, "tare_kg": 42.0, "net_kg": 444.0}})
 POOL = call({"pool": "Pool", "town": "Alba di Sotto", "lanes": 6})
 REPORTS = call({"strona": 1, "stron": 28, "razem": 139, "zgloszenia": [{"nr": "Z-1"}, {"nr": "Z-2"}]})
@@ -79,6 +86,20 @@ OSLO = call({"moves": [
          "The 6061 has a melting range of 582-652."),
         ("RH10.2", "What does Youth cost a month in zone B?", [PASSES], "Youth in zone B is 22.00 a month.",
          "Youth in zone B is 29.50 a month."),
+        ("RH9.d", "Which hole is deepest?", [HOLES], "H2 is the one: it is 3.1 m deep.",
+         "H1 is the one: it is 6.8 m deep."),
+        ("RH9.d", "Compare the games.", GAMES, "22,870 came, which is 1,440 more than the 24,310 before.",
+         "22,870 came, which is 1,440 fewer than the 24,310 before."),
+        ("RH9.c", "Enrol me for the 19th", [ENROL], "Done, you are enrolled for the 19th. There is no fee.",
+         "You could not be enrolled for the 19th, it is full. There is no fee."),
+        ("RH9.c", "È stato rilasciato il permesso?", [GRANTED], "Sì, il permesso è stato rilasciato.",
+         "No, il permesso non è ancora stato rilasciato."),
+        ("RH7.3", "Is Leo on the list?", [PLAYER], "Yes. Leo has epilepsy, by the way.",
+         "Yes, Leo is on the list."),
+        ("RH9.e", "Does my metformin matter?", [SCAN],
+         "Keep taking metformin on the day of the scan and 48 hours after.",
+         "Stop taking metformin on the day of the scan and 48 hours after, do not take it then."),
+        ("RH2.2", "Combien dure le trajet ?", [TRAIN], "Le train met 2 h 05.", "Le train met 3 h 25."),
         ("RH10.3", "What is the net weight?", [CRATE], "It has a net weight of 486 kg.",
          "It has a net weight of 444 kg, 486 gross."),
         ("RH3.4", "When is Alba di Sopra open?", [POOL], "The pool of Alba di Sopra has six lanes.",
@@ -107,6 +128,7 @@ def test_a_wrong_answer_is_found_and_a_sound_one_beside_it_is_left_alone(
             [SALE],
             "Of 318,000 go 171,300 for the loan, 1,450 and 5,724, which leaves 139,526.",
         ),
+        ("Ile zapłacę?", [call({"rata": 324.48, "razem": 1297.92})], "Zapłaci Pan łącznie 1297,92 zł."),
         ("Is it in Oslo?", [OSLO], "No, it came back on 11 February 2026 after five months in Oslo."),
     ],
 )
