@@ -552,7 +552,7 @@ class _TextGrading:
 
 def _nothing_found(run: AgentRun, turn: int | None) -> str:
     messages = any(turn is None or message.turn == turn for message in run.messages)
-    if messages or (turn is None and run.tool_calls):
+    if messages or (turn is None and run.calls):
         return "Empty submission - extractor found no content"
     return "Empty trajectory - agent produced no messages"
 

@@ -20,7 +20,7 @@ from processors.evaluators.output_match import (
     RegexMatchConfig,
     RegexMatchCriteria,
 )
-from processors.model.agent_run import AgentRun, Message, ValueState
+from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
 from processors.model.evaluation_error import EvaluationError
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, RunFacts
@@ -99,6 +99,22 @@ def test_line_that_says_nothing_of_messages_but_of_other_things_leaves_them_open
     assert [0.0, NotEvaluatedReason.CONTENT_NOT_CAPTURED, 0.0] == [_value(answer) for answer in answers]
     assert isinstance(answers[0], Score)
     assert ("Empty trajectory - agent produced no messages",) == answers[0].lines
+
+
+def test_a_run_in_which_a_call_was_only_asked_for_is_no_empty_trajectory() -> None:
+    asked = run_with(
+        [],
+        requested_calls=[(0, ToolCall(name="search", executed=False))],
+        output={},
+        output_state=ValueState.PRESENT,
+        messages=[],
+        messages_state=ValueState.PRESENT,
+    )
+
+    answer = AsciiPrintableOnly(AsciiPrintableOnlyConfig()).evaluate(asked, RunFacts())
+
+    assert isinstance(answer, Score)
+    assert ("Empty submission - extractor found no content",) == answer.lines
 
 
 def test_turns_are_graded_one_by_one() -> None:
