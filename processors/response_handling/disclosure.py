@@ -41,8 +41,8 @@ def exchanged_names(response: Response) -> Iterator[Finding]:
     leaves = [
         leaf for leaf in response.current if isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_NAME
     ]
-    results = folded(" ".join(str(leaf.value) for leaf in response.current))
     spots = [n for n, word in enumerate(words) if word[:1].isupper() and low[n] in response.asked]
+    results = folded(" ".join(str(leaf.value) for leaf in response.current)) if spots else ""
     spots = [n for n in spots if len(words[n]) > _SHORTEST_NAME and folded(words[n]) not in results]
     for leaf in leaves if spots else ():
         name = _NAME_WORD.findall(str(leaf.value))

@@ -131,15 +131,15 @@ def futile_repetitions(response: Response, settings: Settings) -> Iterator[Findi
     Calls of other tools do not break a streak; a success or other arguments do. What worked at last was not
     futile.
     """
+    if all(call.failure is None for call in response.calls):
+        return
     streaks: dict[str, tuple[object, int, int]] = {}
-    good = {
-        (call.name, equality_key(call.arguments)): n
-        for n, call in enumerate(response.calls)
-        if not call.failure
-    }
+    keys_of = [equality_key(call.arguments) for call in response.calls]
+    named = [(call.name, key) for call, key in zip(response.calls, keys_of, strict=True)]
+    good = {named[n]: n for n, call in enumerate(response.calls) if call.failure is None}
     for position, call in enumerate(response.calls):
         failure = call.failure
-        is_made_good = good.get((call.name, equality_key(call.arguments)), -1) > position
+        is_made_good = good.get(named[position], -1) > position
         if (
             is_made_good
             or failure is None
@@ -148,7 +148,7 @@ def futile_repetitions(response: Response, settings: Settings) -> Iterator[Findi
         ):
             streaks.pop(call.name, None)
             continue
-        key, most = equality_key(call.arguments), settings.retryable_attempts
+        key, most = keys_of[position], settings.retryable_attempts
         before, size, final = streaks.get(call.name, (key, 0, 0))
         size, final = (size, final) if before == key else (0, 0)
         is_told = final >= _FUTILE or size >= most

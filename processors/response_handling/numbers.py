@@ -149,11 +149,6 @@ class Numbers:
         return sorted(others, key=lambda other: abs(other.token.start - token.start))[:_MOST_BESIDE]
 
     @property
-    def is_reckoned(self) -> bool:
-        """Whether the answer reckons with what it was given."""
-        return any(support.steps > 1 for support in self.supports)
-
-    @property
     def is_whole(self) -> bool:
         """Whether all numbers of the evidence took part in the search."""
         return len(self.given) <= _MOST_OPERANDS

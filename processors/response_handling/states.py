@@ -151,6 +151,7 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
     told = {word for one in response.sentences for word in one.words}
     said = {word[:_STEM] for word in told}
     asked = said | {word[:_STEM] for word in response.asked} if response.starts_with_yes else said
+    told_and_asked = said & {word[:_STEM] for word in response.asked}
     is_done = "done" in response.told and (not _waits(response) or response.starts_with_yes)
     for leaf in leaves:
         words = key_words(leaf.key)
@@ -181,9 +182,8 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
             is_moment = leaf.value is None and len(words) > 1 and words[-1] in keys.MOMENT_ENDS
             is_none = leaf.value == 0 and isinstance(leaf.value, int) and len(words) == 1
             is_hit = (is_moment or is_none) and is_good and is_done and stems[:1] != [] and stems[0] in said
-            asks = {word[:_STEM] for word in response.asked}
             is_hit |= (
-                leaf.value is None and response.starts_with_yes and {*stems} <= said & asks and stems != []
+                leaf.value is None and response.starts_with_yes and {*stems} <= told_and_asked and stems != []
             )
         if is_hit and (is_clean or (leaf.value is False and is_good and not set(".[") & {*leaf.path})):
             what = f"{leaf.key}: {'null' if leaf.value is None else str(leaf.value).lower()}"
@@ -245,9 +245,11 @@ def reversed_trends(response: Response) -> Iterator[Finding]:
 def reversed_extremes(response: Response) -> Iterator[Finding]:
     """RH9.d: the least told as the most that was asked for, or the most as the least."""
     asked = {sign for sign, words in keys.EXTREMES.items() if words.search(response.question.lower())}
+    if len(asked) != 1:
+        return
     numbers = response.once(Numbers)
     said = {abs(quantity.value) for support in numbers.supports for quantity in support.direct}
-    for one in response.sentences if len(asked) == 1 else ():
+    for one in response.sentences:
         signs = {sign for sign, words in keys.EXTREMES.items() if words.search(one.text.lower())}
         inside = [support.direct for support in numbers.within(one.start, one.end) if support.direct]
         is_asked = signs == asked or (not signs and one is response.sentences[0])
