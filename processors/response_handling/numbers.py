@@ -11,13 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, combinations, islice
+from itertools import combinations, islice
 from math import fsum, prod
 from typing import Final, NamedTuple
 
 from processors.response_handling.dates import Timeline
 from processors.response_handling.ledger import FROM_USER, Quantity, Record, folded
-from processors.response_handling.lexicons.units import CURRENCIES, UNITS, Unit, factors_of, unit_of_symbol
+from processors.response_handling.lexicons.units import Unit, factors_of
 from processors.response_handling.reading import Token
 from processors.response_handling.response import Finding, Response, shown
 
@@ -33,8 +33,6 @@ _MOST_BESIDE: Final = 8
 """Other numbers of a sentence that are looked at."""
 _SHORT, _LONG = 3, 5
 """Digits below which a slip says nothing, and from which it says much."""
-_UNSUMMED: Final = frozenset({"", "percent", "temperature", "time"})
-_IN_BRACKETS = re.compile(r"\(([^()]{1,12})\)")
 _BEFORE, _AFTER = 60, 20
 """Characters before and after a number in which a word says what was reckoned."""
 _MOST_SEARCHED: Final = 15
@@ -97,7 +95,6 @@ class Numbers:
         self.supports = [Support(token) for token in response.tokens if token.kind == "number"]
         self._starts = [support.token.start for support in self.supports]
         for support in self.supports:
-            self._head(support.token)
             support.direct = self._direct(support.token)
             support.is_checked = self._is_checked(support.token)
         plain = [s.token.value for s in self.supports if not s.token.is_spelled and not _is_share(s.token)]
@@ -119,29 +116,6 @@ class Numbers:
     def _made(self) -> list[Made]:
         return [*islice(self._all_made(), _MOST_MADE)]
 
-    @cached_property
-    def _cells(self) -> dict[int, tuple[int, int]]:
-        """Where the tables of the answer begin in which numbers stand, and their columns, by their starts."""
-        found: dict[int, tuple[int, int]] = {}
-        table, start = -1, 0
-        for line in self._response.output.splitlines(keepends=True) if "|" in self._response.output else ():
-            table = (start if table < 0 else table) if line.startswith("|") else -1
-            inside = self.within(start, start + len(line)) if table >= 0 else []
-            found |= {s.token.start: (table, line.count("|", 0, s.token.start - start)) for s in inside}
-            start += len(line)
-        return found
-
-    def _head(self, token: Token) -> None:
-        """Give a number in a table the unit or currency that the head of its column names."""
-        if token.start not in self._cells or token.unit is not None or token.currencies:
-            return
-        table, column = self._cells[token.start]
-        *_, head = ["", "", *self._response.output[table:].partition("\n")[0].split("|")][: column + 3]
-        name = (_IN_BRACKETS.findall(head) or [head])[-1].strip(" *")
-        symbol = self._response.words.units.get(name.lower())
-        token.unit = UNITS[symbol] if symbol in UNITS else unit_of_symbol(name) if name else None
-        token.currencies = CURRENCIES.get(name.lower(), frozenset())
-
     def beside(self, token: Token) -> list[Support]:
         """The other numbers of the sentence of a number, the nearest first, a few."""
         own = self.within(*self._response.span_of(token))
@@ -153,18 +127,10 @@ class Numbers:
         """Whether all numbers of the evidence took part in the search."""
         return len(self.given) <= _MOST_OPERANDS
 
-    def is_above_all(self, token: Token) -> bool:
-        """Whether a number with a unit is above all of its dimension, so that it can be but a total."""
-        dimension = token.unit.dimension if token.unit else ""
-        entries = self._views.get(dimension if dimension not in _UNSUMMED else "\0", [])
-        return len(entries) > 1 and token.total > entries[-1][0]
-
     def said(self, support: Support) -> frozenset[str]:
         """The kinds of words next to a number of the answer, up to the numbers around it."""
         token, output = support.token, self._response.output
         start, end = self._response.span_of(token)
-        if token.start in self._cells:
-            return self._response.words.categories(output[start:end].strip(" |").partition("|")[0])
         others = [other.token for other in self.beside(token) if other.is_checked]
         before = max([start, token.start - _BEFORE, *(o.end for o in others if o.end <= token.start)])
         after = min([end, token.end + _AFTER, *(o.start for o in others if o.start >= token.end)])
@@ -182,27 +148,11 @@ class Numbers:
         local = [fsum(one.total for one in told) / factor] if len(told) > 1 else []
         if kind == "mean":
             local = [total / len(told) for total in local]
-        local += self._of_last_two(support, kind)
-        cell = self._cells.get(token.start)
-        column = [o.token.value for o in self.supports if cell and self._cells.get(o.token.start) == cell]
-        if column[-1:] == [token.value] and len(column) > 2:
-            local.append(fsum(column[:-1]) / (len(column) - 1 if kind == "mean" else 1))
         yield from (Made(value, 0.0, "", TOLD, kind) for value in local)
         for made in self._made:
             if made.kind in (kind, "part") and made.dimension in ("", "money", dimension):
                 is_own = unit is not None and made.dimension == dimension
                 yield made._replace(value=abs(made.base / factor if is_own else made.value))
-
-    def _of_last_two(self, support: Support, kind: str) -> list[float]:
-        """What the last two numbers told before one in its sentence give: their product, or their ratios."""
-        token = support.token
-        start = max(self._response.output.rfind(mark, 0, token.start) for mark in ";；")
-        told = (o.token for o in self.beside(token) if o.is_supported and start < o.token.end <= token.start)
-        *_, one, other = 0.0, 0.0, *(o.value for o in sorted(told, key=lambda o: o.start))
-        if not one * other or kind == "total":
-            return [one * other] * bool(one * other)
-        by = 100 if "100" in self._response.output[token.end : token.end + 8] else 1
-        return [one / other * by, other / one * by]
 
     def is_partial(self, kind: str, support: Support) -> bool:
         """Whether a number is the total or average of a part of a series that is not said to be whole."""
@@ -230,15 +180,11 @@ class Numbers:
 
     def slip(self, token: Token) -> Made | None:
         """The number of a result, or a total, that is not told and of which a number is a slip."""
-        if token.scale != 1.0 or token.is_approximate or sum(map(str.isdigit, token.text)) < _SHORT:
+        if token.is_approximate:
             return None
         decimals, said = token.readings[token.reading][1], {support.token.value for support in self.supports}
         for made in self._slippable:
-            if abs(made.value) in said or not is_slip(token.value, made.value, decimals, _SHORT - 1):
-                continue
-            parts = {abs(q.value) for q in self._ledger.quantities if made.how == f"sum of {q.key}"}
-            is_listed = len(parts) > 1 and parts <= said  # the answer tells of what it is the sum
-            if is_listed or is_slip(token.value, made.value, decimals, _SHORT):
+            if abs(made.value) not in said and is_slip(token.value, made.value, decimals, _SHORT):
                 return made
         return None
 
@@ -312,15 +258,11 @@ class Numbers:
                 found += [q for q in self._between("", value / 100, slack / 100) if q.unit is None]
                 found += self._between("percent", value * unit.factors[0], slack * unit.factors[0])
             elif unit.dimension == "temperature":
-                known = {"", unit.symbol} if unit.symbol else {"", "C", "F", "K"}
-                found += [q for q in plain if not q.unit or q.unit.symbol in known]
-                for other in (UNITS[symbol] for symbol in "CFK" if symbol != (unit.symbol or "C")):
-                    near = self._between("", abs(converted(value, unit, other)), slack * 1.8)
-                    found += [
-                        q
-                        for q in near
-                        if q.unit == other and abs(converted(q.value, other, unit) - value) <= slack
-                    ]
+                found += [q for q in plain if q.unit is None or unit.symbol in ("", q.unit.symbol)]
+                near = (q for _, _, q in self._views.get("temperature", [])[:_MOST_ROWS] if q.unit)
+                found += [
+                    q for q in near if q.unit and abs(converted(q.value, q.unit, unit) - value) <= slack
+                ]
             else:
                 found += [q for q in plain if q.unit is None]
                 for factor in unit.factors:
@@ -393,7 +335,7 @@ class Numbers:
                 support.steps = 2 if support.how else 0
                 if support.how:
                     return
-            factors, few = self._factors(dimension, _MOST_OPERANDS), self._factors(dimension, _MOST_DEEP)
+            factors, few = self._operands("", _MOST_OPERANDS), self._operands("", _MOST_DEEP)
             tiers = (
                 (2, near, by, near),
                 (2, operands, [*shares, *factors, *constants], operands),
@@ -433,14 +375,6 @@ class Numbers:
         chosen = (*self._known[-most // 2 :], *self._totals[: most // 2], *self.given[:most])
         return _values(chosen, dimension)
 
-    def _factors(self, dimension: str, most: int) -> list[float]:
-        """What numbers of a dimension are multiplied with: for units, what has none."""
-        values = self._operands("", most)
-        if dimension in _PLAIN:
-            return values
-        plain = {abs(made.value) for made in (*self._known, *self.given) if made.dimension in ("", "time")}
-        return [value for value in values if value in plain]
-
     @property
     def _shares(self) -> list[float]:
         """The shares that were told, as parts of one, and one less and more by them."""
@@ -458,12 +392,8 @@ class Numbers:
             rows = [members(record) for record in records]
             parts = [("", {*range(len(rows))}), *_categories(records)]
             sizes = Counter(key for row in rows for key in row)
-            units_of = {key: quantity.unit for row in rows for key, quantity in row.items()}
             for name, part in parts:
-                yield from (
-                    _count(len(part), f"rows of {name}"),
-                    _count(len(rows) - len(part), f"rows but {name}"),
-                )
+                yield _count(len(part), f"rows of {name}")
                 for key in sizes:
                     series = [rows[n][key] for n in sorted(part) if key in rows[n]]
                     if len(series) > 1:
@@ -478,15 +408,10 @@ class Numbers:
                     ]
                     total = fsum(a * b for a, b in pairs)
                     yield Made(total, total, "", f"sum of {one} × {other} of {name}", "total")
-                    units = [unit for unit in (units_of[one], units_of[other]) if unit is not None]
-                    if len(units) == 1:
-                        base = total * units[0].factors[0]
-                        yield Made(total, base, units[0].dimension, f"sum of {one} × {other} of {name}")
                     for weights in map(fsum, zip(*pairs, strict=True)):
                         if weights:
                             mean = total / weights
                             yield Made(mean, mean, "", f"mean of {one} by {other} of {name}", "part")
-                    yield _count(sum(a < b for a, b in pairs), f"rows with {one} below {other}")
             if len(self._series) < _MOST_VALUES and len(rows) <= _MOST_VALUES:
                 self._series.append([fsum(map(amount, row.values())) for row in rows])
             total = fsum(prod(map(amount, row.values())) for row in rows if 0 < len(row) < 4)
@@ -510,8 +435,6 @@ class Numbers:
                 texts[f"{q.call} {head}" if mark else q.record, _dimension(q)].append(q)
         for series in texts.values():
             yield from _of_series("text", series[:_MOST_ROWS])
-            for total in islice(accumulate(map(amount, series)), 1, _MOST_VALUES):
-                yield Made(total, total, _dimension(series[0]), "first of text", "total")
 
 
 def _is_numeric(key: str) -> bool:
@@ -541,7 +464,6 @@ def _of_series(key: str, series: Sequence[Quantity]) -> Iterator[Made]:
     )
     for how, value, kind in made:
         yield Made(value, value * factor, _dimension(series[0]), f"{how} of {key}", kind)
-    yield from (_count(len(ups), f"{key} above 0"), _count(values.count(0.0), f"{key} 0"))
 
 
 def _categories(records: Sequence[Record]) -> list[tuple[str, set[int]]]:
@@ -587,8 +509,6 @@ def _tries(
             )
     for by in factors:
         yield from ((value / by, slack / by, by), (value * by, slack * by, by))
-        if by not in _CONSTANTS:
-            yield by / value, by * slack / value**2, by
 
 
 def _first(
@@ -597,9 +517,7 @@ def _first(
     for wanted, slack, other in tries:
         place = bisect_left(values, wanted - slack)
         if place < len(values) and values[place] <= wanted + slack:
-            percent = values[place] / 100
-            if other not in (percent, 1 + percent, 1 - percent):  # no number is a share of itself
-                return f"{values[place]:.10g} and {other:.10g}"
+            return f"{values[place]:.10g} and {other:.10g}"
     return ""
 
 

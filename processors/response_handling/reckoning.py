@@ -99,8 +99,6 @@ def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made
     if token.is_spelled or not token.value or support.direct or (support.is_sure and support.is_local):
         return None
     said, value, slack = numbers.said(support), whole_of(token), slack_of(token, token.value)
-    if numbers.is_above_all(token):
-        said |= {"total"}
     found: list[Made] = []
     if _is_share(token):
         found = [*_shares(support, numbers, response)]
