@@ -89,7 +89,6 @@ class Numbers:
 
     def __init__(self, response: Response) -> None:
         self._response, self._ledger = response, response.ledger
-        self._series: list[list[float]] = []
         self._known: list[Made] = []
         self._tables: dict[str, tuple[list[float], list[Made]]] = {}
         self.supports = [Support(token) for token in response.tokens if token.kind == "number"]
@@ -97,8 +96,15 @@ class Numbers:
         for support in self.supports:
             support.direct = self._direct(support.token)
             support.is_checked = self._is_checked(support.token)
-        plain = [s.token.value for s in self.supports if not s.token.is_spelled and not _is_share(s.token)]
-        runs = [plain[start : start + size] for start in range(len(plain) - 1) for size in range(2, 9)]
+        alike: dict[object, list[float]] = defaultdict(list)
+        for token in (support.token for support in self.supports if not support.token.is_spelled):
+            alike[token.unit, token.currencies].append(token.value)
+        runs = (
+            run[start : start + size]
+            for run in alike.values()
+            for start in range(len(run))
+            for size in range(2, 9)
+        )
         self._sums = {round(fsum(run), 6): run for run in runs if len(run) > 1}
         for look in (lambda _: None, self._natural, self._reach, self._reach):
             left = [s for s in self.supports if not s.how and (look != self._reach or not s.is_supported)]
@@ -121,11 +127,6 @@ class Numbers:
         own = self.within(*self._response.span_of(token))
         others = [support for support in own if support.token is not token]
         return sorted(others, key=lambda other: abs(other.token.start - token.start))[:_MOST_BESIDE]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all numbers of the evidence took part in the search."""
-        return len(self.given) <= _MOST_OPERANDS
 
     def said(self, support: Support) -> frozenset[str]:
         """The kinds of words next to a number of the answer, up to the numbers around it."""
@@ -153,25 +154,6 @@ class Numbers:
             if made.kind in (kind, "part") and made.dimension in ("", "money", dimension):
                 is_own = unit is not None and made.dimension == dimension
                 yield made._replace(value=abs(made.base / factor if is_own else made.value))
-
-    def is_partial(self, kind: str, support: Support) -> bool:
-        """Whether a number is the total or average of a part of a series that is not said to be whole."""
-        value, slack = whole_of(support.token), slack_of(support.token, support.token.value)
-        counts = {other.token.value for other in self.beside(support.token)}
-        is_whole = "all" in self._response.words.categories(self._response.around(support.token))
-        for series in self._series:
-            size = len(series)
-            parts = [series[a:b] for a in range(size) for b in range(a + 2, size + 1)]
-            parts += [[*series[:n], *series[n + 1 :]] for n in range(size)]
-            for part in parts if size not in counts and not is_whole else ():
-                if abs(fsum(part) / (len(part) if kind == "mean" else 1) - value) <= slack:
-                    return True
-        return False
-
-    def is_of_part(self, support: Support) -> bool:
-        """Whether a number is said to be the total or average of a part of a series, and is."""
-        kinds = self.said(support) & {"mean", "total"}
-        return any(self.is_partial(kind, support) for kind in kinds)
 
     def within(self, start: int, end: int) -> list[Support]:
         """The numbers told in a part of the answer."""
@@ -397,8 +379,6 @@ class Numbers:
                 for key in sizes:
                     series = [rows[n][key] for n in sorted(part) if key in rows[n]]
                     if len(series) > 1:
-                        if not name and len(series) <= _MOST_VALUES and len(self._series) < _MOST_VALUES:
-                            self._series.append([*map(amount, series)])
                         yield from _of_series(f"{key} of {name}" if name else key, series)
                 for one, other in combinations([key for key, size in sizes.items() if size > 1][:5], 2):
                     pairs = [
@@ -412,8 +392,6 @@ class Numbers:
                         if weights:
                             mean = total / weights
                             yield Made(mean, mean, "", f"mean of {one} by {other} of {name}", "part")
-            if len(self._series) < _MOST_VALUES and len(rows) <= _MOST_VALUES:
-                self._series.append([fsum(map(amount, row.values())) for row in rows])
             total = fsum(prod(map(amount, row.values())) for row in rows if 0 < len(row) < 4)
             yield Made(total, total, "", "sum of rows", "total")
         for record in self._ledger.records[:_MOST_ROWS]:
