@@ -99,24 +99,29 @@ class Numbers:
         alike: dict[object, list[float]] = defaultdict(list)
         for token in (support.token for support in self.supports if not support.token.is_spelled):
             alike[token.unit, token.currencies].append(token.value)
-        runs = (
-            run[start : start + size]
-            for run in alike.values()
-            for start in range(len(run))
-            for size in range(2, 9)
-        )
+        runs = (run[n : n + size] for run in alike.values() for n in range(len(run)) for size in range(2, 9))
         self._sums = {round(fsum(run), 6): run for run in runs if len(run) > 1}
-        for look in (lambda _: None, self._natural, self._reach, self._reach):
-            left = [s for s in self.supports if not s.how and (look != self._reach or not s.is_supported)]
+        for support in self.supports:
+            self._know(support)
+        for support in self.supports:
+            if not support.direct:
+                self._natural(support)
+                self._know(support)
+        for _ in range(2):
             before = len(self._known)
-            for support in left[:_MOST_SEARCHED] if look == self._reach else left:
-                if not support.direct:
-                    look(support)
-                token = support.token
-                if (support.direct or support.how) and all(made.value != token.value for made in self._known):
-                    self._known.append(_told(token))
-            if look == self._reach and len(self._known) == before:
+            for support in [support for support in self.supports if not support.is_supported][
+                :_MOST_SEARCHED
+            ]:
+                self._reach(support)
+                self._know(support)
+            if len(self._known) == before:
                 break
+
+    def _know(self, support: Support) -> None:
+        """Let what was found take part in steps to other numbers."""
+        value = support.token.value
+        if (support.direct or support.how) and all(made.value != value for made in self._known):
+            self._known.append(_told(support.token))
 
     @cached_property
     def _made(self) -> list[Made]:
@@ -135,10 +140,7 @@ class Numbers:
         others = [other.token for other in self.beside(token) if other.is_checked]
         before = max([start, token.start - _BEFORE, *(o.end for o in others if o.end <= token.start)])
         after = min([end, token.end + _AFTER, *(o.start for o in others if o.start >= token.end)])
-        *_, clause = CLAUSE.split(output[before : token.start])
-        words = self._response.words
-        near = words.categories(clause) | words.categories(CLAUSE.split(output[token.end : after])[0])
-        return near if near & {"mean", "total"} else words.categories(output[before : token.start])
+        return self._response.words.categories(output[before:after])
 
     def of_kind(self, kind: str, support: Support) -> Iterator[Made]:
         """The totals (or averages) that evidence and sentence give, in the unit of a number told."""
@@ -234,7 +236,7 @@ class Numbers:
             plain = [] if token.extra else self._between("", value, slack)
             if unit is None:
                 minor = self._between("", value * 100, slack * 100)
-                found += plain + [q for q in minor if q.is_minor or (token.currencies and q.currencies)]
+                found += plain + [q for q in minor if q.is_minor]
             elif unit.dimension == "percent":
                 found += [q for q in plain if q.unit is None or q.unit.dimension == "percent"]
                 found += [q for q in self._between("", value / 100, slack / 100) if q.unit is None]
@@ -295,12 +297,6 @@ class Numbers:
             support.how, support.steps = " + ".join(f"{part:.10g}" for part in run), 2
             return
         told = [one.token for one in self.beside(support.token) if one.is_supported]
-        amounts = [one.value for one in told if not _is_share(one)]
-        rests = {round(2 * one - fsum(amounts), 6): one for one in amounts} if len(amounts) > 2 else {}
-        for rest, one in rests.items():
-            if abs(rest - support.token.value) <= slack_of(support.token, support.token.value):
-                support.how, support.steps, support.is_local = f"{one:.10g} less the others", 2, True
-                return
         shares = self._shares
         for value, slack, dimension in self._wanted(support.token):
             near = _values([_told(one) for one in told], dimension)
@@ -309,29 +305,15 @@ class Numbers:
             by = [abs(_told(one).value) / (100 if _is_share(one) else 1) for one in told if one.value]
             by += [other for share in by if share < 1 for other in (1 + share, 1 - share)]
             constants, is_share = (2.0,) if dimension else _CONSTANTS, dimension == "percent"
-            if is_share:
-                added = sorted(abs(m.value) for m in (*self._known, *self.given) if m.dimension == dimension)
-                products = sorted({*added, *(one * other / 100 for one, other in combinations(added, 2))})
-                parts = ((value * 100 / one, slack * 100 / one, one) for one in added if one)
-                support.how = _first(_tries(value, slack, added, {}), added) or _first(parts, products)
-                support.steps = 2 if support.how else 0
-                if support.how:
-                    return
             factors, few = self._operands("", _MOST_OPERANDS), self._operands("", _MOST_DEEP)
             tiers = (
                 (2, near, by, near),
                 (2, operands, [*shares, *factors, *constants], operands),
-                (3, near, by, _pairs(near, shares)),
                 (3, deep, [*shares, *few], _pairs(deep, shares)),
             )
             for steps, terms, by, targets in tiers:
-                if not targets or (is_share and steps == 3 and len(operands) > _MOST_DEEP):
-                    continue
-                tries = _tries(value, slack, terms, dict.fromkeys(by), is_share=is_share)
+                how = _first(_tries(value, slack, terms, dict.fromkeys(by), is_share=is_share), targets)
                 chance = 2 * slack / value * len(targets) * 3 * (len(terms) + len(by))
-                how = _first(tries, targets)
-                if chance > _CHANCE and steps == 3 and terms is near:
-                    continue
                 if how and (not support.how or chance < support.chance):
                     support.how, support.steps, support.chance = how, steps, chance
                     support.is_local = terms is near
