@@ -23,9 +23,8 @@ _MOST, _MOST_KNOWN = 60, 600
 """Dates, times and lengths of each kind that are looked at, and entries of the evidence in all."""
 _DAY, _MONTH, _YEAR = 1440, 2629800.0, 31557600.0
 """Minutes of a day, and seconds of a month and a year."""
-_NEAR, _SLIP, _MOST_ADDED = 14, 3, 5
-"""Days by which people count from now or from a day that they named, and by which a date is a slip; lengths
-of which two are added up."""
+_NEAR, _MOST_ADDED = 14, 5
+"""Days by which people count from now or from a day that they named; lengths of which two are added up."""
 _SHORTEST_COUNTRY: Final = 6
 """Names of so many letters also count at the beginning of a word: `Nederlandse`."""
 _WORKING = (
@@ -33,7 +32,6 @@ _WORKING = (
     "lavorativ", "werkdag", "robocz", "営業日", "工作日",
 )  # fmt: skip
 """What says that days are counted without weekends."""
-_SPLIT = re.compile(r"(\d{1,2}):(\d\d)")
 _RATE = re.compile(r"\s?(?:/|per\b|pro\b|par\b|por\b|al\b|na\b|min)")
 _OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
 _YEAR_MONTH = re.compile(r"(?<!\d)((?:19|20)\d\d)-(0[1-9]|1[0-2])(?:-([0-3]\d))?(?![\d-])")
@@ -64,31 +62,7 @@ class Timeline:
         ]
         written = [day for moment in self.moments for day in moment.dates]
         local = [(at.year, at.month, at.day) for at in self.local]
-        years = [day[0] for day in written if day[0]] or [
-            int(q.value) for q in self._ledger.quantities if q.key.lower() in keys.YEAR_KEYS
-        ]
-        begun = [
-            date.fromisocalendar(year, int(week), 1)
-            for week in self.weeks
-            for year in years[:1]
-            if 0 < year < 9999
-        ]
-        told = [day + timedelta(days=n) for day in begun for n in range(7)]
-        return list(dict.fromkeys([*written, *months, *local, *((d.year, d.month, d.day) for d in told)]))[
-            :_MOST_KNOWN
-        ]
-
-    @cached_property
-    def weeks(self) -> list[float]:
-        """The weeks of a year that the evidence names by their numbers."""
-        named = (q for q in self._ledger.quantities if keys.WEEK_KEYS & {*key_words(q.key)[-1:]})
-        return [quantity.value for quantity in named if 1 <= quantity.value < 53]
-
-    @cached_property
-    def counted(self) -> set[CalendarDay]:
-        """The days from which people count in words: those that they named, those in UTC and those of now."""
-        found = (m for m in self.moments if m.call < 0 or "Z" in m.zone or keys.NOW & {*key_words(m.key)})
-        return {day for moment in found for day in moment.dates}
+        return list(dict.fromkeys([*written, *months, *local]))[:_MOST_KNOWN]
 
     @cached_property
     def dates(self) -> list[date]:
@@ -126,10 +100,8 @@ class Timeline:
         known = [(at, offset) for at, offset in self.instants if offset is not None]
         moved = [at + timedelta(minutes=offset_at(p, at.date()) - o) for at, o in known for p in self.places]
         texts = (leaf.value for leaf in self._ledger.leaves[:_MOST_KNOWN] if isinstance(leaf.value, str))
-        told = {_minutes_of(text) for text in texts if _OFFSET.fullmatch(text)} - {None}
-        moved += [
-            at + timedelta(minutes=minutes - o) for at, o in known for minutes in told if minutes is not None
-        ]
+        told = {_minutes_of(text) or 0 for text in texts if _OFFSET.fullmatch(text)}
+        moved += [at + timedelta(minutes=minutes - o) for at, o in known for minutes in told]
         return list(dict.fromkeys(moved))
 
     @cached_property
@@ -140,13 +112,6 @@ class Timeline:
         return {one - other for at in offsets for one in at for other in at if one != other}
 
     @cached_property
-    def splits(self) -> set[int]:
-        """The seconds that clocks with seconds show, and those between them."""
-        known = [(c.minutes or 0) * 60 + c.seconds for c in self.clocks[:30]]
-        is_fine = any(clock.seconds for clock in self.clocks[:30])
-        return {0, *known, *(abs(a - b) for a, b in combinations(known, 2))} if is_fine else set()
-
-    @cached_property
     def lapses(self) -> set[float]:
         """The seconds between moments of the evidence."""
         found: set[float] = set()
@@ -154,9 +119,9 @@ class Timeline:
             gap, months = (other - one).days, (other.year - one.year) * 12 + other.month - one.month
             years = other.year - one.year - ((other.month, other.day) < (one.month, one.day))
             found |= {gap * 86400.0, (gap + 1) * 86400.0, months * _MONTH, years * _YEAR}
-            found.add((months - (other.day < one.day)) * _MONTH)
-        for first, second in combinations({clock.minutes or 0 for clock in self.clocks[:30]}, 2):
-            found |= {abs(first - second) * 60.0, (_DAY - abs(first - second)) * 60.0}
+        seconds = {(clock.minutes or 0) * 60.0 + clock.seconds for clock in self.clocks[:30]}
+        for first, second in combinations(seconds, 2):
+            found |= {abs(first - second), _DAY * 60 - abs(first - second)}
         for (start, offset), (end, other_offset) in combinations(self.instants[:14], 2):
             shift = offset - other_offset if offset is not None and other_offset is not None else 0
             found.add(abs((end - start).total_seconds() + shift * 60))
@@ -166,11 +131,8 @@ class Timeline:
         """The lengths, in units of so many minutes, by which evidence and answer move dates and times."""
         tokens = [token for token in self._response.tokens if token.kind == "number" and token.unit]
         found = [token.total for token in tokens if token.unit and token.unit.dimension == "time"]
-        for quantity in self._ledger.quantities[:_MOST_KNOWN]:
-            if quantity.unit is not None and quantity.unit.dimension == "time":
-                found.append(quantity.base)
-            elif unit == 1 and quantity.call != FROM_USER and keys.LASTING & {*key_words(quantity.key)}:
-                found.append(quantity.value * 60)
+        known = self._ledger.quantities[:_MOST_KNOWN]
+        found += [quantity.base for quantity in known if quantity.unit and quantity.unit.dimension == "time"]
         lengths = {round(seconds / 60 / unit) for seconds in found[:_MOST]} - {0}
         said = self._ledger.text + self._response.output.lower()
         if unit == _DAY and any(word in said for word in _WORKING):
@@ -213,58 +175,45 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
         if token.kind == "time":
             if not _is_told_time(token, timeline, response):
                 yield _wrong_time(token, timeline, response)
-        elif wrong := _wrong_weekday(token, timeline, response) or _wrong_day_there(
-            token, timeline, response
-        ):
+        elif wrong := _wrong_weekday(token, timeline, response):
             yield wrong
         elif any(agree(day, other) for day in token.dates for other in known) or token.dates[0][2] is None:
             continue  # a month alone often is one that rows or questions mean without naming it
+        elif not timeline.dates and any(
+            keys.WEEK_KEYS & {*key_words(key)[-1:]} for key in response.ledger.keys
+        ):
+            continue  # what week a date is in is not looked up
         elif _is_reached(token, known, timeline, response):
             known.extend(token.dates[:1])
         else:
-            wrong = _wrong_date(token, told, timeline, response)
-            yield from () if wrong is None else (wrong,)
+            yield _wrong_date(token, told, timeline, response)
 
 
-def _wrong_date(
-    token: Token, told: list[CalendarDay], timeline: Timeline, response: Response
-) -> Finding | None:
+def _wrong_date(token: Token, told: list[CalendarDay], timeline: Timeline, response: Response) -> Finding:
     claim, (year, month, number) = shown(response.around(token)), token.dates[0]
     dated = [moment for moment in timeline.moments if moment.dates and moment.call >= 0]
     if not dated:
-        return (
-            None
-            if timeline.weeks
-            else Finding("RH2.1", claim, f"{token.text} is not in the results, which have no date")
-        )
+        return Finding("RH2.1", claim, f"{token.text} is not in the results, which have no date")
 
     def distance(moment: Moment) -> int:
         other = moment.dates[0]
-        return (
-            abs(other[1] - month) * 31 + abs((other[2] or 1) - (number or 1)) + (year not in (None, other[0]))
-        )
+        apart = abs(other[1] - month) * 31 + abs((other[2] or 1) - (number or 1))
+        return apart + (year not in (None, other[0]))
 
     near = min(dated, key=distance)
     is_told = any(agree(day, one) for day in near.dates for one in told)
-    is_near = distance(near) <= _SLIP or near.dates[0][1] == month or near.dates[0][2] == number
-    is_open = bool(timeline.lengths(_DAY)) or not timeline.months <= {1}
+    is_slip = near.dates[0][1] == month and not is_told and not timeline.lengths(_DAY)
     day = "-".join(f"{part:02d}" for part in near.dates[0] if part is not None)
     what = f"{token.text} is not in the results; nearest: {near.key} {day}"
-    rule = "RH2.5" if is_near and not is_told and not is_open else "RH2.1"
-    return Finding(rule, claim, what, near.path, near.call)
+    return Finding("RH2.5" if is_slip else "RH2.1", claim, what, near.path, near.call)
 
 
 def _wrong_time(token: Token, timeline: Timeline, response: Response) -> Finding:
     told = {other.minutes for other in response.tokens if other.kind == "time"}
-    clocks = [
-        (clock, clock.minutes or 0)
-        for clock in timeline.clocks
-        if clock.call >= 0 or clock.minutes not in told
-    ]
-    clocks = clocks or [(clock, clock.minutes or 0) for clock in timeline.clocks]
+    clocks = [(clock, clock.minutes or 0) for clock in timeline.clocks]
     slips = [
-        (clock, minutes) for clock, minutes in clocks if minutes not in told
-        and (minutes % 60 == token.minutes % 60 or minutes // 60 == token.minutes // 60)
+        (clock, at) for clock, at in clocks
+        if at not in told and (at % 60 == token.minutes % 60 or at // 60 == token.minutes // 60)
     ]  # fmt: skip
     if not clocks:
         return Finding("RH2.2", shown(response.around(token)), f"{token.text.strip()} is not in the results")
@@ -279,15 +228,12 @@ def _is_reached(token: Token, known: list[CalendarDay], timeline: Timeline, resp
     spans = {step + off for step in timeline.lengths(_DAY) for off in ((-1, 0, 1) if step > 6 else (0,))}
     is_relative = "relative" in response.words.categories(response.question + " " + response.output)
     for day in dict.fromkeys([*timeline.dates, *filter(None, map(to_date, known[-9:]))]):
-        is_counted = is_relative and any(
-            agree((day.year, day.month, day.day), other) for other in timeline.counted
-        )
         for year, month, number in token.dates:
             stated = to_date((year or day.year, month, number))
             if stated is None:
                 continue
             gap, moved = abs((stated - day).days), (stated.year - day.year) * 12 + stated.month - day.month
-            if gap in spans or (is_counted and gap <= _NEAR):
+            if gap in spans or (is_relative and gap <= _NEAR):
                 return True
             last = calendar.monthrange(stated.year, stated.month)[1]
             is_same = stated.day == day.day and abs(moved) in timeline.instalments
@@ -322,38 +268,19 @@ def _wrong_weekday(token: Token, timeline: Timeline, response: Response) -> Find
     return None
 
 
-def _wrong_day_there(token: Token, timeline: Timeline, response: Response) -> Finding | None:
-    """A date beside a time that clocks show elsewhere only has to be the date there, not that in UTC."""
-    start, end = response.span_of(token)
-    inside = [one for one in response.tokens if start <= one.start < end and one.kind in ("date", "time")]
-    times = [one for one in inside if one.kind == "time"]
-    if len(times) != 1 or len(inside) != 2 or token.kind != "date":
-        return None
-    minutes, written = times[0].minutes, {clock.minutes for clock in timeline.clocks}
-    local = [at for at in timeline.local if at.hour * 60 + at.minute == minutes]
-    if minutes in written or not local or any(
-        agree(day, (at.year, at.month, at.day)) for day in token.dates for at in local
-    ):  # fmt: skip
-        return None
-    what = f"it is {local[0]:%Y-%m-%d %H:%M} there"
-    return Finding("RH2.5", shown(response.around(token)), what)
-
-
 def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
     clocks, stated = timeline.clocks, token.minutes
     period = _DAY if token.is_exact else _DAY // 2
     told = {clock.minutes or 0 for clock in clocks} | {at.hour * 60 + at.minute for at in timeline.local}
     told |= {(clock.minutes or 0) + shift for clock in clocks if not clock.zone for shift in timeline.shifts}
-    half = {clock.minutes or 0 for clock in clocks if not clock.is_exact}
-    if (
-        (not clocks and any(mark in token.text for mark in ":apAP"))
-        or any((one - stated) % period == 0 for one in told)
-        or any((one - stated) % 720 == 0 for one in half)
-    ):
+    if any((one - stated) % period == 0 for one in told):
         return True
-    split = _SPLIT.match(token.text)
-    lengths_shown = {int(split[1]) * 60 + int(split[2]), stated * 60 + token.seconds} if split else set()
-    if lengths_shown & timeline.splits or (split and _RATE.match(response.output, token.end)):
+    if (
+        any(clock.seconds for clock in clocks) and {stated, stated + _DAY} & timeline.lapses
+    ):  # minutes and seconds
+        return True
+    is_written_as_time = any(mark in token.text for mark in ":apAP")
+    if (not clocks and is_written_as_time) or (":" in token.text and _RATE.match(response.output, token.end)):
         return True
     is_about = "approx" in response.words.categories(response.output[max(0, token.start - 14) : token.start])
     if is_about and any(abs(one - stated) <= 15 for one in told):
@@ -364,7 +291,7 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
         return True
     numbers = {abs(quantity.value): quantity.call for quantity in response.ledger.quantities}
     hours = {stated // 60, stated // 60 % 12} & numbers.keys() if stated % 60 == 0 else set[float]()
-    if any(mark in token.text for mark in ":apAP"):
+    if is_written_as_time:
         return any(numbers[hour] == FROM_USER for hour in hours)  # "between 9 and 5"
     # "6 h 30" can be a length.
     return stated in lengths or stated * 60.0 in timeline.lapses or bool(hours) or stated in (0, 720)
