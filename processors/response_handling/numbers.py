@@ -164,7 +164,7 @@ class Numbers:
 
     def slip(self, token: Token) -> Made | None:
         """The number of a result, or a total, that is not told and of which a number is a slip."""
-        if token.is_approximate:
+        if token.is_approximate or sum(map(str.isdigit, token.text)) < _SHORT:
             return None
         decimals, said = token.readings[token.reading][1], {support.token.value for support in self.supports}
         for made in self._slippable:
@@ -424,6 +424,9 @@ def _of_series(key: str, series: Sequence[Quantity]) -> Iterator[Made]:
     )
     for how, value, kind in made:
         yield Made(value, value * factor, _dimension(series[0]), f"{how} of {key}", kind)
+    for value in values if 2 < len(values) <= _MOST_VALUES else ():
+        rest = (total - value) / (len(values) - 1)
+        yield Made(rest, rest * factor, _dimension(series[0]), f"mean but one of {key}", "part")
 
 
 def _categories(records: Sequence[Record]) -> list[tuple[str, set[int]]]:
@@ -434,7 +437,11 @@ def _categories(records: Sequence[Record]) -> list[tuple[str, set[int]]]:
             if isinstance(leaf.value, (str, bool)) or leaf.value is None:
                 found[leaf.key, str(leaf.value)[:40]].add(place)
     sizes = Counter(key for key, _ in found)
-    return [(f"{key} {value}", rows) for (key, value), rows in found.items() if sizes[key] <= _MOST_VALUES]
+    return [
+        (f"{key} {value}", rows)
+        for (key, value), rows in found.items()
+        if len(rows) > 1 and sizes[key] <= _MOST_VALUES
+    ]
 
 
 def _values(chosen: Sequence[Made], dimension: str) -> list[float]:
