@@ -297,6 +297,11 @@ class Numbers:
             support.how, support.steps = " + ".join(f"{part:.10g}" for part in run), 2
             return
         told = [one.token for one in self.beside(support.token) if one.is_supported]
+        amounts = [one.value for one in told if not _is_share(one)]
+        rests = (2 * one - fsum(amounts) for one in (amounts if len(amounts) > 2 else ()))
+        if any(abs(rest - support.token.value) <= slack_of(support.token, rest) for rest in rests):
+            support.how, support.steps, support.is_local = "one less the others", 2, True
+            return
         shares = self._shares
         for value, slack, dimension in self._wanted(support.token):
             near = _values([_told(one) for one in told], dimension)

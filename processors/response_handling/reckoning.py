@@ -1,7 +1,7 @@
-"""Rules RH1, RH11.1 and RH12.5: numbers that nothing gives, and those that are not what they are said to be.
+"""Rules RH1 and RH11.1: numbers that nothing gives, and those that are not what they are said to be.
 
-Where a sentence says that something was reckoned (a total, an average, a share, a length of time, a
-conversion), and from what, the number is held against that reckoning.
+Where a sentence says that something was reckoned (a total, an average, a share, a length of time), and
+from what, the number is held against that reckoning.
 """
 
 from collections.abc import Iterator

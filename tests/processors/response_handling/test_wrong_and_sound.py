@@ -15,8 +15,6 @@ PERMIT = call(
 )
 MAILS = call({"recipients": 18400, "sent": 11250, "queued": 7150, "opens": 2025})
 VISIT = call({"day": "2026-07-21", "time": None, "fee": 143})
-TUNNEL = call({"name": "Skell", "length_m": 5470})
-DRIVE = call([{"site": "A", "units": 184}, {"site": "B", "units": 57}, {"site": "C", "units": 126}])
 BUSES = call("Line 27\n     first   last    every\nSat  06:27   23:57   20 min\nSun  07:48   22:18   30 min")
 MARKS = call({"marks": {"1": 2, "2": 6, "3": 9, "4": 5, "5": 2, "6": 1}})
 SALE = call({"price": 318000, "loan": 171300, "legal": 1450, "agent": 5724})
@@ -71,10 +69,6 @@ OSLO = call({"moves": [
          "Not yet to all 18,400 recipients: 7,150 are still queued."),
         ("RH12.5", "いつ来ますか?", [VISIT], "7月21日の午前10時に伺います。",
          "7月21日に伺います。時刻は未定です。"),
-        ("RH1.7", "How long is it?", [TUNNEL], "It is 5,470 m long, or about 5.1 miles.",
-         "It is 5,470 m long, or about 3.4 miles."),
-        ("RH1.7", "How many?", [DRIVE], "It collected 357 units: 184 at A, 57 at B and 126 at C.",
-         "It collected 367 units: 184 at A, 57 at B and 126 at C."),
         ("RH10.2", "When is the first bus on Sun?", [BUSES], "On Sun the first bus is at 6:27.",
          "On Sun the first bus is at 7:48."),
         ("RH1.7", "The average?", [MARKS], "The average is 3.28.", "The average is 3.08."),
