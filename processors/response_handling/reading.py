@@ -88,7 +88,7 @@ class Reader:
         self.words = words
         self._months = {**lexicon("en").months, **words.months}
         names = sorted((name for name in self._months if name.isalpha()), key=len, reverse=True)
-        self._month_starts = tuple({name[:3] for name in names})
+        self._may_be_month = re.compile("|".join(sorted({name[:3] for name in names})))
         month = rf"(?:{'|'.join(names)})(?![^\W\d_])\.?"
         named = patterns.NAMED_DATE.format(month=month, year=patterns.YEAR, L=patterns.L)
         self._dates = re.compile(rf"{patterns.NUMERIC_DATE}|{named}", re.IGNORECASE)
@@ -100,8 +100,7 @@ class Reader:
         if "@" in text or "://" in text or "www." in text:
             masked = self._addresses(text, found)
         if _HAS_DIGIT.search(masked):
-            low = masked.lower()
-            if _MAY_BE_DATE.search(masked) or any(start in low for start in self._month_starts):
+            if _MAY_BE_DATE.search(masked) or self._may_be_month.search(masked.lower()):
                 masked = self._read_dates(masked, found)
             if _MAY_BE_TIME.search(masked):
                 masked = self._times(masked, found)

@@ -135,6 +135,7 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH12.8", _plain(completeness.empty_results)),
     ("RH13", _plain(completeness.denied_results)),
 )
+_RULES_OF_CHECKS: Final = tuple((frozenset(rules.split()), check) for rules, check in _CHECKS)
 
 
 def group_of(rule: str) -> str:
@@ -162,8 +163,8 @@ def findings_of(response: Response, settings: Settings, wanted: frozenset[str]) 
 
 
 def _all_findings(response: Response, settings: Settings, wanted: frozenset[str]) -> Iterator[Finding]:
-    for rules, check in _CHECKS:
-        if not wanted.isdisjoint(rules.split()):
+    for rules, check in _RULES_OF_CHECKS:
+        if not wanted.isdisjoint(rules):
             yield from (finding for finding in check(response, settings) if finding.rule in wanted)
 
 
