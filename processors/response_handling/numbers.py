@@ -310,6 +310,11 @@ class Numbers:
             by = [abs(_told(one).value) / (100 if _is_share(one) else 1) for one in told if one.value]
             by += [other for share in by if share < 1 for other in (1 + share, 1 - share)]
             constants, is_share = (2.0,) if dimension else _CONSTANTS, dimension == "percent"
+            if is_share:  # people add up and compare shares
+                added = sorted(abs(m.value) for m in (*self._known, *self.given) if m.dimension == dimension)
+                if how := _first(_tries(value, slack, added, {}), added):
+                    support.how, support.steps = how, 2
+                    return
             factors, few = self._operands("", _MOST_OPERANDS), self._operands("", _MOST_DEEP)
             tiers = (
                 (2, near, by, near),
