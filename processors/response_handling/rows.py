@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import combinations, islice, permutations
 from typing import Final, NamedTuple
 
-from processors.response_handling.ledger import Leaf, Moment, Quantity, Record, folded
+from processors.response_handling.ledger import Leaf, Moment, Quantity, Record
 from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
@@ -29,15 +29,14 @@ from processors.response_handling.response import (
     words_of,
 )
 
-_MOST_ROWS, _MOST_MOMENTS, _MOST_NAMED, _LONGEST_LABEL = 60, 150, 3, 60
-"""Rows of a group, dates and times, rows that are told of as one, and characters of a label."""
+_MOST_ROWS, _MOST_MOMENTS, _LONGEST_LABEL = 60, 150, 60
+"""Rows of a group, dates and times, and characters of a label."""
 _MOST_PLACES, _MOST_FOUND, _MOST_ABOVE, _MOST_CELLS, _MOST_BEFORE = 8, 150, 4, 12, 3
 """Places of one word and of all, records above a row, cells of a record, sentences or clauses before one."""
 _SMALL, _FEW_WORDS, _ROUNDED, _ROUGH = 100, 3, 0.006, 0.05
 """Whole numbers up to the first, without a unit, are values only beside a word of their key; a clause of so
 few words goes on about the row before."""
 _NAME, _MOMENT, _NUMBER, _STATE = range(4)
-_COMPARING: Final = frozenset({"up", "down", "contrast"})
 _WORD, _LETTER = re.compile(r"[^\W_]{1,40}"), re.compile(r"[^\W\d_]")
 _GLUED = re.compile(r"(?<=[a-z])(?=\d)")
 _UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
@@ -223,7 +222,7 @@ class _Group:
             rows, under = frozenset[int]().union(*of_results), {entry.key for entry in entries}
             if rows and len(rows) < len(self.rows):
                 self.cells.update((entry.record, entry.key) for entry in entries)
-                is_sure = len(under) == 1 and {entry.record for entry in entries} <= rows
+                is_sure = len(under) == 1
                 is_vague = not any(isinstance(entry, Moment) or _is_exact(entry, token) for entry in entries)
                 is_claim = is_sure and not (is_vague or token.is_spelled)
                 is_claim = is_claim and not (token.currencies and self._is_rate(token))
@@ -244,14 +243,14 @@ class _Group:
             if own and self.response.tells(place.start):
                 is_keyed, is_marked = self._is_keyed(place), self._is_marked(place)
                 is_sure = (is_near and (is_keyed or is_marked)) or (is_keyed and is_marked)
-                is_sure = is_sure and not any(map(self._is_told, own))
+                is_sure = is_sure and not any(self._is_told(leaf, place.text) for leaf in own)
                 if is_keyed or is_marked:
                     yield place, own[0], is_sure and not self._is_beside(place, named)
 
-    def _is_told(self, leaf: Leaf) -> bool:
-        """Whether the answer tells a value, or a long word of it."""
+    def _is_told(self, leaf: Leaf, told: str) -> bool:
+        """Whether the answer tells a value, or a long word of it that the value told has not."""
         text = leaf.value.lower() if isinstance(leaf.value, str) else ""
-        words = {_plain(word) for word in words_of(text) if len(word) > 3}
+        words = {_plain(word) for word in words_of(text) - words_of(told) if len(word) > 3}
         is_said = bool(text and self.told.answer.find(text)) or not words.isdisjoint(self.told.answer.words)
         return is_said or (leaf.record, leaf.key) in self.cells
 
@@ -264,31 +263,19 @@ class _Group:
         return is_said or (UNSPACED.search(place.key) is not None and place.key in said)
 
     def _is_marked(self, place: _Place) -> bool:
-        """Whether something is written as values are, and of these rows alone; no small number."""
-        text, is_alone = place.text, self.response.output[: place.start].endswith("(")
+        """Whether something is written as values are; no small number."""
         if place.kind in (_NAME, _STATE):
-            leaves = (leaf for leaf in self.response.ledger.leaves if leaf.record not in self.rows)
-            is_other = folded(text) in self.response.user_text or any(leaf.value == text for leaf in leaves)
-            return not is_other and (is_alone or place.is_marked)
-        return place.kind == _MOMENT or not text.isdigit() or float(text) >= _SMALL
+            return place.is_marked or self.response.output[: place.start].endswith("(")
+        return not place.text.isdigit() or float(place.text) >= _SMALL
 
     def _is_beside(self, place: _Place, named: frozenset[int]) -> bool:
-        """Whether another row is named as well, or more or less told than of another."""
-        start, end = around(self.response.clauses, place.start)
-        by = (_NAME, _MOMENT, _NUMBER) if place.kind == _NAME else (_NAME,)
-        near = self._within(start, end, by, place)
+        """Whether another row is named as well."""
+        near = self._within(*around(self.response.clauses, place.start), (_NAME,), place)
         beside = self._within(*around(self.response.spans, place.start), (_NAME,), place)
         is_far = not any(one.rows & named and one.kind < _NUMBER for one in near)
-        start, end = around(self.response.spans, place.start) if is_far else (start, end)
         asked = [] if any(one.rows & named for one in self.asked) else self.asked
         is_other = any(one.rows & place.rows and not one.rows & named for one in (*near, *beside, *asked))
-        is_other |= is_far and any(one.rows.isdisjoint(named) for one in beside)
-        words = _WORD.findall(self.response.output[start:end])
-        rest = [word for word in words if word.lower() not in key_words(place.key)]
-        kinds = self.response.words.said(
-            self.response.output[start:end] if len(rest) == len(words) else " ".join(rest)
-        )
-        return is_other or not _COMPARING.isdisjoint(kinds)
+        return is_other or (is_far and any(one.rows.isdisjoint(named) for one in beside))
 
     def _within(self, start: int, end: int, kinds: Sequence[int], beside: _Place) -> list[_Place]:
         """What stands in a part of the answer, beside a place."""
@@ -300,14 +287,12 @@ class _Group:
         rows, is_near, is_named = frozenset(self.rows), False, False
         for names, is_own in self._levels(place):
             hits = [name for name in names if name.rows & rows]
-            keyed = {name.start for name in hits if name.key or name.is_marked}
-            is_vague = not is_own and any(name.start not in keyed for name in hits)
             is_near |= is_own and bool(hits)
             is_named |= any(name.kind == _NAME for name in hits)
             rows = rows.intersection(*(name.rows for name in hits))
-            if not rows or rows <= place.rows or is_vague or any(name.key == place.key for name in hits):
+            if rows <= place.rows or any(name.key == place.key for name in hits):
                 break
-            if is_named and not rows & place.rows and len(rows) <= _MOST_NAMED:
+            if is_named and not rows & place.rows:
                 return rows, is_near
         return frozenset(), False
 
