@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import combinations, islice, permutations
 from typing import Final, NamedTuple
+from unicodedata import normalize
 
 from processors.response_handling.ledger import Leaf, Moment, Quantity, Record
 from processors.response_handling.lexicons import keys
@@ -33,13 +34,14 @@ _MOST_ROWS, _MOST_MOMENTS, _LONGEST_LABEL = 60, 150, 60
 """Rows of a group, dates and times, and characters of a label."""
 _MOST_PLACES, _MOST_FOUND, _MOST_ABOVE, _MOST_CELLS, _MOST_BEFORE = 8, 150, 4, 12, 3
 """Places of one word and of all, records above a row, cells of a record, sentences or clauses before one."""
-_SMALL, _FEW_WORDS, _ROUNDED, _ROUGH = 100, 3, 0.006, 0.05
-"""Whole numbers up to the first, without a unit, are values only beside a word of their key; a clause of so
-few words goes on about the row before."""
+_SMALL, _ROUNDED, _ROUGH = 100, 0.006, 0.05
+"""Whole numbers up to the first, without a unit, are values only beside a word of their key."""
 _NAME, _MOMENT, _NUMBER, _STATE = range(4)
 _WORD, _LETTER = re.compile(r"[^\W_]{1,40}"), re.compile(r"[^\W\d_]")
 _GLUED = re.compile(r"(?<=[a-z])(?=\d)")
-_UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
+_BARE: Final = {n: normalize("NFD", chr(n))[0] for n in range(0xE0, 0x180)} | str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ł": "l"}
+)
 _Span = tuple[int, int]
 
 
@@ -56,7 +58,9 @@ class _Place(NamedTuple):
 
     @property
     def is_marked(self) -> bool:
-        """Whether it is written as names, dates and numbers are."""
+        """Whether it is written as names, dates and numbers are, and is no small number."""
+        if self.kind in (_MOMENT, _NUMBER):
+            return not self.text.isdigit() or float(self.text) >= _SMALL
         return self.text != self.text.lower() or not self.text.isascii() or any(map(str.isdigit, self.text))
 
     def meets(self, other: "_Place") -> bool:
@@ -145,11 +149,6 @@ class _Group:
                 self.under[above.index].add(record.index)
         self.whole: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         self.parts: dict[str, set[int]] = defaultdict(set)
-        firsts = [str(record.leaves[0].value) for record in records]
-        self.heads = {
-            text for text in firsts if text.isdecimal() and len(text) > 2 and firsts.count(text) == 1
-        }
-        """Numbers by which a first column names rows."""
         self.cells: set[tuple[int, str]] = set()
         """Rows and keys of which values are told."""
         self._read_labels()
@@ -177,18 +176,14 @@ class _Group:
                 if len(self.under[one.index]) < len(self.rows):
                     leaves = [(leaf.key, leaf.value) for leaf in one.leaves[:_MOST_CELLS]]
                     cells += [(key, text, one is record) for key, text in leaves if isinstance(text, str)]
-                    firsts = [(key, n) for key, n in leaves[:1] if type(n) is int]
-                    numbers = [(key, str(n)) for key, n in firsts if 0 < n < _SMALL or str(n) in self.heads]
-                    cells += [(key, text, False) for key, text in numbers if not UNSPACED.search(key)]
             for key, text, is_own in cells:
-                if len(text) < 2 or (text.isdecimal() and text not in self.heads):
+                if len(text) < 2 or text.isdecimal():
                     text = f"{' '.join(key_words(key)[-1:])} {text}"  # zone B, court 3
                 if len(text) > _LONGEST_LABEL:
                     continue
                 for label in {text.lower(), _GLUED.sub(" ", text.lower())}:  # KL1018 as KL 1018
                     self.whole[label][key if is_own else ""].add(row)
-                is_number = not _LETTER.search(text) and text not in self.heads
-                for word in () if is_number or _is_state(key) else _WORD.findall(text):
+                for word in () if _is_state(key) or not _LETTER.search(text) else _WORD.findall(text):
                     low, is_slug = word.lower(), not key or " " not in text
                     is_name = (low != word or not low.isalpha()) and low not in self.response.words.function
                     if UNSPACED.search(low):
@@ -204,7 +199,7 @@ class _Group:
             longer = [others for name, others in self.whole.items() if label in name] if spans else []
             for key in by_key if spans else ():
                 rows = frozenset[int]().union(*(others[key] for others in longer if key in others))
-                is_name = (_LETTER.search(label) or label in self.heads) and not _is_state(key)
+                is_name = _LETTER.search(label) and not _is_state(key)
                 kind, is_claim = _NAME if is_name else _STATE, bool(key) and len(by_key) == 1
                 found += [_Place(*span, key, rows, kind, text.text[slice(*span)], is_claim) for span in spans]
         for word, own in self.parts.items():
@@ -241,7 +236,7 @@ class _Group:
             leaves = [leaf for row in sorted(named) for leaf in self.rows[row].leaves]
             own = [leaf for leaf in leaves if leaf.key == place.key and leaf.value is not None]
             if own and self.response.tells(place.start):
-                is_keyed, is_marked = self._is_keyed(place), self._is_marked(place)
+                is_keyed, is_marked = self._is_keyed(place), place.is_marked
                 is_sure = (is_near and (is_keyed or is_marked)) or (is_keyed and is_marked)
                 is_sure = is_sure and not any(self._is_told(leaf, place.text) for leaf in own)
                 if is_keyed or is_marked:
@@ -262,19 +257,12 @@ class _Group:
         is_said = any(alike(part, word) for part in parts for word in words_of(said))
         return is_said or (UNSPACED.search(place.key) is not None and place.key in said)
 
-    def _is_marked(self, place: _Place) -> bool:
-        """Whether something is written as values are; no small number."""
-        if place.kind in (_NAME, _STATE):
-            return place.is_marked or self.response.output[: place.start].endswith("(")
-        return not place.text.isdigit() or float(place.text) >= _SMALL
-
     def _is_beside(self, place: _Place, named: frozenset[int]) -> bool:
         """Whether another row is named as well."""
         near = self._within(*around(self.response.clauses, place.start), (_NAME,), place)
         beside = self._within(*around(self.response.spans, place.start), (_NAME,), place)
         is_far = not any(one.rows & named and one.kind < _NUMBER for one in near)
-        asked = [] if any(one.rows & named for one in self.asked) else self.asked
-        is_other = any(one.rows & place.rows and not one.rows & named for one in (*near, *beside, *asked))
+        is_other = any(one.rows & place.rows and not one.rows & named for one in (*near, *beside))
         return is_other or (is_far and any(one.rows.isdisjoint(named) for one in beside))
 
     def _within(self, start: int, end: int, kinds: Sequence[int], beside: _Place) -> list[_Place]:
@@ -301,18 +289,16 @@ class _Group:
 
         Dates and times help to name the row of a text; largest and smallest numbers are told beside any.
         """
-        output, (start, _) = self.response.output, around(self.response.spans, place.start)
+        start, _ = around(self.response.spans, place.start)
         clauses = [clause for clause in self.response.clauses if start <= clause[0] <= place.start]
-        words = _WORD.findall(output[slice(*clauses[-1])].replace(place.text, ""))
-        is_bare = sum(1 + len(word) // 3 * bool(UNSPACED.search(word)) for word in words) <= _FEW_WORDS
         for begin, end in reversed(clauses[-2 * _MOST_BEFORE :]):
             for kind in (_NAME, _MOMENT) if place.kind in (_NAME, _STATE) else (_NAME,):
                 if place.kind == _MOMENT and keys.WHEN.issuperset(key_words(place.key)):
                     end = min(end, place.start)  # what happened then, not what it is the time of, may follow
-                yield self._within(begin, end, (kind,), place), place.start < end or is_bare
+                yield self._within(begin, end, (kind,), place), place.start < end
         before = [span for span in self.response.spans if span[0] < start][-_MOST_BEFORE:]
         for begin, end in reversed(before):
-            yield self._within(begin, end, (_NAME,), place) if "\n" not in output[begin:start] else [], False
+            yield self._within(begin, end, (_NAME,), place), False
         yield self.asked, False
 
 
@@ -325,7 +311,7 @@ def _is_exact(entry: Quantity, token: Token) -> bool:
 
 
 def _plain(word: str) -> str:
-    return word if word.isascii() else word.translate(_UMLAUTS)
+    return word if word.isascii() else word.translate(_BARE)
 
 
 def _is_state(key: str) -> bool:
