@@ -68,8 +68,8 @@ class _Place(NamedTuple):
         return self.start < other.end and other.start < self.end
 
 
-_Mistake = tuple[_Place, Leaf, bool]
-"""A value told of a row, what that row has, and whether that is told nowhere."""
+_Mistake = tuple[_Place, Leaf, frozenset[int], bool]
+"""A value told of rows, what they have, which they are, and whether that is told nowhere."""
 
 
 class _Text:
@@ -127,10 +127,10 @@ def wrong_rows(response: Response) -> Iterator[Finding]:
             continue
         wrong = [*_Group(records, response).mistakes()]
         swapped = [
-            (place, own) for (place, own, _), (other, its, _) in combinations(wrong, 2)
-            if place.key == other.key and own.record in other.rows and its.record in place.rows
+            (place, own) for (place, own, named, _), (other, _, its, _) in combinations(wrong, 2)
+            if place.key == other.key and named & other.rows and its & place.rows
         ]  # fmt: skip
-        for place, own in (swapped or [(place, own) for place, own, is_sure in wrong if is_sure])[:1]:
+        for place, own in (swapped or [(place, own) for place, own, _, is_sure in wrong if is_sure])[:1]:
             claim = response.output[slice(*around(response.spans, place.start))]
             what = f"{place.text.strip()} is of another row; {own.key} is {own.value}"
             yield Finding("RH10.1" if swapped else "RH10.2", shown(claim), shown(what), own.path, own.call)
@@ -176,6 +176,7 @@ class _Group:
                 if len(self.under[one.index]) < len(self.rows):
                     leaves = [(leaf.key, leaf.value) for leaf in one.leaves[:_MOST_CELLS]]
                     cells += [(key, text, one is record) for key, text in leaves if isinstance(text, str)]
+                    cells += [(key, str(number), False) for key, number in leaves[:1] if type(number) is int]
             for key, text, is_own in cells:
                 if len(text) < 2 or text.isdecimal():
                     text = f"{' '.join(key_words(key)[-1:])} {text}"  # zone B, court 3
@@ -236,11 +237,12 @@ class _Group:
             leaves = [leaf for row in sorted(named) for leaf in self.rows[row].leaves]
             own = [leaf for leaf in leaves if leaf.key == place.key and leaf.value is not None]
             if own and self.response.tells(place.start):
-                is_keyed, is_marked = self._is_keyed(place), place.is_marked
+                is_alone = self.response.output[: place.start].endswith("(")
+                is_keyed, is_marked = self._is_keyed(place), place.is_marked or is_alone
                 is_sure = (is_near and (is_keyed or is_marked)) or (is_keyed and is_marked)
                 is_sure = is_sure and not any(self._is_told(leaf, place.text) for leaf in own)
                 if is_keyed or is_marked:
-                    yield place, own[0], is_sure and not self._is_beside(place, named)
+                    yield place, own[0], named, is_sure and not self._is_beside(place, named)
 
     def _is_told(self, leaf: Leaf, told: str) -> bool:
         """Whether the answer tells a value, or a long word of it that the value told has not."""
@@ -261,8 +263,9 @@ class _Group:
         """Whether another row is named as well."""
         near = self._within(*around(self.response.clauses, place.start), (_NAME,), place)
         beside = self._within(*around(self.response.spans, place.start), (_NAME,), place)
-        is_far = not any(one.rows & named and one.kind < _NUMBER for one in near)
-        is_other = any(one.rows & place.rows and not one.rows & named for one in (*near, *beside))
+        is_far = not any(one.rows & named for one in near)
+        near += [one for one in beside if one.start < place.start]
+        is_other = any(one.rows & place.rows and not one.rows & named for one in near)
         return is_other or (is_far and any(one.rows.isdisjoint(named) for one in beside))
 
     def _within(self, start: int, end: int, kinds: Sequence[int], beside: _Place) -> list[_Place]:
