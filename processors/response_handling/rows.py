@@ -266,7 +266,7 @@ class _Group:
         is_far = not any(one.rows & named for one in near)
         near += [one for one in beside if one.start < place.start]
         is_other = any(one.rows & place.rows and not one.rows & named for one in near)
-        return is_other or (is_far and any(one.rows.isdisjoint(named) for one in beside))
+        return is_other or (is_far and any(one.rows.isdisjoint(named) for one in near))
 
     def _within(self, start: int, end: int, kinds: Sequence[int], beside: _Place) -> list[_Place]:
         """What stands in a part of the answer, beside a place."""
