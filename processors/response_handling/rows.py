@@ -42,6 +42,8 @@ _GLUED = re.compile(r"(?<=[a-z])(?=\d)")
 _BARE: Final = {n: normalize("NFD", chr(n))[0] for n in range(0xE0, 0x180)} | str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ł": "l"}
 )
+_STEM = 5
+"""Letters by which a longer word of a name is found in other forms, where no other name begins so."""
 _Span = tuple[int, int]
 
 
@@ -80,6 +82,8 @@ class _Text:
         self.words: dict[str, list[_Span]] = defaultdict(list)
         for match in _WORD.finditer(self.low):
             self.words[_plain(match[0])].append(match.span())
+            if len(match[0]) > _STEM:
+                self.words[f"{_plain(match[0])[:_STEM]}*"].append(match.span())
 
     def find(self, label: str) -> list[_Span]:
         """Where a label in lower case stands: whole words, where blanks part them."""
@@ -205,6 +209,8 @@ class _Group:
                 found += [_Place(*span, key, rows, kind, text.text[slice(*span)], is_claim) for span in spans]
         for word, own in self.parts.items():
             spans = text.find(word) if UNSPACED.search(word) else text.words.get(word, [])[:_MOST_PLACES]
+            is_telling = len(word) > _STEM and sum(other[:_STEM] == word[:_STEM] for other in self.parts) == 1
+            spans = spans or (text.words.get(f"{word[:_STEM]}*", [])[:_MOST_PLACES] if is_telling else [])
             found += [_Place(*span, "", frozenset(own), _NAME, text.text[slice(*span)]) for span in spans]
         del found[_MOST_FOUND:]
         longest = [max(other.end - other.start for other in found if other.meets(one)) for one in found]
