@@ -14,7 +14,7 @@ from itertools import combinations, islice, permutations
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
-from processors.response_handling.ledger import Leaf, Moment, Quantity, Record
+from processors.response_handling.ledger import Leaf, Moment, Quantity, Record, folded
 from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
@@ -37,7 +37,8 @@ _MOST_PLACES, _MOST_FOUND, _MOST_ABOVE, _MOST_CELLS, _MOST_BEFORE = 8, 150, 4, 1
 _SMALL, _ROUNDED, _ROUGH = 100, 0.006, 0.05
 """Whole numbers up to the first, without a unit, are values only beside a word of their key."""
 _NAME, _MOMENT, _NUMBER, _STATE = range(4)
-_WORD, _LETTER = re.compile(r"[^\W_]{1,40}"), re.compile(r"[^\W\d_]")
+_WORD, _LETTER = re.compile(r"[^\W_\u3040-\u9fff]{1,40}|[\u3040-\u9fff]{1,40}"), re.compile(r"[^\W\d_]")
+_WORD_AT = re.compile(r"[^\W_\u3040-\u9fff]")
 _GLUED = re.compile(r"(?<=[a-z])(?=\d)")
 _BARE: Final = {n: normalize("NFD", chr(n))[0] for n in range(0xE0, 0x180)} | str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ł": "l"}
@@ -74,7 +75,7 @@ _Mistake = tuple[_Place, Leaf, frozenset[int], bool]
 """A value told of rows, what they have, which they are, and whether that is told nowhere."""
 
 
-class _Text:
+class Text:
     """A text in which labels are looked up by their words."""
 
     def __init__(self, text: str) -> None:
@@ -96,14 +97,14 @@ class _Text:
         places = self.words.get(_plain(first[0]), ())[:_MOST_PLACES]
         starts = [start - first.start() for start, _ in places]
         spans = [(start, start + len(label)) for start in starts if self.low.startswith(label, start)]
-        return [(start, end) for start, end in spans if not self.low[end : end + 1].isalnum()]
+        return [(start, end) for start, end in spans if not _WORD_AT.match(self.low, end)]
 
 
-class _Told:
+class Told:
     """What is told, for all groups: both texts, and what dates, times and numbers of the evidence fit."""
 
     def __init__(self, response: Response) -> None:
-        self.answer, self.question = _Text(response.output), _Text(response.question)
+        self.answer, self.question = Text(response.output), Text(response.question)
         self.entries: list[tuple[Token, Sequence[Quantity | Moment], int]] = [
             (support.token, support.direct, _NUMBER)
             for support in response.once(Numbers).supports
@@ -144,7 +145,7 @@ class _Group:
     """Rows beside each other, and where the answer and the question tell of them."""
 
     def __init__(self, records: Sequence[Record], response: Response) -> None:
-        self.response, self.told = response, response.once(_Told)
+        self.response, self.told = response, response.once(Told)
         self.rows = {record.index: record for record in records}
         self.under: dict[int, set[int]] = defaultdict(set)
         """For each record the rows that it is or that stand in it."""
@@ -196,7 +197,7 @@ class _Group:
                     elif len(low) > 2 and (is_slug or is_name):
                         self.parts[_plain(low)].add(row)
 
-    def _of_labels(self, text: _Text) -> list[_Place]:
+    def _of_labels(self, text: Text) -> list[_Place]:
         """Where a text names rows, each place by the longest label."""
         found, size = list[_Place](), len(self.rows)
         for label, by_key in self.whole.items():
@@ -242,7 +243,8 @@ class _Group:
             named, is_near = self._named(place) if place.is_claim else (frozenset[int](), False)
             leaves = [leaf for row in sorted(named) for leaf in self.rows[row].leaves]
             own = [leaf for leaf in leaves if leaf.key == place.key and leaf.value is not None]
-            if own and self.response.tells(place.start):
+            is_new = place.kind != _NAME or folded(place.text) not in self.response.user_text
+            if own and is_new and self.response.tells(place.start):
                 is_alone = self.response.output[: place.start].endswith("(")
                 is_keyed, is_marked = self._is_keyed(place), place.is_marked or is_alone
                 is_sure = (is_near and (is_keyed or is_marked)) or (is_keyed and is_marked)
