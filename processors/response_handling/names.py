@@ -9,6 +9,8 @@ from processors.response_handling.response import Finding, Response, shown
 _BEGINNING, _MOST_NAMES = 4, 40
 """Letters by which a word is known in any form, and names of an answer that are looked up."""
 
+_BEHIND_LABELS = ("", "\n", ":", "–", "—", "-", "(", "=", "*", "|")
+
 
 def invented_names(response: Response) -> Iterator[Finding]:
     """RH3.1: a name no word of which stands in any result, argument or question, in any form."""
@@ -33,12 +35,21 @@ def _names(response: Response) -> Iterator[tuple[int, str]]:
         for match in pattern.finditer(output):
             line = output[output.rfind("\n", 0, match.start()) + 1 : match.start()]
             name, before = match[match.lastindex or 0], line.split()[-1:]
-            is_place = pattern is names.SEVERAL and not names.PLACE_CUES.isdisjoint(word.lower() for word in before)
-            is_known = any(word.lower() in known for word in name.replace("’", "'").split() if word[:1].isupper())
-            if not (is_place or is_known or line[:1] in ("#", "|")):
+            is_place = pattern is names.SEVERAL and not names.PLACE_CUES.isdisjoint(
+                word.lower() for word in before
+            )
+            is_known = any(
+                word.lower() in known for word in name.replace("’", "'").split() if word[:1].isupper()
+            )
+            is_label = (
+                not any(map(str.isalpha, line))
+                and output[match.end() : match.end() + 2].lstrip(" ")[:1] in _BEHIND_LABELS
+            )
+            if not (is_place or is_known or is_label or line[:1] in ("#", "|")):
                 yield match.start(), name
 
 
 def _plain(text: str) -> str:
     """`text` in one case and without accents."""
-    return "".join(sign for sign in normalize("NFD", text.casefold()) if not combining(sign))
+    low = text.casefold()
+    return low if low.isascii() else "".join(sign for sign in normalize("NFD", low) if not combining(sign))

@@ -9,7 +9,7 @@ from typing import Final
 from processors.response_handling.lexicons.zones import ZONES
 
 _UPPER: Final = "A-ZÀ-ÖØ-ÞĀĂĄĆČĎĘĚĞĮŁŃŇŐŘŚŞŠŤŮŰŹŻŽ"
-_CAPITAL: Final = rf"[{_UPPER}][^\W\d_]{{1,20}}(?:[-'’][^\W\d_]{{2,20}})?"
+_CAPITAL: Final = rf"[{_UPPER}](?![{_UPPER}])[^\W\d_]{{1,20}}(?:[-'’][^\W\d_]{{2,20}})?"
 _PARTICLE: Final = r"(?:d[eiau]|del|della|dos|das|von|van|der|den|ter|la|le|el|al|bin|y|e)"
 SEVERAL: Final = re.compile(
     rf"(?<![\w@/.#&'’«\"“„*-]){_CAPITAL}(?:\s{_PARTICLE}){{0,2}}(?:\s{_CAPITAL}){{1,3}}(?![\w@:&*|'’”\"»-])"
@@ -51,7 +51,18 @@ NO_NAMES: Final = frozenset(
     conditions privacy policy google apple microsoft amazon android windows iphone whatsapp facebook instagram
     youtube linkedin twitter paypal visa mastercard excel word teams outlook chrome safari firefox linux mac github
     docker python java internet wifi web european union nations commission act code law court heathrow gatwick
-    gaulle kennedy schiphol barajas fiumicino malpensa charles john
+    gaulle kennedy schiphol barajas fiumicino malpensa charles john wi-fi bluetooth
+    dear hello good best kind regards morning afternoon evening thanks greetings estimado estimada cliente atentamente
+    saludos caro cara prezado atenciosamente saluti cordiali cordialement geachte groet groeten szanowny szanowna
+    norway sweden denmark finland canada australia ireland switzerland austria belgium greece turkey egypt israel
+    russia ukraine hungary romania bulgaria croatia serbia slovakia slovenia czech estonia latvia lithuania america
+    american british english african asian european africa asia europe antarctica arabia emirates pakistan bangladesh
+    vietnam thailand malaysia indonesia philippines colombia chile peru venezuela ecuador uruguay paraguay bolivia
+    norvège suède danemark finlande suisse autriche belgique grèce turquie noruega suecia suécia dinamarca finlandia
+    suiza suíça austria áustria bélgica grecia grécia turquía turquia norvegia svezia danimarca svizzera belgio turchia
+    noorwegen zweden denemarken zwitserland oostenrijk belgië griekenland norwegia szwecja dania szwajcaria belgia
+    belo horizonte porto alegre guadalajara monterrey medellín cartagena córdoba cape town tel aviv addis ababa la paz
+    den haag des moines baton rouge abu dhabi kuala lumpur
     担当者 お客様 皆様 皆 患者 業者 店員 利用者 会員 奥 娘 息子 主治医 受付 大家 管理人 従業員 社員 部長 課長 看護師 母 父
     """.split()
 ) | frozenset(word for name in ZONES for word in name.split())
