@@ -247,15 +247,23 @@ class _Group:
             if own and is_new and self.response.tells(place.start):
                 is_alone = self.response.output[: place.start].endswith("(")
                 is_keyed, is_marked = self._is_keyed(place), place.is_marked or is_alone
+                if place.kind != _NUMBER and not keys.WHEN.issuperset(key_words(place.key)):
+                    start, _ = around(self.response.spans, place.start)
+                    before = self._within(start, place.start, (_NAME,), place)
+                    is_near = is_near or (bool(before) and all(one.rows & named for one in before))
                 is_sure = (is_near and (is_keyed or is_marked)) or (is_keyed and is_marked)
-                is_sure = is_sure and not any(self._is_told(leaf, place.text) for leaf in own)
+                others = [
+                    leaf for row in place.rows for leaf in self.rows[row].leaves if leaf.key == place.key
+                ]
+                its = words_of(" ".join(str(leaf.value) for leaf in others))
+                is_sure = is_sure and not any(self._is_told(leaf, its) for leaf in own)
                 if is_keyed or is_marked:
                     yield place, own[0], named, is_sure and not self._is_beside(place, named)
 
-    def _is_told(self, leaf: Leaf, told: str) -> bool:
-        """Whether the answer tells a value, or a long word of it that the value told has not."""
+    def _is_told(self, leaf: Leaf, its: frozenset[str]) -> bool:
+        """Whether the answer tells a value, or a long word of it that those of the other rows have not."""
         text = leaf.value.lower() if isinstance(leaf.value, str) else ""
-        words = {_plain(word) for word in words_of(text) - words_of(told) if len(word) > 3}
+        words = {_plain(word) for word in words_of(text) - its if len(word) > 3}
         is_said = bool(text and self.told.answer.find(text)) or not words.isdisjoint(self.told.answer.words)
         return is_said or (leaf.record, leaf.key) in self.cells
 

@@ -43,7 +43,7 @@ def test_a_name_that_nobody_gave_is_found(answer: str) -> None:
         "Good Friday and Black Friday aside, van 7 arrives at 9:30.",
         "## Next Steps\n\n| Expected Arrival | Vehicle Name |\n|---|---|\n| 9:30 | van 7 |",
         "**Driving Time**: unknown\n- Planned Stopover: none\n- Estimated Arrival – 9:30",
-        "Der Fahrer K. Osei kommt um 9:30 Uhr, also ohne jede Minute Verspätung. Die Ladung Ziegel trifft Montag ein.",
+        "Der Fahrer K. Osei kommt um 9:30 Uhr, ohne jede Minute Verspätung. Die Ladung trifft Montag ein.",
         "Le fourgon 7 arrive à 9 h 30 à Clermont Ferrand, après le Nouvel An.",
         "El furgón 7 llega a las 9:30 desde Puerto Rico, pasado el Año Nuevo.",
         "A carrinha 7 chega às 9h30 a Vila Real.",
