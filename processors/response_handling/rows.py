@@ -26,7 +26,6 @@ from processors.response_handling.response import (
     alike,
     around,
     shown,
-    target_of,
     words_of,
 )
 
@@ -127,10 +126,7 @@ def _fits(moment: Moment, token: Token) -> bool:
 def wrong_rows(response: Response) -> Iterator[Finding]:
     """RH10.1: values of two rows that changed places; RH10.2: one of another row than the one named."""
     for records in response.ledger.groups:
-        targets = [target_of(response.calls[record.call]) for record in records if record.parent < 0]
-        if len(records) > _MOST_ROWS or (len(targets) > 1 and len({*targets}) == 1):
-            continue
-        wrong = [*_Group(records, response).mistakes()]
+        wrong = [*_Group(records, response).mistakes()] if len(records) <= _MOST_ROWS else []
         swapped = [
             (place, own) for (place, own, named, _), (other, _, its, _) in combinations(wrong, 2)
             if place.key == other.key and named & other.rows and its & place.rows
