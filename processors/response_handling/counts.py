@@ -78,20 +78,15 @@ def _counts(response: Response) -> Iterator[_Count]:
         is_all = last is not None and _is_before(last.token, token, output)
         before = " ".join(_WORD.findall(output, max(0, token.start - 24), token.start)[-2:])
         is_told = response.tells(token.start) and "approx" not in response.words.categories(before)
-        if token.unit or token.value not in _COUNTS or is_all or not is_told:
+        if token.unit or token.value not in _COUNTS or not is_told:
             continue
         start, end = around(response.clauses, token.start)
         parts = [part.span() for part in _PART.finditer(output, start, end)]
         start, end = next((part for part in parts if part[0] <= token.start < part[1]), (start, end))
-        of = following.token if following and _is_before(token, following.token, output) else None
+        is_of = following is not None and not is_all and _is_before(token, following.token, output)
+        of, end_of = (following.token.value, following.token.end - start) if following and is_of else (0.0, 0)
         behind = _WORD.findall(_END.split(output[token.end : token.end + _NEAR].lower())[0])
-        yield (
-            support,
-            behind[:2],
-            output[start:end].lower(),
-            of.value if of else 0.0,
-            of.end - start if of else 0,
-        )
+        yield support, behind[: 0 if is_all else 2], output[start:end].lower(), of, end_of
 
 
 def _is_before(one: Token, other: Token, text: str) -> bool:
@@ -158,19 +153,21 @@ def _differ(records: Sequence[Record], kinds: _Kinds, key: str, own: set[int], r
 
 
 def _left(numbers: set[float], kinds: _Kinds, named: set[int], size: int) -> tuple[int, set[int]] | None:
-    """How many rows are of the one kind of a key of which nothing is told, and what numbers kinds add up to.
+    """How many rows are of the one kind of a key of which nothing is told, and what else a number may count.
 
-    None if the answer tells not how many rows there are.
+    That is kinds together, and a part of one that is told. None if the answer does not tell how many rows
+    there are.
     """
-    sums = {0}
-    untold = list[set[int]]()
+    found = None
     for by_value in kinds.values() if size in numbers else ():
         rows = [*by_value.values()]
         if 1 < len(rows) <= _MOST_KINDS and sum(map(len, rows)) == size:
-            sums |= {sum(map(len, some)) for n in range(1, len(rows)) for some in combinations(rows, n)}
             silent = [one for one in rows if len(one) not in numbers and not one <= named]
-            untold += silent if len(silent) == 1 else []
-    return (len(untold[0]), sums) if untold else None
+            sums = {sum(map(len, some)) for n in range(1, len(rows)) for some in combinations(rows, n)}
+            sums.update(range(max((len(one) for one in rows if one not in silent), default=0) + 1))
+            if len(silent) == 1:
+                found = len(silent[0]), sums | (found[1] if found else set())
+    return found
 
 
 def _is_last(clause: str, value: str, end: int) -> bool:
