@@ -45,26 +45,22 @@ def wrong_counts(response: Response) -> Iterator[Finding]:
         named = _named(response, records, kinds)
         left_out, left = _left_out(records, kinds, named), _left(numbers, kinds, named, size)
         for support, behind, clause, of, end in counts:
-            n, is_part = support.token.value, of == size > support.token.value
-            is_named = any(len(name) > 3 and alike(name, word) for name in names for word in behind)
-            said = [
-                (text, len(rows)) for key, by_value in kinds.items() for value, rows in by_value.items()
-                if len(rows) < size and _says(clause, text := _text(key, value))
-            ]  # fmt: skip
-            text, given = said[0] if len(said) == 1 else ("", size)
-            allowed = {given, *({size - given} if "negation" in response.words.said(clause) else set())}
-            is_sure = n > given or (is_part and _is_last(clause, text, end))
-            if not text:
-                is_sure = not said and n > size and n not in totals and not (support.direct or support.how)
-            if (is_part or is_named) and n not in allowed and is_sure:
-                pass
-            elif (is_part or is_named) and n in left_out:
-                given = left_out[n]
-            elif left and n < size and not support.direct and n not in left[1]:
+            n, is_part, given = support.token.value, of == size > support.token.value, None
+            is_named = is_part or any(
+                len(name) > 3 and alike(name, word) for name in names for word in behind
+            )
+            if is_named and n != size:
+                is_new = n > size and n not in totals and not (support.direct or support.how)
+                said = _said(clause, kinds, size)
+                given = size if is_new and not said else left_out.get(n)
+                if len(said) == 1:
+                    ((text, held),) = said.items()
+                    allowed = {held, size - held if "negation" in response.words.said(clause) else held}
+                    is_sure = n > held or (is_part and _is_last(clause, text, end))
+                    given = held if is_sure and n not in allowed else given
+            if given is None and left and n < size and not support.direct and n not in left[1]:
                 given = left[0]
-            else:
-                continue
-            if n != size:
+            if given is not None:
                 claim = shown(response.around(support.token))
                 yield Finding("RH1.5", claim, f"{given} of {size} rows", first.path, first.call)
                 return
@@ -75,10 +71,11 @@ def _counts(response: Response) -> Iterator[_Count]:
     output, supports = response.output, response.once(Numbers).supports
     for last, support, following in zip([None, *supports], supports, [*supports[1:], None], strict=False):
         token = support.token
+        if token.unit or token.value not in _COUNTS or not response.tells(token.start):
+            continue
         is_all = last is not None and _is_before(last.token, token, output)
         before = " ".join(_WORD.findall(output, max(0, token.start - 24), token.start)[-2:])
-        is_told = response.tells(token.start) and "approx" not in response.words.categories(before)
-        if token.unit or token.value not in _COUNTS or not is_told:
+        if "approx" in response.words.categories(before):
             continue
         start, end = around(response.clauses, token.start)
         parts = [part.span() for part in _PART.finditer(output, start, end)]
@@ -106,9 +103,15 @@ def _kinds(records: Sequence[Record]) -> _Kinds:
     return {key: by_value for key, by_value in found.items() if len(by_value) * 2 <= len(records) + 1}
 
 
-def _text(key: str, value: str | bool | None) -> str:
-    """By what words a kind is told: the value, or the key of a flag that is set."""
-    return value if isinstance(value, str) else " ".join(key_words(key)) if value else ""
+def _said(clause: str, kinds: _Kinds, size: int) -> dict[str, int]:
+    """The kinds that a clause names, by their value or the key of a flag that is set, and their rows."""
+    found = dict[str, int]()
+    for key, by_value in kinds.items():
+        for value, rows in by_value.items():
+            text = value if isinstance(value, str) else " ".join(key_words(key)) if value else ""
+            if len(rows) < size and _says(clause, text):
+                found[text] = len(rows)
+    return found
 
 
 def _named(response: Response, records: Sequence[Record], kinds: _Kinds) -> set[int]:

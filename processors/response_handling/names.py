@@ -30,7 +30,7 @@ def _names(response: Response) -> Iterator[tuple[int, str]]:
             if match[1] not in names.NO_NAMES:
                 yield match.start(1), match[1][:2]
         return
-    known = lexicon.known | lexicon.months.keys() | lexicon.weekdays.keys() | names.NO_NAMES
+    known = (lexicon.known, lexicon.months, lexicon.weekdays, names.NO_NAMES)
     for pattern in (names.TITLED, names.CALLED, names.GERMAN if lexicon.language == "de" else names.SEVERAL):
         for match in pattern.finditer(output):
             line = output[output.rfind("\n", 0, match.start()) + 1 : match.start()]
@@ -38,9 +38,8 @@ def _names(response: Response) -> Iterator[tuple[int, str]]:
             is_place = pattern is names.SEVERAL and not names.PLACE_CUES.isdisjoint(
                 word.lower() for word in before
             )
-            is_known = any(
-                word.lower() in known for word in name.replace("’", "'").split() if word[:1].isupper()
-            )
+            words = [word.lower() for word in name.replace("’", "'").split() if word[:1].isupper()]
+            is_known = any(word in some for word in words for some in known)
             is_label = (
                 not any(map(str.isalpha, line))
                 and output[match.end() : match.end() + 2].lstrip(" ")[:1] in _BEHIND_LABELS
