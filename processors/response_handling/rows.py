@@ -16,6 +16,7 @@ from unicodedata import normalize
 
 from processors.response_handling.ledger import Leaf, Moment, Quantity, Record, folded
 from processors.response_handling.lexicons import keys
+from processors.response_handling.lexicons.names import OF_OTHERS
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token, agree
@@ -278,6 +279,9 @@ class _Group:
         is_far = not any(one.rows & named for one in near)
         near += [one for one in beside if one.start < place.start]
         is_other = any(one.rows & place.rows and not one.rows & named for one in near)
+        start, end = around(self.response.clauses, place.start)
+        if not OF_OTHERS.isdisjoint(words_of(self.response.output[start:end])):
+            return True
         return is_other or (is_far and any(one.rows.isdisjoint(named) for one in near))
 
     def _within(self, start: int, end: int, kinds: Sequence[int], beside: _Place) -> list[_Place]:

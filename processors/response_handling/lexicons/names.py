@@ -74,3 +74,16 @@ PLACE_CUES: Final = frozenset(
     """.split()
 )
 """Words before places and feasts."""
+OF_OTHERS: Final = frozenset(
+    """
+    than before after instead unlike versus vs compared
+    als statt anstatt anstelle vor nach verglichen gegenüber
+    avant après lieu contrairement comparé celui celle ceux celles
+    antes después lugar comparado debajo encima aquel aquella
+    depois vez abaixo acima daquele daquela
+    prima dopo invece rispetto quello quella sotto sopra
+    dan plaats vergeleken tegenover onder boven
+    niż przed zamiast względem poniżej powyżej
+    """.split()
+)
+"""Words in a clause that may tell of another row which it does not name."""
