@@ -61,6 +61,23 @@ NO_NAMES: Final = frozenset(
     norvège suède danemark finlande suisse autriche belgique grèce turquie noruega suecia suécia dinamarca finlandia
     suiza suíça austria áustria bélgica grecia grécia turquía turquia norvegia svezia danimarca svizzera belgio turchia
     noorwegen zweden denemarken zwitserland oostenrijk belgië griekenland norwegia szwecja dania szwajcaria belgia
+    national federal social public general central royal agency authority ministry bureau council commission court bank
+    insurance security health tax revenue customs police post postal mail embassy consulate parliament congress senate
+    university institute society association foundation union human resources prime minister chief executive officer
+    president director manager head product project sales marketing finance legal operations engineering quality
+    machine learning artificial intelligence data business premium standard basic pro plus free trial mode menu tab
+    button section step page form list file folder inbox cart checkout two-factor authentication sign log dark light
+    open close save edit delete share send print search filter sort export import upload download sync backup
+    type class grade level vitamin model version series edition part chapter article figure table note warning tip
+    sécurité sociale carte vitale impôts préfecture mairie poste banque assurance nationale ministère conseil cour
+    seguridad seguro hacienda agencia tributaria ministerio ayuntamiento correos banco nacional consejo tribunal
+    agenzia entrate codice fiscale inps comune poste banca ministero consiglio sanitaria nazionale servizio tessera
+    receita federal nota fiscal detran ministério câmara prefeitura correios caixa nacional segurança previdência
+    belastingdienst gemeente kamer koophandel ministerie raad bank verzekering sociale dienst burgerservicenummer
+    urząd skarbowy poczta polska ministerstwo rada sąd narodowy zakład ubezpieczeń społecznych dział obsługi klienta
+    sea ocean canal tower bridge bay gulf mountain mountains theorem sequence method index scale test master assistant
+    mon compte fêtes mi cuenta mijn asystent państwa państwo monte carlo eiffel suez panama
+    god almighty internet earth mars venus jupiter saturn moon sun christ bible koran covid
     belo horizonte porto alegre guadalajara monterrey medellín cartagena córdoba cape town tel aviv addis ababa la paz
     den haag des moines baton rouge abu dhabi kuala lumpur
     担当者 お客様 皆様 皆 患者 業者 店員 利用者 会員 奥 娘 息子 主治医 受付 大家 管理人 従業員 社員 部長 課長 看護師 母 父
